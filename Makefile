@@ -1,0 +1,46 @@
+# Everything runs from .venv, which the first target that needs it makes with plain pip.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-slow check bench format clean
+
+# torch comes first and by exact version: a plain `torch` would pull gigabytes of CUDA packages.
+$(VENV)/base: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet torch==2.13.0
+	$(BIN)/pip install --quiet -e .[demo]
+	touch $@
+
+$(VENV)/test: $(VENV)/base
+	$(BIN)/pip install --quiet -e .[demo,test]
+	touch $@
+
+$(VENV)/check: $(VENV)/base
+	$(BIN)/pip install --quiet -e .[check]
+	touch $@
+
+demo: $(VENV)/base
+	$(BIN)/python examples/digits.py
+
+test: $(VENV)/test
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(VENV)/test
+	$(BIN)/python -m pytest -m slow
+
+check: $(VENV)/check
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(VENV)/check
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/base
+	$(BIN)/pip install --quiet -e .[bench]
+	$(BIN)/python bench/run.py
+
+clean:
+	rm -rf $(VENV) .venv-bench build *.egg-info src/*.egg-info

@@ -1,0 +1,1 @@
+"""What programs use: sessions, variables, optimizers."""

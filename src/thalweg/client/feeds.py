@@ -1,0 +1,101 @@
+"""Feeds: values for any tensor of the graph, checked and converted before the step starts."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from thalweg import dtypes
+from thalweg.graph.graph import Graph
+from thalweg.graph.operation import Operation
+from thalweg.graph.tensor import Tensor
+from thalweg.kernels.types import Value, from_numpy
+from thalweg.shapes import compatible, show
+
+Convert = Callable[[Any], Value]
+
+
+def feed_tensor(graph: Graph, key: Any) -> Tensor:
+    """Returns the tensor that a key of a feed_dict stands for."""
+    try:
+        tensor = graph.as_graph_element(key, allow_operation=False)
+    except (ValueError, KeyError, TypeError) as error:
+        raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error.args[0]}") from None
+    if not graph.is_feedable(tensor):
+        raise ValueError(f"Tensor {tensor} may not be fed.")
+    return tensor  # type: ignore[no-any-return]
+
+
+def converter(tensor: Tensor) -> Convert:
+    """Returns the function that turns a user's value for the tensor into a step's value."""
+    dtype, shape, name = tensor.dtype, tensor._shape, tensor.name
+    if dtype is dtypes.resource:
+        return _converter_of_handles
+    numpy_type = dtype.as_numpy_dtype
+    wanted = np.dtype(numpy_type)
+    from_python = dtype.is_integer
+
+    def convert(value: Any) -> Value:
+        if type(value) is not np.ndarray:
+            if isinstance(value, Tensor | Operation) or hasattr(value, "_as_graph_element"):
+                raise TypeError(
+                    "The value of a feed cannot be a tf.Tensor object. "
+                    "Acceptable feed values include Python scalars, strings, lists, numpy ndarrays."
+                )
+            if from_python and isinstance(value, numbers.Number):
+                _require_exact(value, wanted, name)
+            value = _as_array(value, wanted, name)
+        elif value.dtype != wanted:
+            value = _as_array(value, wanted, name)
+        if not compatible(shape, value.shape):
+            raise ValueError(
+                f"Cannot feed value of shape {value.shape} for Tensor {name!r}, which has shape {show(shape)}"
+            )
+        return from_numpy(value, dtype)
+
+    return convert
+
+
+def _converter_of_handles(value: Any) -> Value:
+    return value
+
+
+def _as_array(value: Any, wanted: np.dtype[Any], name: str) -> np.ndarray[Any, Any]:
+    if hasattr(value, "detach") and hasattr(value, "cpu"):  # a torch tensor
+        value = value.detach().cpu().numpy()
+    try:
+        array = np.asarray(value, dtype=wanted)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise type(error if not isinstance(error, OverflowError) else TypeError())(
+            f"Cannot feed {_shorten(value)} for Tensor {name!r} of dtype {dtypes.as_dtype(wanted).name}: {error}"
+        ) from None
+    if array.dtype == object:
+        return _as_bytes(array)
+    return array
+
+
+def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    flat = [item.encode() if isinstance(item, str) else item for item in array.ravel().tolist()]
+    result = np.empty(array.size, dtype=object)
+    result[:] = flat
+    return result.reshape(array.shape)
+
+
+def _require_exact(value: Any, wanted: np.dtype[Any], name: str) -> None:
+    try:
+        exact = not isinstance(value, complex) and wanted.type(value) == value
+    except (OverflowError, ValueError):
+        exact = False
+    if not exact:
+        raise TypeError(
+            f"Type of feed value {value} with type {type(value)} is not compatible with Tensor {name!r} of type "
+            f"{wanted.name}: the value would change. Try explicitly setting the type of the feed tensor."
+        )
+
+
+def _shorten(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,126 @@
+"""Fetches: any nesting of tensors and operations, flattened for a step and rebuilt from its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg import dtypes
+from thalweg.graph.graph import Graph
+from thalweg.graph.operation import Operation
+from thalweg.graph.tensor import Tensor
+
+Build = Callable[[Sequence[Any]], Any]
+# Types that expand into several tensors: type -> (parts of a fetch, value from the parts' values).
+_expansions: dict[type, tuple[Callable[[Any], Sequence[Any]], Callable[[Any], Any]]] = {}
+
+
+def register_session_run_conversion_functions(
+    tensor_type: type,
+    fetch_function: Callable[[Any], Any],
+    feed_function: Any = None,
+    feed_function_for_partial_run: Any = None,
+) -> None:
+    """Teaches sessions a composite type: `fetch_function(value)` gives (parts, contract), as in TensorFlow."""
+    if tensor_type in _expansions:
+        raise ValueError(f"{tensor_type} is registered for Session.run already")
+    _expansions[tensor_type] = (lambda value: fetch_function(value)[0], lambda value: fetch_function(value)[1])
+
+
+@dataclass(slots=True)
+class Fetches:
+    """The distinct tensors and operations of a fetch, and how to build the user's structure from their values."""
+
+    tensors: list[Tensor]
+    operations: list[Operation]
+    build: Build
+
+
+def key_of(fetches: Any) -> Any:
+    """Returns a hashable key that is equal for fetches of the same structure and the same elements."""
+    kind = type(fetches)
+    if kind is Tensor or kind is Operation or kind is str:
+        return fetches
+    if isinstance(fetches, list | tuple):
+        return (kind, *[key_of(item) for item in fetches])
+    if isinstance(fetches, Mapping):
+        return (kind, tuple(fetches), *[key_of(item) for item in fetches.values()])
+    attributes = getattr(kind, "__attrs_attrs__", None)
+    if attributes is not None:
+        return (kind, *[key_of(getattr(fetches, a.name)) for a in attributes])
+    return (kind, id(fetches)) if kind in _expansions else fetches
+
+
+def flatten(graph: Graph, fetches: Any) -> Fetches:
+    """Checks the fetches against the graph and returns them flat."""
+    result = Fetches([], [], lambda values: None)
+    result.build = _builder(graph, fetches, result)
+    return result
+
+
+def _builder(graph: Graph, fetches: Any, flat: Fetches) -> Build:
+    if fetches is None:
+        raise TypeError(f"Fetch argument {fetches!r} has invalid type {type(fetches)}")
+    if isinstance(fetches, list | tuple):
+        return _sequence_builder(graph, fetches, flat)
+    if isinstance(fetches, Mapping):
+        keys = list(fetches)
+        parts = [_builder(graph, fetches[key], flat) for key in keys]
+        kind = type(fetches) if type(fetches) in (dict,) or hasattr(fetches, "move_to_end") else dict
+        return lambda values: kind((key, part(values)) for key, part in zip(keys, parts))
+    attributes = getattr(type(fetches), "__attrs_attrs__", None)
+    if attributes is not None:
+        made, names = type(fetches), [a.name for a in attributes]
+        parts = [_builder(graph, getattr(fetches, name), flat) for name in names]
+        return lambda values: made(**{name: part(values) for name, part in zip(names, parts)})
+    for kind, (expand, contract) in _expansions.items():
+        if isinstance(fetches, kind):
+            parts = [_builder(graph, part, flat) for part in expand(fetches)]
+            join = contract(fetches)
+            return lambda values: join([part(values) for part in parts])
+    return _leaf_builder(graph, fetches, flat)
+
+
+def _sequence_builder(graph: Graph, fetches: Any, flat: Fetches) -> Build:
+    parts = [_builder(graph, item, flat) for item in fetches]
+    kind = type(fetches)
+    if kind is list:
+        return lambda values: [part(values) for part in parts]
+    if hasattr(kind, "_fields"):
+        return lambda values: kind(*[part(values) for part in parts])
+    return lambda values: kind([part(values) for part in parts])
+
+
+def _leaf_builder(graph: Graph, fetch: Any, flat: Fetches) -> Build:
+    try:
+        element = graph.as_graph_element(fetch)
+    except TypeError:
+        raise TypeError(
+            f"Fetch argument {fetch!r} has invalid type {type(fetch)}, must be a string or Tensor. "
+            f"(Can not convert a {type(fetch).__name__} into a Tensor or Operation.)"
+        ) from None
+    except ValueError as error:
+        raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error})") from None
+    except KeyError as error:
+        raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error.args[0]})") from None
+    if not graph.is_fetchable(element):
+        raise ValueError(f"Operation {element.name!r} has been marked as not fetchable.")
+    if isinstance(element, Operation):
+        if element not in flat.operations:
+            flat.operations.append(element)
+        return lambda values: None
+    element = readable(element)
+    if element not in flat.tensors:
+        flat.tensors.append(element)
+    position = flat.tensors.index(element)
+    return lambda values: values[position]
+
+
+def readable(tensor: Tensor) -> Tensor:
+    """Returns a tensor that has a value: a variable's handle, fetched by name, stands for the variable's value."""
+    if tensor.dtype is dtypes.resource and tensor.op.type == "VarHandleOp":
+        for consumer in tensor._consumers:
+            if consumer.type == "ReadVariableOp":
+                return consumer.outputs[0]
+    return tensor

@@ -1,0 +1,275 @@
+"""Session: runs parts of a graph over the state it keeps."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg import errors
+from thalweg.client.feeds import Convert, converter, feed_tensor
+from thalweg.client.fetches import Build, flatten, key_of
+from thalweg.client.partial_run import PartialRuns
+from thalweg.config import ConfigProto, RunMetadata, RunOptions
+from thalweg.graph.default import default_graph_scope, default_session_scope, get_default_graph
+from thalweg.graph.graph import Graph
+from thalweg.graph.tensor import Tensor
+from thalweg.kernels.types import to_numpy
+from thalweg.resources.containers import Containers
+from thalweg.runtime.devices import Device, local_devices
+from thalweg.runtime.executable import Executable
+from thalweg.runtime.pipeline import compile_step
+from thalweg.runtime.step import Step
+from thalweg.runtime.trace import Trace
+
+_TARGETS = ("", "local")
+
+
+@dataclass(slots=True)
+class _Plan:
+    """A kind of step, ready: how to convert the feeds, what to run, how to build the result."""
+
+    feeds: list[Tensor]
+    converters: list[Convert]
+    executable: Executable
+    build: Build
+    edits: int
+
+
+class BaseSession:
+    """What `Session` and `InteractiveSession` share."""
+
+    _open: weakref.WeakSet[BaseSession] = weakref.WeakSet()
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        if target not in _TARGETS:
+            raise errors.NotFoundError(None, None, f"no runtime serves the target {target!r}; '' is this process")
+        if graph is not None and not isinstance(graph, Graph):
+            raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
+        if config is not None and not isinstance(config, ConfigProto):
+            raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
+        self._graph = graph if graph is not None else get_default_graph()
+        self._config = config if config is not None else ConfigProto()
+        self._resources = Containers()
+        self._devices: list[Device] = local_devices(self._config, self._resources)
+        self._plans: dict[Any, _Plan] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+        self._running: set[Step] = set()
+        self._partial = PartialRuns(self)
+        self._scopes: list[contextlib.ExitStack] = []
+        BaseSession._open.add(self)
+
+    @property
+    def graph(self) -> Graph:
+        return self._graph
+
+    @property
+    def graph_def(self) -> Any:
+        return self._graph.as_graph_def()
+
+    @property
+    def sess_str(self) -> str:
+        return ""
+
+    def list_devices(self) -> list[Any]:
+        """Returns the devices of this session, each with `name` and `device_type`."""
+        return [DeviceAttributes(device.name, device.type) for device in self._devices]
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: dict[Any, Any] | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
+        """Runs what the fetches need and returns their values in the same structure, None for operations."""
+        plan, values = self._prepare(fetches, feed_dict)
+        return plan.build(self._execute(plan.executable, values, options, run_metadata))
+
+    def _prepare(self, fetches: Any, feed_dict: dict[Any, Any] | None) -> tuple[_Plan, list[Any]]:
+        if feed_dict:
+            if not isinstance(feed_dict, dict):
+                feed_dict = _as_dict(feed_dict)
+            plan = self._plan(fetches, tuple(feed_dict))
+            return plan, [convert(value) for convert, value in zip(plan.converters, feed_dict.values())]
+        return self._plan(fetches, ()), []
+
+    def _plan(self, fetches: Any, feed_keys: tuple[Any, ...]) -> _Plan:
+        """Returns the plan for a kind of step; the graph only grows, so a plan stays good until it is edited."""
+        try:
+            key = (key_of(fetches), feed_keys)
+            plan = self._plans.get(key)
+        except TypeError as error:
+            raise TypeError(f"Fetch argument or feed key is not hashable: {error}") from None
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if plan is None or plan.edits != self._graph._edits:
+            with self._lock:
+                plan = self._plans[key] = self._make_plan(fetches, feed_keys)
+        return plan
+
+    def _make_plan(self, fetches: Any, feed_keys: tuple[Any, ...]) -> _Plan:
+        graph = self._graph
+        if not graph._operations:
+            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
+        edits = graph._edits
+        feeds = [feed_tensor(graph, key) for key in feed_keys]
+        if len(set(feeds)) < len(feeds):
+            names = [tensor.name for tensor in feeds]
+            raise ValueError(f"a tensor is fed twice under different keys: {', '.join(sorted(names))}")
+        flat = flatten(graph, fetches)
+        executable = self._compile(feeds, flat.tensors, flat.operations)
+        return _Plan(feeds, [converter(tensor) for tensor in feeds], executable, flat.build, edits)
+
+    def _compile(self, feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Any]) -> Executable:
+        executable = compile_step(feeds, fetches, targets, self._config, self._devices)
+        if self._config.log_device_placement:
+            print(executable.placement, file=sys.stderr)
+        return executable
+
+    def _execute(
+        self, executable: Executable, feeds: list[Any], options: Any = None, run_metadata: Any = None
+    ) -> list[Any]:
+        step = Step()
+        timeout = options.timeout_in_ms if options is not None else 0
+        timeout = timeout or self._config.operation_timeout_in_ms
+        timer = _deadline(step, timeout) if timeout else None
+        if run_metadata is not None and options is not None and options.trace_level:
+            step.trace = Trace()
+        self._running.add(step)
+        try:
+            values = executable.run(step, feeds)
+            return [to_numpy(value) for value in values]
+        finally:
+            self._running.discard(step)
+            if timer is not None:
+                timer.cancel()
+            if step.trace is not None:
+                step.trace.write_to(run_metadata)
+
+    def make_callable(
+        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """Returns a function that runs the fetches, with one positional argument for each tensor of feed_list."""
+        keys = tuple(feed_list or ())
+        plan = self._plan(fetches, keys)
+        count = len(keys)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if len(args) != count:
+                raise TypeError(f"the callable takes {count} feeds, {len(args)} were given")
+            if self._closed:
+                raise RuntimeError("Attempted to use a closed Session.")
+            values = [convert(value) for convert, value in zip(plan.converters, args)]
+            return plan.build(self._execute(plan.executable, values, **kwargs))
+
+        if accept_options:
+            return call
+        return lambda *args: call(*args)
+
+    def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> Any:
+        """Prepares a step that is run in several parts, each with more feeds; returns its handle."""
+        return self._partial.setup(fetches, feeds or ())
+
+    def partial_run(self, handle: Any, fetches: Any, feed_dict: dict[Any, Any] | None = None) -> Any:
+        """Goes on with a prepared step: takes further feeds and returns further fetches."""
+        return self._partial.run(handle, fetches, feed_dict or {})
+
+    def show_program(self, fetches: Any, feed_dict: Any = ()) -> str:
+        """Returns the programs that a run of the fetches executes, as the Python text that runs."""
+        return self._plan(fetches, tuple(feed_dict)).executable.text
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Cancels the running steps, frees the session's state, and forbids further runs."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._plans.clear()
+        for step in list(self._running):
+            step.fail(errors.CancelledError(None, None, "Session has been closed."))
+        self._resources.clear()
+
+    def as_default(self) -> contextlib.AbstractContextManager[Any]:
+        """Makes this the session that `eval` and `run` of tensors and operations use."""
+        return default_session_scope(self)
+
+    def _enter(self) -> None:
+        scope = contextlib.ExitStack()
+        scope.enter_context(default_graph_scope(self._graph))
+        scope.enter_context(default_session_scope(self))
+        self._scopes.append(scope)
+
+    def _leave(self) -> None:
+        self._scopes.pop().close()
+
+
+class Session(BaseSession):
+    """Runs operations of a graph; a context manager that closes itself."""
+
+    def __enter__(self) -> Session:
+        self._enter()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._leave()
+        self.close()
+
+    @staticmethod
+    def reset(target: str = "", containers: Any = None, config: Any = None) -> None:
+        """Empties the named containers, or all state if none is named, and closes the sessions of the target."""
+        names = [containers] if isinstance(containers, str) else containers
+        Containers.reset(list(Containers._shared) if names is None else names)
+        for session in list(BaseSession._open):
+            session.close()
+
+
+class InteractiveSession(BaseSession):
+    """A session that makes itself the default, for shells and notebooks."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        self._explicit_graph = graph is not None
+        self._enter()
+
+    def close(self) -> None:
+        super().close()
+        if self._scopes:
+            self._leave()
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAttributes:
+    """A device as `list_devices` shows it."""
+
+    name: str
+    device_type: str
+    memory_limit_bytes: int = 0
+
+
+def _deadline(step: Step, milliseconds: int) -> threading.Timer:
+    def expire() -> None:
+        waiting = ", ".join(sorted(step.waiting))
+        detail = f"; still waiting: {waiting}" if waiting else ""
+        step.fail(errors.DeadlineExceededError(None, None, f"Timed out after {milliseconds} ms{detail}"))
+
+    timer = threading.Timer(milliseconds / 1000, expire)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _as_dict(feed_dict: Any) -> dict[Any, Any]:
+    try:
+        return dict(feed_dict)
+    except (TypeError, ValueError):
+        raise TypeError(f"feed_dict must be a dictionary, got {type(feed_dict).__name__}") from None

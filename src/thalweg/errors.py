@@ -1,0 +1,191 @@
+"""The exceptions of graph building and execution, and the layout of their messages."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+OK = 0
+CANCELLED = 1
+UNKNOWN = 2
+INVALID_ARGUMENT = 3
+DEADLINE_EXCEEDED = 4
+NOT_FOUND = 5
+ALREADY_EXISTS = 6
+PERMISSION_DENIED = 7
+RESOURCE_EXHAUSTED = 8
+FAILED_PRECONDITION = 9
+ABORTED = 10
+OUT_OF_RANGE = 11
+UNIMPLEMENTED = 12
+INTERNAL = 13
+UNAVAILABLE = 14
+DATA_LOSS = 15
+UNAUTHENTICATED = 16
+
+
+class OpError(Exception):
+    """Reports that an operation failed while a step ran."""
+
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int) -> None:
+        super().__init__(node_def, op, message, error_code)
+        self.node_def = node_def
+        self.op = op
+        self.message = message
+        self.error_code = error_code
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The operation stays behind: it holds its whole graph, which no other process shares.
+        return type(self), (self.node_def, None, self.message, self.error_code), self._additions()
+
+    def _additions(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "op"}
+
+
+class _CodedError(OpError):
+    """Fixes the code, so that subclasses are made from node, operation and message alone."""
+
+    code: ClassVar[int]
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(node_def, op, message, self.code)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.node_def, None, self.message), self._additions()
+
+
+class CancelledError(_CodedError):
+    """Says that the step or operation was cancelled."""
+
+    code = CANCELLED
+
+
+class UnknownError(_CodedError):
+    """Says that the cause has no better class."""
+
+    code = UNKNOWN
+
+
+class InvalidArgumentError(_CodedError):
+    """Says that an operation received an argument it cannot accept."""
+
+    code = INVALID_ARGUMENT
+
+
+class DeadlineExceededError(_CodedError):
+    """Says that the time allowed was over first."""
+
+    code = DEADLINE_EXCEEDED
+
+
+class NotFoundError(_CodedError):
+    """Says that a file, node, device or resource does not exist."""
+
+    code = NOT_FOUND
+
+
+class AlreadyExistsError(_CodedError):
+    """Says that what was to be created is there already."""
+
+    code = ALREADY_EXISTS
+
+
+class PermissionDeniedError(_CodedError):
+    """Says that the caller is known but not allowed to do this."""
+
+    code = PERMISSION_DENIED
+
+
+class ResourceExhaustedError(_CodedError):
+    """Says that memory, disk or a quota is used up."""
+
+    code = RESOURCE_EXHAUSTED
+
+
+class FailedPreconditionError(_CodedError):
+    """Says that the system is not in the state needed, as with a variable read before it is initialized."""
+
+    code = FAILED_PRECONDITION
+
+
+class AbortedError(_CodedError):
+    """Says that something concurrent made the operation give up."""
+
+    code = ABORTED
+
+
+class OutOfRangeError(_CodedError):
+    """Says that input has ended, or an index lies beyond it."""
+
+    code = OUT_OF_RANGE
+
+
+class UnimplementedError(_CodedError):
+    """Says that no kernel does this."""
+
+    code = UNIMPLEMENTED
+
+
+class InternalError(_CodedError):
+    """Says that Thalweg broke one of its own rules."""
+
+    code = INTERNAL
+
+
+class UnavailableError(_CodedError):
+    """Says that a task cannot be reached now and may be later."""
+
+    code = UNAVAILABLE
+
+
+class DataLossError(_CodedError):
+    """Says that stored data is damaged or missing."""
+
+    code = DATA_LOSS
+
+
+class UnauthenticatedError(_CodedError):
+    """Says that the caller did not prove who it is."""
+
+    code = UNAUTHENTICATED
+
+
+class ShapeError(ValueError):
+    """Reports shapes that do not fit, before it is known which node they belong to."""
+
+    def __init__(self, what: str, expected: str | None = None, hint: str | None = None) -> None:
+        super().__init__(what, expected, hint)
+        self.what = what
+        self.expected = expected
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return describe(self.what, expected=self.expected, hint=self.hint)
+
+
+_TYPES = {cls.code: cls for cls in _CodedError.__subclasses__()}
+
+
+def exception_type_from_error_code(error_code: int) -> type[_CodedError]:
+    """Gives the exception class of a code."""
+    return _TYPES[error_code]
+
+
+def error_code_from_exception_type(cls: type[OpError]) -> int:
+    """Gives the code of an exception class, UNKNOWN for one that has none."""
+    return cls.code if issubclass(cls, _CodedError) else UNKNOWN
+
+
+def describe(
+    what: str,
+    *,
+    expected: str | None = None,
+    received: str | None = None,
+    hint: str | None = None,
+    made_at: str | None = None,
+) -> str:
+    """Lays out an error: what is wrong, then a line for each fact that is known."""
+    facts = {"expected": expected, "received": received, "hint": hint, "made at": made_at}
+    return "\n".join([what, *(f"  {key}: {fact}" for key, fact in facts.items() if fact is not None)])

@@ -1,0 +1,52 @@
+"""Bind: choose the kernel of each node and pay once for everything that does not change from step to step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg.execute.failure import explain
+from thalweg.graph.step_graph import Node, Output, StepGraph
+from thalweg.kernels.registry import Call, Input, select
+from thalweg.kernels.types import from_numpy
+
+
+class Bound:
+    """The calls of a partition, and the values that are known before any step."""
+
+    __slots__ = ("calls", "constants", "waiting")
+
+    def __init__(self) -> None:
+        self.calls: dict[Node, Call] = {}
+        self.waiting: dict[Node, Any] = {}
+        self.constants: dict[Output, Any] = {}
+
+
+def bind(step: StepGraph, device: Any) -> Bound:
+    """Binds the nodes of a partition on its device. Constants, feeds and no-ops need no call in the step."""
+    bound = Bound()
+    for node in step.nodes:
+        if node.type == "Const":
+            bound.constants[node, 0] = constant(node, device)
+        elif node.type not in ("_Arg", "NoOp"):
+            kernel = bind_node(node, device)
+            if node.definition.waits:
+                bound.waiting[node] = kernel
+            else:
+                bound.calls[node] = kernel
+    return bound
+
+
+def constant(node: Node, device: Any) -> Any:
+    where = "cpu" if "output" in node.attrs.get("_host", ()) else device.torch
+    return from_numpy(node.attrs["value"], node.dtypes[0], device.torch if where != "cpu" else device.host)
+
+
+def bind_node(node: Node, device: Any) -> Call:
+    """Returns the call of one node: what the binder gave, or the plain call of it with all inputs."""
+    try:
+        kernel = select(node, device.type).bind(node, device)
+    except Exception as error:
+        raise explain(error, node, None, device.name) from error
+    if isinstance(kernel, Call):
+        return kernel
+    return Call(kernel, tuple(Input(i) for i in range(len(node.inputs))))

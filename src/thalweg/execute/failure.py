@@ -1,0 +1,121 @@
+"""Failure: from an exception in a kernel to an error that names node, inputs and the user's line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from thalweg import errors
+from thalweg.dtypes import DType
+from thalweg.graph.explain import argument_names, explain_shape_error
+from thalweg.graph.infer import Inference
+from thalweg.graph.source_line import made_at
+from thalweg.graph.step_graph import Node
+from thalweg.kernels.types import TORCH
+from thalweg.shapes import show
+
+_NAMES: dict[torch.dtype, str] = {torch_type: dtype.name for dtype, torch_type in reversed(TORCH.items())}
+
+
+class _Seen:
+    """An input as the failed kernel saw it, in the form that shape functions ask for."""
+
+    __slots__ = ("_shape", "_static", "dtype")
+
+    def __init__(self, value: Any, dtype: DType) -> None:
+        self.dtype = dtype
+        self._shape = tuple(value.shape) if hasattr(value, "shape") else None
+        small = isinstance(value, torch.Tensor) and value.device.type == "cpu" and value.numel() <= 64
+        self._static = value.numpy() if small and not value.dtype.is_floating_point else None
+
+
+def explain(error: BaseException, node: Node, values: Sequence[Any] | None, device: str) -> BaseException:
+    """Returns the typed error for what a kernel raised; errors that are typed already get the place added."""
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        return error
+    place = f" on {device}" if device else ""
+    if values is not None and not isinstance(error, errors.OpError):
+        found = _shape_error(node, values)
+        if found is not None:
+            error = found
+    received = _received(node, values)
+    if isinstance(error, errors.ShapeError):
+        return errors.InvalidArgumentError(node, node, explain_shape_error(error, node, received, place))
+    if isinstance(error, errors.OpError):
+        if error.op is None:
+            text = f"{node.type} '{node.name}'{place}: {error.message}"
+            error = type(error)(node, node, _with_line(text, node))  # type: ignore[call-arg]
+        return error
+    text = errors.describe(
+        f"{node.type} '{node.name}'{place}: {_first_sentence(error)}",
+        received=", ".join(
+            f"{arg} = {name!r} {dtype}{shape}"
+            for arg, (name, dtype, shape) in zip(argument_names(node.definition, len(received)), received)
+        )
+        or None,
+        made_at=made_at(node._stack),
+    )
+    return _class_of(error)(node, node, text)
+
+
+def _shape_error(node: Node, values: Sequence[Any]) -> errors.ShapeError | None:
+    """Asks the op's shape function what it says to the shapes that really came."""
+    try:
+        seen = [_Seen(value, node.input_dtype(i)) for i, value in enumerate(values)]
+        node.definition.infer(
+            Inference(node.definition, node.attrs, seen, [s.dtype for s in seen], len(node.dtypes))
+        )
+    except errors.ShapeError as error:
+        return error
+    except Exception:
+        return None  # a second failure would hide the first
+    return None
+
+
+def _received(node: Node, values: Sequence[Any] | None) -> list[tuple[str, str, str]]:
+    result = []
+    for index, (producer, output) in enumerate(node.inputs):
+        name = f"{producer.name.removeprefix('_arg_')}:{output}"
+        value = values[index] if values is not None and index < len(values) else None
+        if isinstance(value, torch.Tensor):
+            result.append((name, _NAMES.get(value.dtype, str(value.dtype)), show(tuple(value.shape))))
+        else:
+            result.append((name, producer.dtypes[output].name, show(producer.shapes[output])))
+    return result
+
+
+def _with_line(text: str, node: Node) -> str:
+    line = made_at(node._stack)
+    return text if line is None or "made at:" in text else f"{text}\n  made at: {line}"
+
+
+def _first_sentence(error: BaseException) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return lines[0].strip() if lines else type(error).__name__
+
+
+def _class_of(error: BaseException) -> Any:
+    text = str(error)
+    if isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in text:
+        return errors.ResourceExhaustedError
+    if "Storage size calculation overflowed" in text or "invalid size" in text:
+        return errors.ResourceExhaustedError
+    if isinstance(error, NotImplementedError) or "not implemented for" in text:
+        return errors.UnimplementedError
+    if isinstance(error, RuntimeError | ValueError | TypeError | IndexError | OverflowError | ZeroDivisionError):
+        return errors.InvalidArgumentError
+    return errors.InternalError
+
+
+def locate(error: BaseException, codes: dict[str, Any]) -> tuple[Any, int, dict[str, Any]] | None:
+    """Returns the generated code, line and local values at which an exception passed, if it did."""
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None:
+        code = codes.get(trace.tb_frame.f_code.co_filename)
+        if code is not None:
+            return code, trace.tb_lineno, trace.tb_frame.f_locals
+        trace = trace.tb_next
+    return None

@@ -1,0 +1,54 @@
+"""Interpret: a segment run call by call, for steps that are observed; the values are those of the generated code."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from thalweg.execute.failure import explain
+from thalweg.execute.segment import Segment
+from thalweg.graph.step_graph import Node, Output
+from thalweg.kernels.registry import STEP, Call, Input
+
+Observe = Callable[[Node, int, int], None]
+
+
+def interpret(
+    segment: Segment,
+    calls: dict[Node, Call],
+    constants: dict[Output, Any],
+    step: Any,
+    inputs: Sequence[Any],
+    observe: Observe,
+    device: str,
+) -> list[Any]:
+    """Runs the nodes of a segment one by one and reports each with its start and end in nanoseconds."""
+    values: dict[Output, Any] = {**constants, **dict(zip(segment.inputs, inputs))}
+    for node in segment.nodes:
+        call = calls.get(node)
+        if call is None:
+            continue
+        if step.cancelled:
+            step.stop()
+        seen = [values[output] for output in node.inputs]
+        start = time.time_ns()
+        try:
+            arguments = [argument(value, seen, step) for value in call.args]
+            keywords = {key: argument(value, seen, step) for key, value in call.kwargs.items()}
+            result = call.function(*arguments, **keywords)
+        except Exception as error:
+            raise explain(error, node, seen, device) from None
+        observe(node, start, time.time_ns())
+        results = (result,) if len(node.dtypes) == 1 else result or ()
+        values.update(((node, index), value) for index, value in enumerate(results))
+    return [values[output] for output in segment.outputs]
+
+
+def argument(value: Any, inputs: Sequence[Any], step: Any) -> Any:
+    """Returns an argument of a Call as the kernel gets it."""
+    if isinstance(value, Input):
+        return inputs[value]
+    if value is STEP:
+        return step
+    return [argument(item, inputs, step) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,276 @@
+"""Apply: from an OpDef and what the user passed to an operation in the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg.dtypes import DType
+from thalweg.graph.attr import AttrDef, show_value
+from thalweg.graph.convert import convert_to_tensor
+from thalweg.graph.default import get_default_graph
+from thalweg.graph.graph import Graph
+from thalweg.graph.op_def import OPS, ArgDef, OpDef
+from thalweg.graph.operation import Operation
+from thalweg.graph.tensor import Tensor
+
+
+def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: str | None) -> Any:
+    """Converts the inputs, infers the attributes that they imply, adds the operation, returns its outputs."""
+    values = _positional(definition, args, attrs)
+    graph = _graph_of(values)
+    inputs: list[Tensor] = []
+    given: dict[str, Any] = {}
+    for key in definition.implied:
+        if key in attrs:
+            given[key] = _normalize(definition, key, definition.attrs[key], attrs[key])
+    if any(type(value) is not Tensor for value in values):
+        scope = f"{name or definition.name.lstrip('_')}/"
+        with graph.as_default(), graph.name_scope(_peek_scope(graph, scope)):
+            _convert_inputs(definition, values, given, inputs)
+    else:
+        _convert_inputs(definition, values, given, inputs)
+    for key in definition.explicit:
+        if key in attrs:
+            given[key] = _normalize(definition, key, definition.attrs[key], attrs[key])
+        elif key in definition.defaults:
+            given[key] = definition.defaults[key]
+        else:
+            raise TypeError(f"{definition.name} misses its attribute {key!r}")
+    operation = graph.add(definition, inputs, given, output_types(definition, given), name)
+    return _result(definition, operation)
+
+
+def _peek_scope(graph: Graph, scope: str) -> str:
+    """Returns the scope that constants made for an operation's arguments belong to: the operation's own name."""
+    return graph.unique_name(scope[:-1], mark_as_used=False) + "/"
+
+
+def _positional(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
+    """Returns the inputs in order, taking those given by keyword out of `attrs` and surplus positions into it."""
+    count = len(definition.inputs)
+    if len(args) == count and not attrs:
+        return list(args)
+    values = list(args[:count])
+    for key, value in zip(definition.explicit, args[count:]):
+        attrs[key] = value
+    if len(args) > count + len(definition.explicit):
+        raise TypeError(f"{definition.name} takes {count + len(definition.explicit)} arguments, {len(args)} were given")
+    for arg in definition.inputs[len(values) :]:
+        if arg.name not in attrs:
+            raise TypeError(f"{definition.name} misses its input {arg.name!r}")
+        values.append(attrs.pop(arg.name))
+    for key in attrs:
+        if key not in definition.attrs:
+            known = ", ".join([arg.name for arg in definition.inputs] + list(definition.attrs))
+            raise TypeError(f"{definition.name} has no argument {key!r}; it has {known}, name")
+    return values
+
+
+def _graph_of(values: Sequence[Any]) -> Graph:
+    """Returns the graph of the inputs, which must be one, or the default graph if there are no tensors."""
+    graph: Graph | None = None
+    for value in values:
+        if type(value) is Tensor:
+            if graph is None:
+                graph = value.op.graph
+            elif value.op.graph is not graph:
+                raise ValueError(f"{value} must be from the same graph as the other inputs.")
+        elif isinstance(value, list | tuple):
+            for element in value:
+                if type(element) is Tensor:
+                    if graph is None:
+                        graph = element.op.graph
+                    elif element.op.graph is not graph:
+                        raise ValueError(f"{element} must be from the same graph as the other inputs.")
+    return graph if graph is not None else get_default_graph()
+
+
+def _convert_inputs(definition: OpDef, values: list[Any], attrs: dict[str, Any], inputs: list[Tensor]) -> None:
+    for position, (arg, value) in enumerate(zip(definition.inputs, values)):
+        if arg.number_attr is not None:
+            inputs += _convert_list(definition, arg, value, attrs, values, position)
+        elif arg.type_list_attr is not None:
+            inputs += _convert_typed_list(definition, arg, value, attrs)
+        else:
+            inputs.append(_convert_input(definition, arg, value, attrs, values, position))
+
+
+def _convert_input(
+    definition: OpDef, arg: ArgDef, value: Any, attrs: dict[str, Any], values: list[Any], position: int
+) -> Tensor:
+    expected: DType | None = arg.dtype if arg.type_attr is None else attrs.get(arg.type_attr)
+    if type(value) is Tensor:
+        tensor = value
+    elif expected is not None:
+        tensor = _convert_to(definition, arg, value, expected)
+    else:
+        tensor = _convert_free(definition, arg, value, values, position)
+    if expected is None:
+        assert arg.type_attr is not None
+        _admit_type(definition, arg, tensor.dtype)
+        attrs[arg.type_attr] = tensor.dtype
+    elif tensor.dtype is not expected and tensor.dtype.base_dtype != expected.base_dtype:
+        raise TypeError(_mismatch(definition, arg, tensor, expected, values))
+    return tensor
+
+
+def _convert_to(definition: OpDef, arg: ArgDef, value: Any, expected: DType) -> Tensor:
+    try:
+        return convert_to_tensor(value, expected, name=arg.name)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"Input {arg.name!r} of {definition.name!r} Op expects {expected.name}, "
+            f"which {value!r} of type {type(value).__name__} cannot become: {error}"
+        ) from None
+
+
+def _convert_free(definition: OpDef, arg: ArgDef, value: Any, values: list[Any], position: int) -> Tensor:
+    """Converts a value whose type is not settled yet: by a tensor given later, by the default, by the value itself."""
+    for other, candidate in zip(definition.inputs[position + 1 :], values[position + 1 :]):
+        if other.type_attr == arg.type_attr and not other.is_list and hasattr(candidate, "dtype"):
+            try:
+                return convert_to_tensor(value, candidate.dtype, name=arg.name)
+            except (TypeError, ValueError):
+                break
+    assert arg.type_attr is not None
+    default = definition.attrs[arg.type_attr].default
+    return convert_to_tensor(value, name=arg.name, preferred_dtype=default if isinstance(default, DType) else None)
+
+
+def _convert_list(
+    definition: OpDef, arg: ArgDef, value: Any, attrs: dict[str, Any], values: list[Any], position: int
+) -> list[Tensor]:
+    if isinstance(value, Tensor) or not isinstance(value, list | tuple):
+        raise TypeError(f"Expected list for {arg.name!r} argument to {definition.name!r} Op, not {value!r}.")
+    element = ArgDef(arg.name, arg.dtype, arg.type_attr)
+    if arg.type_attr is not None and arg.type_attr not in attrs:
+        for item in value:
+            if hasattr(item, "dtype"):
+                attrs[arg.type_attr] = convert_to_tensor(item, name=arg.name).dtype
+                _admit_type(definition, arg, attrs[arg.type_attr])
+                break
+    tensors = [_convert_input(definition, element, item, attrs, values, position) for item in value]
+    number = arg.number_attr
+    assert number is not None
+    if number in attrs and attrs[number] != len(tensors):
+        raise ValueError(f"{definition.name}: list {arg.name!r} has {len(tensors)} entries, another has {attrs[number]}.")
+    minimum = definition.attrs[number].minimum or 0
+    if len(tensors) < minimum:
+        raise ValueError(f"{definition.name}: list {arg.name!r} needs at least {minimum} entries, got {len(tensors)}.")
+    attrs[number] = len(tensors)
+    return tensors
+
+
+def _convert_typed_list(definition: OpDef, arg: ArgDef, value: Any, attrs: dict[str, Any]) -> list[Tensor]:
+    key = arg.type_list_attr
+    assert key is not None
+    if isinstance(value, Tensor) or not isinstance(value, list | tuple):
+        raise TypeError(f"Expected list for {arg.name!r} argument to {definition.name!r} Op, not {value!r}.")
+    expected = attrs.get(key)
+    if expected is not None and len(expected) != len(value):
+        raise TypeError(f"{definition.name}: {arg.name!r} needs {len(expected)} values, got {len(value)}.")
+    tensors = [
+        convert_to_tensor(item, None if expected is None else expected[i], name=f"{arg.name}_{i}")
+        for i, item in enumerate(value)
+    ]
+    attrs[key] = definition.attrs[key].normalize([tensor.dtype for tensor in tensors])
+    return tensors
+
+
+def _admit_type(definition: OpDef, arg: ArgDef, dtype: DType) -> None:
+    assert arg.type_attr is not None
+    attr = definition.attrs[arg.type_attr]
+    if attr.allowed is not None and dtype not in attr.allowed and dtype.base_dtype not in attr.allowed:
+        raise TypeError(
+            f"Value passed to parameter {arg.name!r} of {definition.name!r} has DataType {dtype.name} "
+            f"not in list of allowed values: {attr.show_allowed()}"
+        )
+
+
+def _mismatch(definition: OpDef, arg: ArgDef, tensor: Tensor, expected: DType, values: list[Any]) -> str:
+    text = f"Input {arg.name!r} of {definition.name!r} Op has type {tensor.dtype.name} that does not match "
+    if arg.type_attr is None:
+        return text + f"expected type of {expected.name}."
+    first = next(other for other in definition.inputs if other.type_attr == arg.type_attr)
+    return text + f"type {expected.name} of argument {first.name!r}; use tf.cast to convert one of them."
+
+
+def _normalize(definition: OpDef, key: str, attr: AttrDef, value: Any) -> Any:
+    try:
+        return attr.normalize(value)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"attribute {key!r} of {definition.name!r} Op: {error}") from None
+
+
+def output_types(definition: OpDef, attrs: dict[str, Any]) -> list[DType]:
+    """Returns the dtypes of all outputs, lists unrolled."""
+    types: list[DType] = []
+    for arg in definition.outputs:
+        if arg.type_list_attr is not None:
+            types += attrs[arg.type_list_attr]
+            continue
+        dtype = arg.dtype if arg.type_attr is None else attrs[arg.type_attr]
+        types += [dtype] * (1 if arg.number_attr is None else attrs[arg.number_attr])
+    return types
+
+
+def _result(definition: OpDef, operation: Operation) -> Any:
+    outputs = operation.outputs
+    if definition.result is None and definition.plain_outputs:
+        return outputs[0] if outputs else operation
+    parts: list[Any] = []
+    start = 0
+    for arg in definition.outputs:
+        if not arg.is_list:
+            parts.append(outputs[start])
+            start += 1
+            continue
+        if arg.number_attr is not None:
+            length = operation._attrs[arg.number_attr]
+        else:
+            length = len(operation._attrs[arg.type_list_attr])
+        parts.append(outputs[start : start + length])
+        start += length
+    if definition.result is None:
+        return parts[0]
+    return definition.result(*parts)
+
+
+def add_by_type(
+    graph: Graph, op_type: str, inputs: list[Tensor], attrs: dict[str, Any], name: str | None = None
+) -> Operation:
+    """Adds an operation from flat inputs and complete attributes, as a GraphDef holds them."""
+    definition = OPS.lookup(op_type)
+    known = {
+        key: _normalize(definition, key, definition.attrs[key], value) if key in definition.attrs else value
+        for key, value in attrs.items()
+    }
+    for key, default in definition.defaults.items():
+        known.setdefault(key, default)
+    _imply_attrs(definition, inputs, known)
+    missing = [key for key in definition.attrs if key not in known]
+    if missing:
+        raise ValueError(f"{op_type} {name!r} misses attributes: {', '.join(map(show_value, missing))}")
+    return graph.add(definition, inputs, known, output_types(definition, known), name)
+
+
+def _imply_attrs(definition: OpDef, inputs: list[Tensor], attrs: dict[str, Any]) -> None:
+    position = 0
+    for arg in definition.inputs:
+        if arg.type_list_attr is not None:
+            types = attrs.setdefault(arg.type_list_attr, tuple(t.dtype for t in inputs[position:]))
+            position += len(types)
+            continue
+        fixed = len(definition.inputs) - 1
+        length = 1 if arg.number_attr is None else attrs.setdefault(arg.number_attr, len(inputs) - fixed)
+        if position + length > len(inputs):
+            raise ValueError(f"{definition.name} needs more inputs than the {len(inputs)} given: {arg.name!r} is missing")
+        for tensor in inputs[position : position + length]:
+            expected = arg.dtype if arg.type_attr is None else attrs.setdefault(arg.type_attr, tensor.dtype)
+            if tensor.dtype.base_dtype != expected.base_dtype:
+                raise TypeError(_mismatch(definition, arg, tensor, expected, []))
+        position += length
+    if position != len(inputs):
+        raise ValueError(f"{definition.name} takes {position} inputs, {len(inputs)} were given")

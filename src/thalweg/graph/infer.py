@@ -1,0 +1,89 @@
+"""Inference: what a shape function may ask about the operation whose output shapes it infers.
+
+The same functions check shapes twice: when the graph is built, on what is known then, and when a kernel has failed, on
+the shapes that it was given, so that both errors read the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from thalweg.dtypes import DType
+from thalweg.graph.op_def import OpDef
+from thalweg.shapes import Shape
+
+_DEPTH = 60
+
+
+class Inference:
+    """The facts known of one operation's inputs: shapes, dtypes, and values where they follow from the graph."""
+
+    __slots__ = ("_sources", "attrs", "definition", "dtypes", "num_outputs", "shapes")
+
+    def __init__(
+        self, definition: OpDef, attrs: dict[str, Any], sources: Sequence[Any], dtypes: list[DType], num_outputs: int = 1
+    ) -> None:
+        self.definition = definition
+        self.attrs = attrs
+        self._sources = sources
+        self.shapes: list[Shape] = [source._shape for source in sources]
+        self.dtypes = dtypes
+        self.num_outputs = num_outputs
+
+    def partial(self, index: int) -> np.ndarray[Any, Any] | None:
+        """Returns the value of an input as an array of objects, None where an element is unknown."""
+        return static_value(self._sources[index])
+
+    def value(self, index: int) -> np.ndarray[Any, Any] | None:
+        """Returns the value of an input if all of it is known statically."""
+        return complete(static_value(self._sources[index]))
+
+    def shape_value(self, index: int) -> Shape:
+        """Returns the shape that an input's value describes, as far as it is known."""
+        return as_static_shape(self._sources[index])
+
+
+def static_value(tensor: Any, depth: int = _DEPTH) -> np.ndarray[Any, Any] | None:
+    """Returns what is known of a tensor's value without running anything; unknown elements are None."""
+    known = tensor._static
+    if known is not False:
+        return known  # type: ignore[no-any-return]
+    operation = tensor.op
+    evaluate = operation.definition.evaluate
+    result = None
+    if evaluate is not None and depth > 0:
+        for source in operation._inputs:
+            static_value(source, depth - 1)
+        context = Inference(
+            operation.definition, operation._attrs, operation._inputs, [t.dtype for t in operation._inputs], 1
+        )
+        try:
+            result = evaluate(context)
+        except (TypeError, ValueError, IndexError, ArithmeticError):
+            result = None  # an unknown element took part, or the kernel will report the mistake
+    tensor._static = result
+    return result
+
+
+def complete(value: np.ndarray[Any, Any] | None) -> np.ndarray[Any, Any] | None:
+    """Returns the array with its own dtype if no element is unknown."""
+    if value is None or value.dtype != object:
+        return value
+    flat = value.ravel().tolist()
+    if any(element is None or isinstance(element, bytes) for element in flat):
+        return None if any(element is None for element in flat) else value
+    return value.astype(np.int64) if all(isinstance(e, int | np.integer) for e in flat) else np.array(value.tolist())
+
+
+def as_static_shape(tensor: Any) -> Shape:
+    """Returns the shape that an integer vector describes: unknown elements and -1 are unknown dimensions."""
+    value = static_value(tensor)
+    if value is not None and value.ndim == 1:
+        return tuple(None if e is None or e < 0 else int(e) for e in value.tolist())
+    shape = tensor._shape
+    if shape is not None and len(shape) == 1 and shape[0] is not None:
+        return (None,) * int(shape[0])
+    return None

@@ -1,0 +1,184 @@
+"""OpDef: the schema of an operation, what may be assumed of it, and the call that adds one to a graph."""
+
+from __future__ import annotations
+
+import re
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from thalweg import dtypes
+from thalweg.dtypes import DType
+from thalweg.graph import attr
+from thalweg.graph.attr import AttrDef
+from thalweg.registry import Registry
+from thalweg.shapes import Shape
+
+if TYPE_CHECKING:
+    from thalweg.graph.infer import Inference
+
+Infer = Callable[["Inference"], Sequence[Shape]]
+Evaluate = Callable[["Inference"], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ArgDef:
+    """One input or output: of a fixed type, of an attribute's type, `N*T` (a list), or `list(T)` (a typed list)."""
+
+    name: str
+    dtype: DType | None = None
+    type_attr: str | None = None
+    number_attr: str | None = None
+    type_list_attr: str | None = None
+
+    @property
+    def is_list(self) -> bool:
+        return self.number_attr is not None or self.type_list_attr is not None
+
+
+OPS: Registry[OpDef] = Registry("operation")
+
+
+class OpDef:
+    """What an operation takes and gives, and the facts that passes and executors may rely on.
+
+    Calling it adds an operation to the graph of its inputs and returns the outputs.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: tuple[ArgDef, ...],
+        outputs: tuple[ArgDef, ...],
+        attrs: dict[str, AttrDef],
+        *,
+        infer: Infer,
+        evaluate: Evaluate | None,
+        stateful: bool,
+        commutative: bool,
+        waits: bool,
+        host: frozenset[str],
+        differentiable: bool,
+        reads_resource: bool,
+        doc: str,
+    ) -> None:
+        self.name = name
+        self.inputs = inputs
+        self.outputs = outputs
+        self.attrs = attrs
+        self.infer = infer
+        self.evaluate = evaluate
+        self.stateful = stateful
+        self.commutative = commutative
+        self.waits = waits
+        self.host = host
+        self.differentiable = differentiable
+        self.reads_resource = reads_resource
+        self.doc = doc
+        self.__name__ = name
+        self.__doc__ = doc
+        self.defaults = {key: a.default for key, a in attrs.items() if a.default is not attr.REQUIRED}
+        self.implied = {
+            key
+            for arg in inputs
+            for key in (arg.type_attr, arg.number_attr, arg.type_list_attr)
+            if key is not None
+        }
+        self.explicit = tuple(key for key in attrs if key not in self.implied)
+        self.plain_inputs = not any(arg.is_list for arg in inputs)
+        self.plain_outputs = not any(arg.is_list for arg in outputs)
+        self.result = (
+            namedtuple(name.lstrip("_"), [arg.name for arg in outputs])  # type: ignore[misc]
+            if len(outputs) > 1
+            else None
+        )
+
+    def __call__(self, *args: Any, name: str | None = None, **attrs: Any) -> Any:
+        from thalweg.graph.apply import apply
+
+        return apply(self, args, attrs, name)
+
+    def __repr__(self) -> str:
+        def show(args: tuple[ArgDef, ...]) -> str:
+            return ", ".join(f"{arg.name}: {show_type(arg)}" for arg in args)
+
+        return f"<op {self.name}({show(self.inputs)}) -> ({show(self.outputs)})>"
+
+
+def show_type(arg: ArgDef) -> str:
+    if arg.type_list_attr:
+        return f"list({arg.type_list_attr})"
+    base = arg.type_attr or (arg.dtype.name if arg.dtype else "?")
+    return f"{arg.number_attr}*{base}" if arg.number_attr else base
+
+
+_ARG = re.compile(r"(?P<name>\w+)\s*:\s*(?:list\((?P<list>\w+)\)|(?:(?P<number>\w+)\s*\*\s*)?(?P<type>\w+))$")
+
+
+def _parse_args(text: str, attrs: dict[str, AttrDef]) -> tuple[ArgDef, ...]:
+    return tuple(_parse_arg(part.strip(), attrs) for part in text.split(",") if part.strip())
+
+
+def _parse_arg(text: str, attrs: dict[str, AttrDef]) -> ArgDef:
+    match = _ARG.match(text)
+    if match is None:
+        raise ValueError(f"cannot read the argument {text!r}: write 'x: T', 'x: int32', 'x: N*T' or 'x: list(T)'")
+    if match["list"]:
+        return ArgDef(match["name"], type_list_attr=match["list"])
+    if match["type"] in attrs:
+        return ArgDef(match["name"], type_attr=match["type"], number_attr=match["number"])
+    return ArgDef(match["name"], dtype=dtypes.as_dtype(match["type"]), number_attr=match["number"])
+
+
+def unknown_shapes(c: Inference) -> Sequence[Shape]:
+    """Infers nothing: every output has unknown rank."""
+    return [None] * c.num_outputs
+
+
+def op(
+    name: str,
+    signature: str,
+    *,
+    infer: Infer = unknown_shapes,
+    evaluate: Evaluate | None = None,
+    stateful: bool = False,
+    commutative: bool = False,
+    waits: bool = False,
+    host: str = "",
+    differentiable: bool = True,
+    reads_resource: bool = False,
+    doc: str = "",
+    **attrs: Any,
+) -> OpDef:
+    """Registers an operation and returns the function that adds it to a graph.
+
+    signature: `"a: T, b: T -> product: T"`; every attribute is a further keyword, given by its AttrDef, by its set of
+    types, or by its default value. infer: static shapes of the outputs. evaluate: the value of a small integer output
+    when it follows from static facts. host: names of inputs and outputs that live in host memory on every device.
+    waits: the kernel may wait for someone else. reads_resource: stateful only in that it reads, never writes.
+    """
+    attr_defs = {key: attr.from_default(value) for key, value in attrs.items()}
+    for match in re.finditer(r"list\((\w+)\)", signature):
+        attr_defs.setdefault(match[1], attr.type_list(0))
+    for match in re.finditer(r"(\w+)\s*\*", signature):
+        attr_defs.setdefault(match[1], attr.integer(1))
+    left, arrow, right = signature.partition("->")
+    if not arrow:
+        raise ValueError(f"the signature of {name} has no '->': {signature!r}")
+    definition = OpDef(
+        name,
+        _parse_args(left, attr_defs),
+        _parse_args(right, attr_defs),
+        attr_defs,
+        infer=infer,
+        evaluate=evaluate,
+        stateful=stateful,
+        commutative=commutative,
+        waits=waits,
+        host=frozenset(part.strip() for part in host.split(",") if part.strip()),
+        differentiable=differentiable,
+        reads_resource=reads_resource,
+        doc=doc,
+    )
+    return OPS.register(name, definition)

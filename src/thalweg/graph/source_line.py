@@ -1,0 +1,32 @@
+"""The user's own lines: where in the program an operation was made."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import CodeType, FrameType
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_MAX_FRAMES = 6
+
+Stack = tuple[tuple[CodeType, int], ...]
+
+
+def user_stack() -> Stack:
+    """Returns the innermost few frames outside this package, innermost first; formatting is left for when it is read."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    frames = []
+    while frame is not None and len(frames) < _MAX_FRAMES:
+        frames.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(frames)
+
+
+def made_at(stack: Stack) -> str | None:
+    """Returns the innermost user line, as `train.py:31 in model`."""
+    if not stack:
+        return None
+    code, line = stack[0]
+    return f"{os.path.basename(code.co_filename)}:{line} in {code.co_name}"

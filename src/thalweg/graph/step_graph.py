@@ -1,0 +1,185 @@
+"""StepGraph: the private copy of the part of a graph that one kind of step needs; passes rewrite it freely."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from thalweg.dtypes import DType
+from thalweg.graph.op_def import OPS, OpDef
+from thalweg.graph.source_line import Stack
+from thalweg.shapes import Shape
+
+Output = tuple["Node", int]
+
+
+class Node:
+    """An operation in a step: what it runs, on what, after whom, and where."""
+
+    __slots__ = (
+        "_stack",
+        "attrs",
+        "controls",
+        "definition",
+        "device",
+        "dtypes",
+        "inputs",
+        "name",
+        "order",
+        "shapes",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        definition: OpDef,
+        inputs: list[Output],
+        attrs: dict[str, Any],
+        dtypes: Sequence[DType],
+        shapes: Sequence[Shape],
+        *,
+        controls: list[Node] | None = None,
+        device: str = "",
+        order: float = 0,
+        stack: Stack = (),
+    ) -> None:
+        self.name = name
+        self.definition = definition
+        self.inputs = inputs
+        self.controls: list[Node] = controls if controls is not None else []
+        self.attrs = attrs
+        self.dtypes = dtypes
+        self.shapes = shapes
+        self.device = device
+        self.order = order
+        self._stack = stack
+
+    @property
+    def type(self) -> str:
+        return self.definition.name
+
+    def constant(self, index: int) -> np.ndarray[Any, Any] | None:
+        """Returns the value of an input that is a constant of the graph."""
+        producer = self.inputs[index][0]
+        return producer.attrs["value"] if producer.definition.name == "Const" else None
+
+    def input_shape(self, index: int) -> Shape:
+        producer, output = self.inputs[index]
+        return producer.shapes[output]
+
+    def input_dtype(self, index: int) -> DType:
+        producer, output = self.inputs[index]
+        return producer.dtypes[output]
+
+    def predecessors(self) -> Iterable[Node]:
+        for producer, _ in self.inputs:
+            yield producer
+        yield from self.controls
+
+    def like(self, op_type: str, inputs: list[Output], attrs: dict[str, Any], **changes: Any) -> Node:
+        """Returns a node of another type in this one's place: same name, outputs, device, order and user line."""
+        given: dict[str, Any] = {
+            "dtypes": self.dtypes,
+            "shapes": self.shapes,
+            "controls": list(self.controls),
+            "device": self.device,
+            "order": self.order,
+            "stack": self._stack,
+        }
+        given.update(changes)
+        name = given.pop("name", self.name)
+        return Node(name, OPS.lookup(op_type), inputs, attrs, **given)
+
+    def __repr__(self) -> str:
+        return f"<Node {self.name!r} {self.type}>"
+
+
+@dataclass(slots=True)
+class StepGraph:
+    """Nodes in an order that respects all dependencies, with what comes in and what must come out."""
+
+    nodes: list[Node]
+    feeds: list[Node]
+    fetches: list[Output]
+    targets: list[Node] = field(default_factory=list)
+    positions: list[int] | None = None  # of the fetches among the whole step's, in a partition
+
+    def roots(self) -> Iterable[Node]:
+        for node, _ in self.fetches:
+            yield node
+        yield from self.targets
+
+    def consumers(self) -> dict[Node, list[Node]]:
+        """Returns the nodes that take each node's outputs or wait for it."""
+        result: dict[Node, list[Node]] = {node: [] for node in self.nodes}
+        for node in self.nodes:
+            for producer in node.predecessors():
+                result[producer].append(node)
+        return result
+
+    def rewrite(self, replaced: dict[Output, Output], moved: dict[Node, Node] | None = None) -> None:
+        """Points every use of a replaced output, and every control on a moved node, to its successor."""
+        moved = moved or {}
+        for node in self.nodes:
+            if replaced:
+                node.inputs = [_follow(replaced, output) for output in node.inputs]
+            if moved and node.controls:
+                node.controls = list(dict.fromkeys(_follow(moved, control) for control in node.controls))
+        self.fetches = [_follow(replaced, output) for output in self.fetches]
+        self.targets = list(dict.fromkeys(_follow(moved, target) for target in self.targets))
+        self.settle()
+
+    def settle(self) -> None:
+        """Drops what no fetch or target needs and restores the order: topological, then as the user wrote it."""
+        needed = reachable(self.roots())
+        self.nodes = topological(needed)
+
+
+def _follow(replaced: dict[Any, Any], item: Any) -> Any:
+    while item in replaced:
+        item = replaced[item]
+    return item
+
+
+def reachable(roots: Iterable[Node]) -> set[Node]:
+    """Returns the nodes that the roots depend on, themselves included."""
+    found: set[Node] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack += [producer for producer, _ in node.inputs]
+            stack += node.controls
+    return found
+
+
+def topological(nodes: Iterable[Node]) -> list[Node]:
+    """Returns the nodes so that each follows all it depends on, ties broken by the order they were written in."""
+    nodes = sorted(nodes, key=lambda node: node.order)
+    position = {node: i for i, node in enumerate(nodes)}
+    if all(position[p] < i for i, node in enumerate(nodes) for p in node.predecessors()):
+        return nodes
+    waiting = {node: len(set(node.predecessors())) for node in nodes}
+    followers: dict[Node, list[Node]] = {node: [] for node in nodes}
+    for node in nodes:
+        for producer in set(node.predecessors()):
+            followers[producer].append(node)
+    ready = [position[node] for node in nodes if waiting[node] == 0]
+    heapq.heapify(ready)
+    result: list[Node] = []
+    while ready:
+        node = nodes[heapq.heappop(ready)]
+        result.append(node)
+        for follower in followers[node]:
+            waiting[follower] -= 1
+            if waiting[follower] == 0:
+                heapq.heappush(ready, position[follower])
+    if len(result) < len(nodes):
+        stuck = [node.name for node in nodes if waiting[node] > 0]
+        raise ValueError(f"the graph has a cycle through {', '.join(stuck[:5])}")
+    return result

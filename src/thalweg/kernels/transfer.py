@@ -1,0 +1,40 @@
+"""Kernels that move values: feeds, Send and Recv over the step's rendezvous."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from thalweg.graph.step_graph import Node
+from thalweg.kernels.registry import STEP, Call, Input, kernel
+
+
+def _key(node: Node) -> str:
+    return f"{node.attrs['send_device']};{node.attrs['recv_device']};{node.attrs['tensor_name']}"
+
+
+@kernel("_Send")
+def bind_send(node: Node, device: Any) -> Call:
+    key = _key(node)
+
+    def send(step: Any, value: Any) -> None:
+        step.rendezvous.send(key, value)
+
+    return Call(send, (STEP, Input(0)))
+
+
+@kernel("_Recv")
+def bind_recv(node: Node, device: Any) -> Callable[..., None]:
+    key, where = _key(node), device.torch
+
+    def receive(step: Any, finish: Callable[[Any], None]) -> None:
+        def arrive(value: Any) -> None:
+            if isinstance(value, torch.Tensor) and value.device != where:
+                value = value.to(where, non_blocking=True)
+            finish(value)
+
+        step.rendezvous.receive(key, arrive)
+
+    return receive

@@ -1,0 +1,32 @@
+"""Transfer: Send and Recv, which partitioning puts where a value crosses devices."""
+
+from __future__ import annotations
+
+from thalweg.graph import attr
+from thalweg.graph.op_def import op
+from thalweg.ops.shape_functions import no_outputs
+
+send_op = op(
+    "_Send",
+    "tensor: T ->",
+    T=attr.types(),
+    tensor_name=attr.string(),
+    send_device=attr.string(),
+    recv_device=attr.string(),
+    stateful=True,
+    differentiable=False,
+    infer=no_outputs,
+    doc="Hands a value to the step's rendezvous.",
+)
+recv_op = op(
+    "_Recv",
+    "-> tensor: tensor_type",
+    tensor_type=attr.types(),
+    tensor_name=attr.string(),
+    send_device=attr.string(),
+    recv_device=attr.string(),
+    stateful=True,
+    waits=True,
+    differentiable=False,
+    doc="Waits for a value at the step's rendezvous.",
+)

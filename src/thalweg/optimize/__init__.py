@@ -1,0 +1,1 @@
+"""Graph to step: pruning and the rewrites that keep every fetched value the same."""

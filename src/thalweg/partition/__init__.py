@@ -1,0 +1,1 @@
+"""Partitioning: one step graph a device, Send and Recv where values cross."""

@@ -1,0 +1,127 @@
+"""Place: feasible devices from kernels, requests and colocation, then the first of the best kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from thalweg import dtypes, errors
+from thalweg.devices import DeviceSpec, matches, merge_devices
+from thalweg.graph.source_line import made_at
+from thalweg.graph.step_graph import Node, StepGraph
+
+DeviceTypes = Callable[[Node], set[str]]
+_PREFERENCE = ("GPU", "CPU")
+
+
+@dataclass(slots=True)
+class Placement:
+    """The device of each node, and what had to be changed of the user's wishes."""
+
+    devices: dict[Node, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def report(self) -> str:
+        """Returns a line a node, then the notes on soft placement."""
+        lines = [f"{node.name}: ({node.type}): {device}" for node, device in self.devices.items()]
+        return "\n".join(lines + self.notes)
+
+
+def place(step: StepGraph, devices: Sequence[str], device_types: DeviceTypes, soft: bool) -> Placement:
+    """Chooses a device for each group of nodes that must stay together."""
+    placement = Placement()
+    if len(devices) == 1 and not any(node.device for node in step.nodes):
+        placement.devices = dict.fromkeys(step.nodes, devices[0])
+        return placement
+    for group in _groups(step):
+        placement.devices.update(dict.fromkeys(group, _choose(group, devices, device_types, soft, placement.notes)))
+    return placement
+
+
+def _groups(step: StepGraph) -> list[list[Node]]:
+    """Joins nodes that name the same colocation class, and whatever touches a resource with its handle."""
+    leader: dict[object, object] = {}
+
+    def find(item: object) -> object:
+        while leader.setdefault(item, item) is not item:
+            leader[item] = leader[leader[item]]
+            item = leader[item]
+        return item
+
+    by_name = {node.name: node for node in step.nodes}
+    for node in step.nodes:
+        for name in node.attrs.get("_class", ()):
+            target = name.removeprefix("loc:@")
+            leader[find(node)] = find(by_name.get(target, target))
+        for index, (producer, _) in enumerate(node.inputs):
+            if node.input_dtype(index) is dtypes.resource:
+                leader[find(node)] = find(producer)
+    groups: dict[object, list[Node]] = {}
+    for node in step.nodes:
+        groups.setdefault(find(node), []).append(node)
+    return list(groups.values())
+
+
+def _choose(
+    group: list[Node], devices: Sequence[str], device_types: DeviceTypes, soft: bool, notes: list[str]
+) -> str:
+    requested = _request(group, soft, notes)
+    feasible = set.intersection(*[device_types(node) if node.type != "_Arg" else {"CPU"} for node in group])
+    able = [name for name in devices if DeviceSpec.from_string(name).device_type in feasible]
+    chosen = [name for name in able if not requested or matches(requested, name)]
+    if not chosen and soft and able:
+        chosen = able
+        notes.append(f"{group[0].name}: asked for {requested}, soft placement chose {_best(able)}")
+    if not chosen:
+        raise _impossible(group, requested, devices, feasible)
+    return _best(chosen)
+
+
+def _best(names: Sequence[str]) -> str:
+    return min(names, key=lambda name: _PREFERENCE.index(DeviceSpec.from_string(name).device_type or "CPU"))
+
+
+def _request(group: list[Node], soft: bool, notes: list[str]) -> str:
+    """Merges what the nodes of a group ask for; two that contradict each other cannot both be had."""
+    requested, asker = "", None
+    for node in group:
+        if not node.device or node.device == requested:
+            continue
+        merged = merge_devices(requested, node.device) if requested else node.device
+        if requested and not (matches(requested, merged) and matches(node.device, merged)):
+            if not soft:
+                raise errors.InvalidArgumentError(
+                    node,
+                    node,
+                    errors.describe(
+                        f"Cannot colocate nodes '{node.name}' and '{asker.name if asker else ''}'",
+                        expected="nodes of one colocation group to ask for one device",
+                        received=f"{node.device} and {requested}",
+                        made_at=made_at(node._stack),
+                    ),
+                )
+            notes.append(f"{node.name}: asked for {node.device}, colocated with a node on {requested}")
+            continue
+        requested, asker = merged, node
+    return requested
+
+
+def _impossible(
+    group: list[Node], requested: str, devices: Sequence[str], feasible: set[str]
+) -> errors.InvalidArgumentError:
+    node = next((node for node in group if node.device), group[0])
+    if requested and not any(matches(requested, name) for name in devices):
+        what, hint = "no such device", "allow_soft_placement=True uses another device where this one is missing"
+    else:
+        what, hint = f"{node.type} has no kernel for it", "place the operation on a device that has one"
+    return errors.InvalidArgumentError(
+        node,
+        node,
+        errors.describe(
+            f"Cannot assign a device for operation {node.name}: "
+            f"Could not satisfy explicit device specification '{requested}': {what}",
+            expected=f"one of {', '.join(devices)}; kernels exist for {', '.join(sorted(feasible)) or 'no device type'}",
+            hint=hint,
+            made_at=made_at(node._stack),
+        ),
+    )

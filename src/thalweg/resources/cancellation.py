@@ -1,0 +1,42 @@
+"""Cancellation: one flag a step, and callbacks for whoever waits in it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+
+class Cancellation:
+    """Is set once, with the error that explains why; waiting parties register to be called then."""
+
+    __slots__ = ("_callbacks", "_lock", "error")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._callbacks: dict[int, Callable[[BaseException], None]] = {}
+        self.error: BaseException | None = None
+
+    def cancel(self, error: BaseException) -> None:
+        """Cancels; only the first error counts, since the later ones follow from it."""
+        with self._lock:
+            if self.error is not None:
+                return
+            self.error = error
+            callbacks, self._callbacks = list(self._callbacks.values()), {}
+        for callback in callbacks:
+            callback(error)
+
+    def register(self, callback: Callable[[BaseException], None]) -> int | None:
+        """Calls back when cancelled; returns a token to deregister, or None if it is cancelled already."""
+        with self._lock:
+            if self.error is None:
+                token = id(callback)
+                self._callbacks[token] = callback
+                return token
+        callback(self.error)
+        return None
+
+    def deregister(self, token: int | None) -> None:
+        with self._lock:
+            if token is not None:
+                self._callbacks.pop(token, None)

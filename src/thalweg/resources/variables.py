@@ -1,0 +1,117 @@
+"""Variables: the mutable buffers of a model.
+
+A buffer is changed in place only while nobody else can see its memory; otherwise the variable moves to a copy. So a
+value that was read, or fetched, never changes afterwards, and an update normally costs no copy.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from thalweg import errors
+from thalweg.dtypes import DType
+from thalweg.shapes import Shape, compatible, show
+
+_use_count = torch._C._storage_Use_Count
+
+
+class VariableResource:
+    """One variable: a buffer or nothing yet, guarded by a lock."""
+
+    __slots__ = ("device", "dtype", "lock", "name", "shape", "value")
+
+    def __init__(self, name: str, dtype: DType, shape: Shape, device: torch.device) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.shape = shape
+        self.device = device
+        self.lock = threading.Lock()
+        self.value: Any = None
+
+    def read(self) -> Any:
+        """Returns the buffer itself; whoever holds it keeps later writes from changing it in place."""
+        with self.lock:
+            value = self.value
+        if value is None:
+            raise uninitialized(self)
+        return value
+
+    def assign(self, value: Any) -> None:
+        """Takes a new value, sharing its memory as long as nobody writes."""
+        if isinstance(value, torch.Tensor):
+            if not compatible(self.shape, tuple(value.shape)):
+                raise errors.ShapeError(
+                    f"cannot assign a value of shape {show(tuple(value.shape))} to variable {self.name!r}",
+                    expected=f"a value of shape {show(self.shape)}",
+                    hint=None,
+                )
+            # Memory that came from NumPy belongs to the user; a view would hide who else holds the storage.
+            value = value.clone() if not value.untyped_storage().resizable() else value.contiguous().detach()
+        else:
+            value = np.array(value, dtype=object)
+        with self.lock:
+            self.value = value
+
+    def writable(self) -> torch.Tensor:
+        """Returns a buffer to change in place; the caller holds the lock."""
+        value = self.value
+        if value is None:
+            raise uninitialized(self)
+        # Three references: the attribute, the local name and the argument of getrefcount.
+        if sys.getrefcount(value) == 3 and _use_count(value.untyped_storage()._cdata) == 2:
+            return value  # type: ignore[no-any-return]
+        value = self.value = value.clone()
+        return value  # type: ignore[no-any-return]
+
+    def update(self, change: Callable[[torch.Tensor], Any]) -> None:
+        """Changes the buffer in place under the lock."""
+        with self.lock:
+            change(self.writable())
+
+    @property
+    def is_initialized(self) -> bool:
+        return self.value is not None
+
+    def destroy(self) -> None:
+        with self.lock:
+            self.value = None
+
+    def __repr__(self) -> str:
+        state = "initialized" if self.is_initialized else "uninitialized"
+        return f"<variable {self.name!r} {self.dtype.name}{show(self.shape)}, {state}>"
+
+
+class locked:
+    """Holds the locks of several variables, taken in one order everywhere so that no two steps wait in a ring."""
+
+    __slots__ = ("_locks",)
+
+    def __init__(self, variables: Sequence[VariableResource]) -> None:
+        distinct = {id(variable): variable.lock for variable in variables}
+        self._locks = [distinct[key] for key in sorted(distinct)]
+
+    def __enter__(self) -> None:
+        for lock in self._locks:
+            lock.acquire()
+
+    def __exit__(self, *exc: object) -> None:
+        for lock in self._locks:
+            lock.release()
+
+
+def uninitialized(variable: VariableResource) -> errors.FailedPreconditionError:
+    return errors.FailedPreconditionError(
+        None,
+        None,
+        errors.describe(
+            f"Attempting to use uninitialized value {variable.name}",
+            expected="a variable that was initialized or restored in this session",
+            hint="run tf.global_variables_initializer() first",
+        ),
+    )

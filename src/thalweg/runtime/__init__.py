@@ -1,0 +1,1 @@
+"""From a session's request to running programs: the pipeline, the step, the local backend."""

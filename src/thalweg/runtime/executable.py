@@ -1,0 +1,81 @@
+"""Executable: the programs of one kind of step, compiled once, run many times."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from thalweg import errors
+from thalweg.execute.program import Program, Run
+from thalweg.runtime.step import Step
+
+_InferenceMode = torch._C._InferenceMode
+
+
+class Executable:
+    """Runs programs over shared state: feeds in, fetched values out."""
+
+    def __init__(self, programs: Sequence[Program], num_fetches: int, placement: str) -> None:
+        self.programs = list(programs)
+        self.placement = placement
+        self._num_fetches = num_fetches
+        self._single = programs[0].single if len(programs) == 1 else None
+
+    @property
+    def text(self) -> str:
+        return "\n".join(program.text for program in self.programs)
+
+    def run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
+        """Runs one step; blocks until it is over or has failed."""
+        single = self._single
+        if single is None or step.trace is not None:
+            return self._run_programs(step, feeds)
+        guard = _InferenceMode(True)
+        try:
+            return single(step, *feeds)  # type: ignore[no-any-return]
+        except Exception as error:
+            raise self.programs[0].explain(error) from None
+        finally:
+            del guard
+
+    def _run_programs(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
+        finished = step.finished = threading.Event()
+        runs = self.start(step, feeds, finished.set)
+        try:
+            finished.wait()
+        except BaseException:
+            step.fail(errors.CancelledError(None, None, "Step was interrupted."))
+            raise
+        if step.cancelled:
+            step.stop()
+        return self._gather(runs)
+
+    def start(self, step: Step, feeds: Sequence[Any], done: Callable[[], None]) -> list[Run]:
+        """Starts all programs of a step and returns at once; `done` is called when the last one ends."""
+        left = [len(self.programs)]
+        lock = threading.Lock()
+
+        def one_done() -> None:
+            with lock:
+                left[0] -= 1
+                over = left[0] == 0
+            if over:
+                done()
+
+        runs = [
+            Run(program, step, [feeds[feed.attrs["index"]] for feed in program.feeds], one_done)
+            for program in self.programs
+        ]
+        for run in runs:
+            run.start()
+        return runs
+
+    def _gather(self, runs: Sequence[Run]) -> list[Any]:
+        values: list[Any] = [None] * self._num_fetches
+        for program, run in zip(self.programs, runs):
+            for position, output in program.numbered_fetches:
+                values[position] = run.values[output]
+        return values

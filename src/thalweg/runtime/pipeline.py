@@ -1,0 +1,74 @@
+"""The pipeline: prune, optimize, place, partition, compile; what happens once for each kind of step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from thalweg.config import ConfigProto
+from thalweg.execute.bind import bind_node
+from thalweg.execute.interpret import argument
+from thalweg.execute.program import Program
+from thalweg.graph.operation import Operation
+from thalweg.graph.step_graph import Node, StepGraph
+from thalweg.graph.tensor import Tensor
+from thalweg.kernels.registry import device_types
+from thalweg.kernels.types import from_numpy
+from thalweg.optimize.optimize import optimize
+from thalweg.optimize.prune import prune
+from thalweg.partition.client import receive_feeds, send_fetches
+from thalweg.partition.partition import partition
+from thalweg.place.place import place
+from thalweg.runtime.devices import Device
+from thalweg.runtime.executable import Executable
+
+
+def compile_step(
+    feeds: Sequence[Tensor],
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    config: ConfigProto,
+    devices: Sequence[Device],
+) -> Executable:
+    """Turns what a session asks for into programs ready to run."""
+    return _compile(prune(feeds, fetches, targets), config, devices)
+
+
+def compile_partial_step(
+    feeds: Sequence[Tensor],
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    config: ConfigProto,
+    devices: Sequence[Device],
+) -> Executable:
+    """Does the same for a step whose feeds come, and whose fetches go, while it runs: over its rendezvous."""
+    step = prune(feeds, fetches, targets)
+    receive_feeds(step, [tensor.name for tensor in feeds])
+    send_fetches(step, [tensor.name for tensor in fetches], [operation.name for operation in targets])
+    return _compile(step, config, devices)
+
+
+def _compile(step: StepGraph, config: ConfigProto, devices: Sequence[Device]) -> Executable:
+    optimize(step, config.graph_options.optimizer_options, lambda node: evaluate(node, devices[0]))
+    placement = place(step, [device.name for device in devices], device_types, config.allow_soft_placement)
+    partitions = partition(step, placement.devices)
+    by_name = {device.name: device for device in devices}
+    programs = [Program(part, by_name[name]) for name, part in partitions.items()]
+    return Executable(programs, len(step.fetches), placement.report())
+
+
+def evaluate(node: Node, host: Device) -> list[np.ndarray[Any, Any]] | None:
+    """Runs a pure node whose inputs are all constants on the host, for constant folding; None if it cannot."""
+    if "CPU" not in device_types(node):
+        return None
+    values = [from_numpy(node.constant(i), node.input_dtype(i)) for i in range(len(node.inputs))]  # type: ignore[arg-type]
+    try:
+        call = bind_node(node, host)
+        arguments = [argument(a, values, None) for a in call.args]
+        result = call.function(*arguments, **{k: argument(v, values, None) for k, v in call.kwargs.items()})
+    except Exception:
+        return None  # the step itself will report it, if it ever runs the node
+    results = [result] if len(node.dtypes) == 1 else list(result)
+    return [r.clone().contiguous().numpy() if hasattr(r, "clone") else r for r in results]
