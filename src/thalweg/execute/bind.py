@@ -37,12 +37,13 @@ def bind(step: StepGraph, device: Any) -> Bound:
 
 
 def constant(node: Node, device: Any) -> Any:
-    where = "cpu" if "output" in node.attrs.get("_host", ()) else device.torch
-    return from_numpy(node.attrs["value"], node.dtypes[0], device.torch if where != "cpu" else device.host)
+    return from_numpy(node.attrs["value"], node.dtypes[0], device.host if "_host" in node.attrs else device.torch)
 
 
 def bind_node(node: Node, device: Any) -> Call:
     """Returns the call of one node: what the binder gave, or the plain call of it with all inputs."""
+    if "_host" in node.attrs:
+        device = device.host_side()
     try:
         kernel = select(node, device.type).bind(node, device)
     except Exception as error:

@@ -88,9 +88,7 @@ class _Writer:
     def _write_node(self, node: Node, call: Call) -> None:
         if len(self.lines) % _CHECK_EVERY == 0:
             self.lines.append("    if step.cancelled: step.stop()")
-        arguments = [self._argument(node, value) for value in call.args]
-        arguments += [f"{key}={self._argument(node, value)}" for key, value in call.kwargs.items()]
-        expression = f"{self._global(call.function)}({', '.join(arguments)})"
+        expression = self._expression(node, call)
         used = [self._name((node, i)) if self._is_used((node, i)) else "_" for i in range(len(node.dtypes))]
         if len(used) > 1 and any(name != "_" for name in used):
             target = ", ".join(used) + " = "
@@ -135,12 +133,19 @@ class _Writer:
             return self._global(self.constants[output], "constant")
         return self._name(output)
 
+    def _expression(self, node: Node, call: Call) -> str:
+        arguments = [self._argument(node, value) for value in call.args]
+        arguments += [f"{key}={self._argument(node, value)}" for key, value in call.kwargs.items()]
+        return f"{self._global(call.function)}({', '.join(arguments)})"
+
     def _argument(self, node: Node, value: Any) -> str:
+        if isinstance(value, Call):
+            return self._expression(node, value)
         if isinstance(value, Input):
             return self._value(node.inputs[value])
         if value is STEP:
             return "step"
-        if isinstance(value, list) and any(isinstance(item, Input) for item in value):
+        if isinstance(value, list) and any(isinstance(item, Input | Call) for item in value):
             return f"[{', '.join(self._argument(node, item) for item in value)}]"
         return repr(value) if _is_literal(value) else self._global(value, "value")
 

@@ -65,9 +65,7 @@ def _shape_error(node: Node, values: Sequence[Any]) -> errors.ShapeError | None:
     """Asks the op's shape function what it says to the shapes that really came."""
     try:
         seen = [_Seen(value, node.input_dtype(i)) for i, value in enumerate(values)]
-        node.definition.infer(
-            Inference(node.definition, node.attrs, seen, [s.dtype for s in seen], len(node.dtypes))
-        )
+        node.definition.infer(Inference(node.definition, node.attrs, seen, len(node.dtypes)))
     except errors.ShapeError as error:
         return error
     except Exception:

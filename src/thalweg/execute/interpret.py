@@ -34,9 +34,7 @@ def interpret(
         seen = [values[output] for output in node.inputs]
         start = time.time_ns()
         try:
-            arguments = [argument(value, seen, step) for value in call.args]
-            keywords = {key: argument(value, seen, step) for key, value in call.kwargs.items()}
-            result = call.function(*arguments, **keywords)
+            result = invoke(call, seen, step)
         except Exception as error:
             raise explain(error, node, seen, device) from None
         observe(node, start, time.time_ns())
@@ -45,10 +43,17 @@ def interpret(
     return [values[output] for output in segment.outputs]
 
 
-def argument(value: Any, inputs: Sequence[Any], step: Any) -> Any:
-    """Returns an argument of a Call as the kernel gets it."""
+def invoke(call: Call, inputs: Sequence[Any], step: Any = None) -> Any:
+    """Makes one call of a bound kernel on the values of its node's inputs."""
+    arguments = [_argument(value, inputs, step) for value in call.args]
+    return call.function(*arguments, **{key: _argument(value, inputs, step) for key, value in call.kwargs.items()})
+
+
+def _argument(value: Any, inputs: Sequence[Any], step: Any) -> Any:
     if isinstance(value, Input):
         return inputs[value]
+    if isinstance(value, Call):
+        return invoke(value, inputs, step)
     if value is STEP:
         return step
-    return [argument(item, inputs, step) for item in value] if isinstance(value, list) else value
+    return [_argument(item, inputs, step) for item in value] if isinstance(value, list) else value

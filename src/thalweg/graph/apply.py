@@ -3,47 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from thalweg.dtypes import DType
-from thalweg.graph.attr import AttrDef, show_value
+from thalweg.graph.attr import AttrDef
 from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.default import get_default_graph
 from thalweg.graph.graph import Graph
-from thalweg.graph.op_def import OPS, ArgDef, OpDef
 from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
+
+if TYPE_CHECKING:
+    from thalweg.graph.op_def import ArgDef, OpDef
 
 
 def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: str | None) -> Any:
     """Converts the inputs, infers the attributes that they imply, adds the operation, returns its outputs."""
     values = _positional(definition, args, attrs)
     graph = _graph_of(values)
-    inputs: list[Tensor] = []
     given: dict[str, Any] = {}
-    for key in definition.implied:
-        if key in attrs:
-            given[key] = _normalize(definition, key, definition.attrs[key], attrs[key])
-    if any(type(value) is not Tensor for value in values):
-        scope = f"{name or definition.name.lstrip('_')}/"
-        with graph.as_default(), graph.name_scope(_peek_scope(graph, scope)):
-            _convert_inputs(definition, values, given, inputs)
+    if attrs:
+        for key in definition.implied:
+            if key in attrs:
+                given[key] = normalize(definition, key, definition.attrs[key], attrs[key])
+    inputs: list[Tensor] = []
+    for value in values:
+        if type(value) is not Tensor:
+            with graph.as_default(), graph.name_scope(_argument_scope(graph, name or definition.name.lstrip("_"))):
+                _convert_inputs(definition, values, given, inputs)
+            break
     else:
         _convert_inputs(definition, values, given, inputs)
     for key in definition.explicit:
         if key in attrs:
-            given[key] = _normalize(definition, key, definition.attrs[key], attrs[key])
+            given[key] = normalize(definition, key, definition.attrs[key], attrs[key])
         elif key in definition.defaults:
             given[key] = definition.defaults[key]
         else:
             raise TypeError(f"{definition.name} misses its attribute {key!r}")
     operation = graph.add(definition, inputs, given, output_types(definition, given), name)
+    if definition.single_output:
+        return operation.outputs[0]
     return _result(definition, operation)
 
 
-def _peek_scope(graph: Graph, scope: str) -> str:
+def _argument_scope(graph: Graph, name: str) -> str:
     """Returns the scope that constants made for an operation's arguments belong to: the operation's own name."""
-    return graph.unique_name(scope[:-1], mark_as_used=False) + "/"
+    return name if name.endswith("/") else graph.unique_name(name, mark_as_used=False) + "/"
 
 
 def _positional(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
@@ -111,7 +117,7 @@ def _convert_input(
         _admit_type(definition, arg, tensor.dtype)
         attrs[arg.type_attr] = tensor.dtype
     elif tensor.dtype is not expected and tensor.dtype.base_dtype != expected.base_dtype:
-        raise TypeError(_mismatch(definition, arg, tensor, expected, values))
+        raise TypeError(mismatch(definition, arg, tensor, expected))
     return tensor
 
 
@@ -143,14 +149,13 @@ def _convert_list(
 ) -> list[Tensor]:
     if isinstance(value, Tensor) or not isinstance(value, list | tuple):
         raise TypeError(f"Expected list for {arg.name!r} argument to {definition.name!r} Op, not {value!r}.")
-    element = ArgDef(arg.name, arg.dtype, arg.type_attr)
     if arg.type_attr is not None and arg.type_attr not in attrs:
         for item in value:
             if hasattr(item, "dtype"):
                 attrs[arg.type_attr] = convert_to_tensor(item, name=arg.name).dtype
                 _admit_type(definition, arg, attrs[arg.type_attr])
                 break
-    tensors = [_convert_input(definition, element, item, attrs, values, position) for item in value]
+    tensors = [_convert_input(definition, arg, item, attrs, values, position) for item in value]
     number = arg.number_attr
     assert number is not None
     if number in attrs and attrs[number] != len(tensors):
@@ -188,7 +193,7 @@ def _admit_type(definition: OpDef, arg: ArgDef, dtype: DType) -> None:
         )
 
 
-def _mismatch(definition: OpDef, arg: ArgDef, tensor: Tensor, expected: DType, values: list[Any]) -> str:
+def mismatch(definition: OpDef, arg: ArgDef, tensor: Tensor, expected: DType) -> str:
     text = f"Input {arg.name!r} of {definition.name!r} Op has type {tensor.dtype.name} that does not match "
     if arg.type_attr is None:
         return text + f"expected type of {expected.name}."
@@ -196,7 +201,7 @@ def _mismatch(definition: OpDef, arg: ArgDef, tensor: Tensor, expected: DType, v
     return text + f"type {expected.name} of argument {first.name!r}; use tf.cast to convert one of them."
 
 
-def _normalize(definition: OpDef, key: str, attr: AttrDef, value: Any) -> Any:
+def normalize(definition: OpDef, key: str, attr: AttrDef, value: Any) -> Any:
     try:
         return attr.normalize(value)
     except (TypeError, ValueError) as error:
@@ -236,41 +241,3 @@ def _result(definition: OpDef, operation: Operation) -> Any:
     if definition.result is None:
         return parts[0]
     return definition.result(*parts)
-
-
-def add_by_type(
-    graph: Graph, op_type: str, inputs: list[Tensor], attrs: dict[str, Any], name: str | None = None
-) -> Operation:
-    """Adds an operation from flat inputs and complete attributes, as a GraphDef holds them."""
-    definition = OPS.lookup(op_type)
-    known = {
-        key: _normalize(definition, key, definition.attrs[key], value) if key in definition.attrs else value
-        for key, value in attrs.items()
-    }
-    for key, default in definition.defaults.items():
-        known.setdefault(key, default)
-    _imply_attrs(definition, inputs, known)
-    missing = [key for key in definition.attrs if key not in known]
-    if missing:
-        raise ValueError(f"{op_type} {name!r} misses attributes: {', '.join(map(show_value, missing))}")
-    return graph.add(definition, inputs, known, output_types(definition, known), name)
-
-
-def _imply_attrs(definition: OpDef, inputs: list[Tensor], attrs: dict[str, Any]) -> None:
-    position = 0
-    for arg in definition.inputs:
-        if arg.type_list_attr is not None:
-            types = attrs.setdefault(arg.type_list_attr, tuple(t.dtype for t in inputs[position:]))
-            position += len(types)
-            continue
-        fixed = len(definition.inputs) - 1
-        length = 1 if arg.number_attr is None else attrs.setdefault(arg.number_attr, len(inputs) - fixed)
-        if position + length > len(inputs):
-            raise ValueError(f"{definition.name} needs more inputs than the {len(inputs)} given: {arg.name!r} is missing")
-        for tensor in inputs[position : position + length]:
-            expected = arg.dtype if arg.type_attr is None else attrs.setdefault(arg.type_attr, tensor.dtype)
-            if tensor.dtype.base_dtype != expected.base_dtype:
-                raise TypeError(_mismatch(definition, arg, tensor, expected, []))
-        position += length
-    if position != len(inputs):
-        raise ValueError(f"{definition.name} takes {position} inputs, {len(inputs)} were given")

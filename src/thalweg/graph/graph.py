@@ -101,8 +101,7 @@ class Graph:
             outputs = operation.outputs
             for index, dtype in enumerate(output_types):
                 outputs.append(Tensor(operation, index, dtype))
-            if outputs:
-                self._infer_shapes(operation)
+            self._infer_shapes(operation)
             operation._id = len(self._operations)
             self._operations.append(operation)
             self._by_name[full_name] = operation
@@ -122,9 +121,9 @@ class Graph:
     def _infer_shapes(self, operation: Operation) -> None:
         definition, outputs = operation.definition, operation.outputs
         inputs = operation._inputs
-        context = Inference(definition, operation._attrs, inputs, [t.dtype for t in inputs], len(outputs))
         try:
-            for tensor, shape in zip(outputs, definition.infer(context), strict=True):
+            inferred = definition.infer(Inference(definition, operation._attrs, inputs, len(outputs)))
+            for tensor, shape in zip(outputs, inferred, strict=True):
                 tensor._shape = shape
         except errors.ShapeError as error:
             text = explain_shape_error(error, operation, [(t.name, t.dtype.name, show(t._shape)) for t in inputs])
@@ -176,7 +175,7 @@ class Graph:
         compute_device: bool = True,
     ) -> Operation:
         """Adds an operation by the name of its type; the constructors of `thalweg.ops` are the usual way."""
-        from thalweg.graph.apply import add_by_type
+        from thalweg.graph.by_type import add_by_type
 
         return add_by_type(self, op_type, list(inputs), attrs or {}, name)
 

@@ -7,13 +7,15 @@ the shapes that it was given, so that both errors read the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from thalweg.dtypes import DType
-from thalweg.graph.op_def import OpDef
 from thalweg.shapes import Shape
+
+if TYPE_CHECKING:
+    from thalweg.graph.op_def import OpDef
 
 _DEPTH = 60
 
@@ -21,17 +23,20 @@ _DEPTH = 60
 class Inference:
     """The facts known of one operation's inputs: shapes, dtypes, and values where they follow from the graph."""
 
-    __slots__ = ("_sources", "attrs", "definition", "dtypes", "num_outputs", "shapes")
+    __slots__ = ("_sources", "attrs", "definition", "num_outputs", "shapes")
 
     def __init__(
-        self, definition: OpDef, attrs: dict[str, Any], sources: Sequence[Any], dtypes: list[DType], num_outputs: int = 1
+        self, definition: OpDef, attrs: dict[str, Any], sources: Sequence[Any], num_outputs: int = 1
     ) -> None:
         self.definition = definition
         self.attrs = attrs
         self._sources = sources
         self.shapes: list[Shape] = [source._shape for source in sources]
-        self.dtypes = dtypes
         self.num_outputs = num_outputs
+
+    @property
+    def dtypes(self) -> list[DType]:
+        return [source.dtype for source in self._sources]
 
     def partial(self, index: int) -> np.ndarray[Any, Any] | None:
         """Returns the value of an input as an array of objects, None where an element is unknown."""
@@ -57,9 +62,7 @@ def static_value(tensor: Any, depth: int = _DEPTH) -> np.ndarray[Any, Any] | Non
     if evaluate is not None and depth > 0:
         for source in operation._inputs:
             static_value(source, depth - 1)
-        context = Inference(
-            operation.definition, operation._attrs, operation._inputs, [t.dtype for t in operation._inputs], 1
-        )
+        context = Inference(operation.definition, operation._attrs, operation._inputs)
         try:
             result = evaluate(context)
         except (TypeError, ValueError, IndexError, ArithmeticError):

@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any
 from thalweg import dtypes
 from thalweg.dtypes import DType
 from thalweg.graph import attr
+from thalweg.graph.apply import apply
 from thalweg.graph.attr import AttrDef
 from thalweg.registry import Registry
 from thalweg.shapes import Shape
 
 if TYPE_CHECKING:
     from thalweg.graph.infer import Inference
+    from thalweg.graph.operation import Operation
+    from thalweg.graph.tensor import Tensor
 
 Infer = Callable[["Inference"], Sequence[Shape]]
 Evaluate = Callable[["Inference"], Any]
+FromShapes = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,8 @@ OPS: Registry[OpDef] = Registry("operation")
 class OpDef:
     """What an operation takes and gives, and the facts that passes and executors may rely on.
 
-    Calling it adds an operation to the graph of its inputs and returns the outputs.
+    Calling it adds an operation to the graph of its inputs. For readers and type checkers the call says what comes
+    back: `d(...)` one tensor, `d.many(...)` several, `d.operation(...)` none.
     """
 
     def __init__(
@@ -61,6 +66,7 @@ class OpDef:
         host: frozenset[str],
         differentiable: bool,
         reads_resource: bool,
+        from_shapes: FromShapes | None,
         doc: str,
     ) -> None:
         self.name = name
@@ -75,6 +81,7 @@ class OpDef:
         self.host = host
         self.differentiable = differentiable
         self.reads_resource = reads_resource
+        self.from_shapes = from_shapes
         self.doc = doc
         self.__name__ = name
         self.__doc__ = doc
@@ -88,16 +95,24 @@ class OpDef:
         self.explicit = tuple(key for key in attrs if key not in self.implied)
         self.plain_inputs = not any(arg.is_list for arg in inputs)
         self.plain_outputs = not any(arg.is_list for arg in outputs)
+        self.single_output = len(outputs) == 1 and self.plain_outputs
         self.result = (
             namedtuple(name.lstrip("_"), [arg.name for arg in outputs])  # type: ignore[misc]
             if len(outputs) > 1
             else None
         )
 
-    def __call__(self, *args: Any, name: str | None = None, **attrs: Any) -> Any:
-        from thalweg.graph.apply import apply
+    def __call__(self, *args: Any, name: str | None = None, **attrs: Any) -> Tensor:
+        """Adds the operation and returns its one output."""
+        return apply(self, args, attrs, name)  # type: ignore[no-any-return]
 
+    def many(self, *args: Any, name: str | None = None, **attrs: Any) -> Any:
+        """Adds the operation and returns its outputs: a list, or a named tuple."""
         return apply(self, args, attrs, name)
+
+    def operation(self, *args: Any, name: str | None = None, **attrs: Any) -> Operation:
+        """Adds the operation, which has no outputs, and returns it."""
+        return apply(self, args, attrs, name)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         def show(args: tuple[ArgDef, ...]) -> str:
@@ -148,6 +163,7 @@ def op(
     host: str = "",
     differentiable: bool = True,
     reads_resource: bool = False,
+    from_shapes: FromShapes | None = None,
     doc: str = "",
     **attrs: Any,
 ) -> OpDef:
@@ -156,7 +172,8 @@ def op(
     signature: `"a: T, b: T -> product: T"`; every attribute is a further keyword, given by its AttrDef, by its set of
     types, or by its default value. infer: static shapes of the outputs. evaluate: the value of a small integer output
     when it follows from static facts. host: names of inputs and outputs that live in host memory on every device.
-    waits: the kernel may wait for someone else. reads_resource: stateful only in that it reads, never writes.
+    waits: the kernel may wait for someone else. reads_resource: stateful only in that it reads, never writes. from_shapes: the outputs' values, when the
+    inputs' shapes alone decide them.
     """
     attr_defs = {key: attr.from_default(value) for key, value in attrs.items()}
     for match in re.finditer(r"list\((\w+)\)", signature):
@@ -179,6 +196,7 @@ def op(
         host=frozenset(part.strip() for part in host.split(",") if part.strip()),
         differentiable=differentiable,
         reads_resource=reads_resource,
+        from_shapes=from_shapes,
         doc=doc,
     )
     return OPS.register(name, definition)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Tensor:
     """A symbolic handle to one output of an operation; it has a value only while a step runs."""
 
-    __slots__ = ("__weakref__", "_attributes", "_consumers", "_shape", "_static", "dtype", "op", "value_index")
+    # A dictionary comes into being only for the tensors on which some library hangs attributes of its own.
+    __slots__ = ("__dict__", "__weakref__", "_consumers", "_shape", "_static", "dtype", "op", "value_index")
 
     # NumPy's operators give way to ours, so that `array + tensor` calls Tensor.__radd__ once.
     __array_priority__ = 100
@@ -31,7 +32,6 @@ class Tensor:
         self._shape: Shape = shape
         self._static: Any = False  # not looked for yet
         self._consumers: list[Operation] = []
-        self._attributes: dict[str, Any] | None = None
 
     @property
     def name(self) -> str:
@@ -67,21 +67,6 @@ class Tensor:
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
         """Runs the tensor in the given or the default session and returns its value."""
         return self.op.graph.session_for(session, self.name).run(self, feed_dict)
-
-    # Keras and other libraries hang a few attributes on tensors; they are kept aside so that tensors stay small.
-    def __setattr__(self, key: str, value: Any) -> None:
-        try:
-            object.__setattr__(self, key, value)
-        except AttributeError:
-            if self._attributes is None:
-                object.__setattr__(self, "_attributes", {})
-            assert self._attributes is not None
-            self._attributes[key] = value
-
-    def __getattr__(self, key: str) -> Any:
-        if key != "_attributes" and self._attributes is not None and key in self._attributes:
-            return self._attributes[key]
-        raise AttributeError(f"'Tensor' object has no attribute {key!r}")
 
     def __repr__(self) -> str:
         return f"<tf.Tensor '{self.name}' shape={_show_shape(self._shape)} dtype={self.dtype.name}>"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from thalweg import errors
+from thalweg import dtypes, errors
 from thalweg.dtypes import DType
 from thalweg.graph.step_graph import Node
 
@@ -27,7 +27,8 @@ STEP = _Step()  # in a Call: the running step itself (rendezvous, cancellation)
 class Call:
     """A bound kernel with arguments of its own: `Call(torch.sum, (Input(0), (1,)), {"keepdim": True})`.
 
-    Executors write it as that very call, with no Python frame between the step's program and torch.
+    Executors write it as that very call, with no Python frame between the step's program and torch. An argument may be
+    a Call itself, or a list with inputs in it.
     """
 
     function: Callable[..., Any]
@@ -78,7 +79,16 @@ def kernel(
 
 
 def device_types(node: Node) -> set[str]:
-    """Returns the device types that have a kernel for the node."""
+    """Returns the device types that have a kernel for the node; strings live on the host alone."""
+    if node.type in ("Const", "NoOp", "_Arg"):
+        found = {"CPU", "GPU"}
+    else:
+        found = _kernel_devices(node)
+    strings = dtypes.string in node.dtypes or any(p.dtypes[i] is dtypes.string for p, i in node.inputs)
+    return found & {"CPU"} if strings else found
+
+
+def _kernel_devices(node: Node) -> set[str]:
     return {device for entry in _kernels.get(node.type, ()) if entry.serves(node) for device in entry.devices}
 
 

@@ -32,9 +32,19 @@ def bind_recv(node: Node, device: Any) -> Callable[..., None]:
     def receive(step: Any, finish: Callable[[Any], None]) -> None:
         def arrive(value: Any) -> None:
             if isinstance(value, torch.Tensor) and value.device != where:
-                value = value.to(where, non_blocking=True)
+                value = value.to(where, non_blocking=where.type != "cpu")
             finish(value)
 
         step.rendezvous.receive(key, arrive)
 
     return receive
+
+
+@kernel("_CopyToHost")
+def bind_copy_to_host(node: Node, device: Any) -> Call:
+    return Call(torch.Tensor.cpu, (Input(0),))
+
+
+@kernel("_CopyToDevice")
+def bind_copy_to_device(node: Node, device: Any) -> Call:
+    return Call(torch.Tensor.to, (Input(0), device.torch), {"non_blocking": True})

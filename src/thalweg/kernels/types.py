@@ -75,6 +75,7 @@ def to_numpy(value: Value) -> Any:
         value = value.cpu()
     elif not is_sole_owner(value, references=4):
         value = value.clone()
+    value = value.contiguous()
     if value.dtype is torch.bfloat16:
         import ml_dtypes
 

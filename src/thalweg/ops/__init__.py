@@ -1,1 +1,7 @@
 """The vocabulary: a file a family, each op with schema, shape function and constructor."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")

@@ -229,7 +229,7 @@ def pack_nested(values: Any, dtype: DType | None, name: str | None) -> Tensor:
             pack_nested(item, dtype, None) if isinstance(item, list | tuple) else convert_to_tensor(item, dtype)
             for item in values
         ]
-        return pack(parts)  # type: ignore[no-any-return]
+        return pack(parts)
 
 
 def _flat(values: Any) -> Any:
@@ -265,15 +265,15 @@ register_tensor_conversion_function(Dimension, _convert_dimension, 99)
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
     """Returns a tensor that must be fed."""
-    return placeholder_op(dtype=dtypes.as_dtype(dtype), shape=shapes.as_shape(shape), name=name)  # type: ignore[no-any-return]
+    return placeholder_op(dtype=dtypes.as_dtype(dtype), shape=shapes.as_shape(shape), name=name)
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """Returns a tensor that may be fed and else has the value of `input`."""
     value = convert_to_tensor(input)
-    return placeholder_with_default_op(value, shape=shapes.as_shape(shape), name=name)  # type: ignore[no-any-return]
+    return placeholder_with_default_op(value, shape=shapes.as_shape(shape), name=name)
 
 
 def no_op(name: str | None = None) -> Operation:
     """Returns an operation that does nothing."""
-    return no_op_op(name=name)  # type: ignore[no-any-return]
+    return no_op_op.operation(name=name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from thalweg.graph import attr
 from thalweg.graph.op_def import op
-from thalweg.ops.shape_functions import no_outputs
+from thalweg.ops.shape_functions import no_outputs, unchanged
 
 send_op = op(
     "_Send",
@@ -29,4 +29,22 @@ recv_op = op(
     waits=True,
     differentiable=False,
     doc="Waits for a value at the step's rendezvous.",
+)
+copy_to_host_op = op(
+    "_CopyToHost",
+    "input: T -> output: T",
+    T=attr.types(),
+    host="output",
+    differentiable=False,
+    infer=unchanged,
+    doc="Brings a value from the device to host memory; the host waits for it.",
+)
+copy_to_device_op = op(
+    "_CopyToDevice",
+    "input: T -> output: T",
+    T=attr.types(),
+    host="input",
+    differentiable=False,
+    infer=unchanged,
+    doc="Brings a value from host memory to the device, without waiting.",
 )

@@ -31,11 +31,24 @@ def place(step: StepGraph, devices: Sequence[str], device_types: DeviceTypes, so
     """Chooses a device for each group of nodes that must stay together."""
     placement = Placement()
     if len(devices) == 1 and not any(node.device for node in step.nodes):
-        placement.devices = dict.fromkeys(step.nodes, devices[0])
+        placement.devices = dict.fromkeys(step.nodes, devices[0])  # the usual case, and nothing to decide
         return placement
     for group in _groups(step):
-        placement.devices.update(dict.fromkeys(group, _choose(group, devices, device_types, soft, placement.notes)))
+        if group[0].type != "_Arg" or len(group) > 1:
+            chosen = _choose(group, devices, device_types, soft, placement.notes)
+            placement.devices.update(dict.fromkeys(group, chosen))
+    _place_feeds(step, placement, devices[0])
     return placement
+
+
+def _place_feeds(step: StepGraph, placement: Placement, host: str) -> None:
+    """Puts each feed where it is used first; from there it is sent to its other users."""
+    for node in step.nodes:
+        for producer, _ in node.inputs:
+            if producer.type == "_Arg":
+                placement.devices.setdefault(producer, placement.devices[node])
+    for node in step.nodes:
+        placement.devices.setdefault(node, host)
 
 
 def _groups(step: StepGraph) -> list[list[Node]]:
@@ -66,7 +79,7 @@ def _choose(
     group: list[Node], devices: Sequence[str], device_types: DeviceTypes, soft: bool, notes: list[str]
 ) -> str:
     requested = _request(group, soft, notes)
-    feasible = set.intersection(*[device_types(node) if node.type != "_Arg" else {"CPU"} for node in group])
+    feasible = set.intersection(*[device_types(node) for node in group if node.type != "_Arg"] or [{"CPU"}])
     able = [name for name in devices if DeviceSpec.from_string(name).device_type in feasible]
     chosen = [name for name in able if not requested or matches(requested, name)]
     if not chosen and soft and able:

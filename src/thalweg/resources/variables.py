@@ -42,6 +42,11 @@ class VariableResource:
             raise uninitialized(self)
         return value
 
+    def read_or(self, initial: Any) -> Any:
+        """Returns the buffer, or the given value while there is none."""
+        with self.lock:
+            return initial if self.value is None else self.value
+
     def assign(self, value: Any) -> None:
         """Takes a new value, sharing its memory as long as nobody writes."""
         if isinstance(value, torch.Tensor):
@@ -58,21 +63,25 @@ class VariableResource:
         with self.lock:
             self.value = value
 
-    def writable(self) -> torch.Tensor:
+    def writable(self) -> Any:
         """Returns a buffer to change in place; the caller holds the lock."""
         value = self.value
         if value is None:
             raise uninitialized(self)
-        # Three references: the attribute, the local name and the argument of getrefcount.
-        if sys.getrefcount(value) == 3 and _use_count(value.untyped_storage()._cdata) == 2:
-            return value  # type: ignore[no-any-return]
-        value = self.value = value.clone()
-        return value  # type: ignore[no-any-return]
+        # Three references: the attribute, the local name and the argument of getrefcount. Strings are always copied.
+        if not isinstance(value, torch.Tensor):
+            value = self.value = value.copy()
+        elif sys.getrefcount(value) != 3 or _use_count(value.untyped_storage()._cdata) != 2:
+            value = self.value = value.clone()
+        return value
 
-    def update(self, change: Callable[[torch.Tensor], Any]) -> None:
-        """Changes the buffer in place under the lock."""
+    def update(self, change: Callable[..., Any], *args: Any) -> Any:
+        """Calls `change(buffer, *args)` under the lock, which may change the buffer in place."""
         with self.lock:
-            change(self.writable())
+            return change(self.writable(), *args)
+
+    def handle(self) -> VariableResource:
+        return self
 
     @property
     def is_initialized(self) -> bool:

@@ -28,6 +28,10 @@ class Device:
     _states: dict[str, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def host_side(self) -> Device:
+        """Returns this device's host memory as a device: what an accelerator's counting is done on."""
+        return self if self.type == "CPU" else Device(self.name, "CPU", self.host, self.resources)
+
     def state(self, node_name: str, make: Callable[[], Any]) -> Any:
         """Returns what a stateful kernel keeps between steps, whatever else is fetched with it."""
         with self._lock:

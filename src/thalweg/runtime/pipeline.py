@@ -9,7 +9,7 @@ import numpy as np
 
 from thalweg.config import ConfigProto
 from thalweg.execute.bind import bind_node
-from thalweg.execute.interpret import argument
+from thalweg.execute.interpret import invoke
 from thalweg.execute.program import Program
 from thalweg.graph.operation import Operation
 from thalweg.graph.step_graph import Node, StepGraph
@@ -19,6 +19,7 @@ from thalweg.kernels.types import from_numpy
 from thalweg.optimize.optimize import optimize
 from thalweg.optimize.prune import prune
 from thalweg.partition.client import receive_feeds, send_fetches
+from thalweg.partition.memory import assign_memory
 from thalweg.partition.partition import partition
 from thalweg.place.place import place
 from thalweg.runtime.devices import Device
@@ -55,6 +56,9 @@ def _compile(step: StepGraph, config: ConfigProto, devices: Sequence[Device]) ->
     placement = place(step, [device.name for device in devices], device_types, config.allow_soft_placement)
     partitions = partition(step, placement.devices)
     by_name = {device.name: device for device in devices}
+    for name, part in partitions.items():
+        if by_name[name].type != "CPU":
+            assign_memory(part)
     programs = [Program(part, by_name[name]) for name, part in partitions.items()]
     return Executable(programs, len(step.fetches), placement.report())
 
@@ -65,9 +69,7 @@ def evaluate(node: Node, host: Device) -> list[np.ndarray[Any, Any]] | None:
         return None
     values = [from_numpy(node.constant(i), node.input_dtype(i)) for i in range(len(node.inputs))]  # type: ignore[arg-type]
     try:
-        call = bind_node(node, host)
-        arguments = [argument(a, values, None) for a in call.args]
-        result = call.function(*arguments, **{k: argument(v, values, None) for k, v in call.kwargs.items()})
+        result = invoke(bind_node(node, host), values)
     except Exception:
         return None  # the step itself will report it, if it ever runs the node
     results = [result] if len(node.dtypes) == 1 else list(result)

@@ -1,0 +1,155 @@
+"""What came out, as a table, as JSON and as a picture."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rows import PEERS, ROWS, TITLES, US, Row
+
+COLOURS = {
+    "thalweg": "#0b6e99",
+    "tensorflow": "#e8a33d",
+    "jax": "#8f7cc0",
+    "torch": "#d9674c",
+    "torch_compile": "#e6b0a3",
+}
+INK, PALE = "#2b2b2b", "#8a8a8a"
+
+
+def summary(results: dict[str, dict[str, list[float]]], versions: dict[str, str], notes: list[str], cores: int) -> Any:
+    """Gathers everything that is saved: machine, versions, and each row with its rounds, medians and bar."""
+    rows = []
+    for row in ROWS:
+        if row.name not in results:
+            continue
+        rounds = {peer: values for peer, values in results[row.name].items() if values}
+        medians = {peer: median(values) for peer, values in rounds.items()}
+        limit = row.bar.limit(medians)
+        rows.append(
+            {
+                "name": row.name,
+                "title": row.title,
+                "unit": row.unit,
+                "bar": row.bar.words(),
+                "limit": limit,
+                "ratio": medians[US] / limit if US in medians and limit else None,
+                "met": row.bar.met(medians),
+                "medians": medians,
+                "rounds": rounds,
+            }
+        )
+    sizes = {name: values for name, values in results.items() if name.rsplit("_", 1)[-1].isdigit()}
+    machine = {"cpu": _cpu(), "cores": cores, "python": platform.python_version(), "system": platform.system()}
+    when = time.strftime("%Y-%m-%d")
+    return {
+        "date": when,
+        "machine": machine,
+        "versions": versions,
+        "rows": rows,
+        "graph_sizes": sizes,
+        "notes": notes,
+    }
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def table(summary: Any) -> str:
+    """Draws the table in text: medians in the row's unit, Thalweg against the limit, and the verdict."""
+    head = ["work", "unit", *(TITLES[peer] for peer in PEERS), "bar", "of limit", "verdict"]
+    lines = [head]
+    for row in summary["rows"]:
+        cells = [_figure(row["medians"].get(peer)) for peer in PEERS]
+        ratio = "-" if row["ratio"] is None else f"{row['ratio']:.2f}"
+        verdict = {None: "no value", True: "met", False: "MISSED"}[row["met"]]
+        lines.append([row["title"], row["unit"], *cells, row["bar"], ratio, verdict])
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    left = {0, 1, len(head) - 3, len(head) - 1}
+    text = [
+        "  ".join(cell.ljust(w) if i in left else cell.rjust(w) for i, (cell, w) in enumerate(zip(line, widths)))
+        for line in lines
+    ]
+    text.insert(1, "  ".join("-" * width for width in widths))
+    versions = ", ".join(f"{TITLES[peer]} {version}" for peer, version in summary["versions"].items())
+    machine = summary["machine"]
+    text += ["", f"{versions}; {machine['cpu']}, {machine['cores']} cores, Python {machine['python']}"]
+    return "\n".join(text + [f"note: {note}" for note in summary["notes"]])
+
+
+def _figure(value: float | None) -> str:
+    """Writes three or four digits, whatever the size."""
+    if value is None:
+        return "-"
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.{2 if value >= 0.995 else 3}f}" if value < 100 else f"{value:.1f}"
+
+
+def save(summary: Any, folder: Path) -> None:
+    """Writes cpu.json and, where matplotlib is installed, cpu.png."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "cpu.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+    try:
+        draw(summary, folder / "cpu.png")
+    except ImportError as error:
+        print(f"no picture: {error}; pip install matplotlib")
+
+
+def draw(summary: Any, path: Path) -> None:
+    """Draws a panel a row: one bar a peer, the limit as a dashed line; green says met, red says missed."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    rows = summary["rows"]
+    columns = 3
+    lines = -(-len(rows) // columns)
+    figure, axes = plt.subplots(lines, columns, figsize=(13.5, 2.35 * lines + 0.8), squeeze=False, layout="constrained")
+    for axis, row in zip(axes.flat, rows):
+        _panel(axis, row, next(known for known in ROWS if known.name == row["name"]))
+    for axis in list(axes.flat)[len(rows) :]:
+        axis.set_axis_off()
+    machine = summary["machine"]
+    figure.suptitle(
+        f"Thalweg and its peers on {machine['cores']} cores ({machine['cpu']}), medians, {summary['date']}\n",
+        fontsize=13,
+        color=INK,
+    )
+    figure.text(0.5, 0.962, "dashed: the bar that Thalweg has to meet", ha="center", fontsize=10, color=PALE)
+    figure.savefig(path, dpi=130, facecolor="white")
+    plt.close(figure)
+
+
+def _panel(axis: Any, row: Any, known: Row) -> None:
+    names = [peer for peer in known.peers if peer in row["medians"]]
+    values = [row["medians"][name] for name in names]
+    reach = max([*values, row["limit"] or 0.0])
+    axis.barh(range(len(names)), values, color=[COLOURS[name] for name in names], height=0.62)
+    for place, value in enumerate(values):
+        axis.text(value + 0.012 * reach, place, _figure(value), va="center", fontsize=9, color=INK)
+    if row["limit"] is not None:
+        axis.axvline(row["limit"], color=INK, linestyle=(0, (4, 3)), linewidth=1.2, zorder=3)
+    verdict = {None: "", True: "  met", False: "  missed"}[row["met"]]
+    colour = {None: PALE, True: "#2e7d32", False: "#c62828"}[row["met"]]
+    unit = f", {row['unit']}" if row["unit"] else ""
+    axis.set_title(f"{row['title']}{unit}", fontsize=10, loc="left", color=INK, pad=16)
+    axis.text(0, 1.03, f"{row['bar']}{verdict}", transform=axis.transAxes, fontsize=8.5, color=colour)
+    axis.set_yticks(range(len(names)), [TITLES[name] for name in names], fontsize=9, color=INK)
+    axis.set_ylim(len(names) - 0.4, -0.6)
+    axis.set_xlim(0, 1.18 * reach if reach else 1)
+    axis.tick_params(axis="x", labelsize=8, colors=PALE)
+    axis.tick_params(axis="y", length=0)
+    for side in ("top", "right", "left"):
+        axis.spines[side].set_visible(False)
+    axis.spines["bottom"].set_color(PALE)

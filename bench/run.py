@@ -1,0 +1,178 @@
+"""Runs every peer on the same work, in turns, and prints, saves and draws what came out (see README.md)."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from statistics import median
+
+import environments
+import report
+from peers import PeerError, Worker, busy_core, import_seconds, once
+from rows import GRAPH, GRAPH_PHASES, GRAPH_SIZES, IMPORT, MEMORY, PEERS, ROWS, STEPS, Row
+
+ROUND_SECONDS = 0.5
+SLOW_ROUNDS = 3
+MEMORY_STEPS = 10
+LOSS_TOLERANCE = 1e-3
+
+Rounds = dict[str, list[float]]
+
+
+class Bench:
+    """The peers that answer, what they measured, and what went wrong."""
+
+    def __init__(self, names: list[str], rounds: int) -> None:
+        self.rounds = rounds
+        self.slow_rounds = min(rounds, SLOW_ROUNDS)
+        self.workers: dict[str, Worker] = {}
+        self.versions: dict[str, str] = {}
+        self.results: dict[str, Rounds] = {}
+        self.notes: list[str] = []
+        for name in names:
+            self._start(name)
+
+    def _start(self, name: str) -> None:
+        try:
+            worker = Worker(name)
+            self.versions[name] = worker.ask("hello")["version"]
+            self.workers[name] = worker
+        except (PeerError, OSError, environments.subprocess.CalledProcessError) as error:
+            self.note(name, "all rows", error)
+
+    def note(self, peer: str, row: str, error: Exception) -> None:
+        self.notes.append(f"{peer}: {row}: {error}")
+        print(f"  {self.notes[-1]}", file=sys.stderr)
+
+    def steps(self, row: Row) -> None:
+        """Measures one step of a row's workload: rounds of about half a second, peer after peer."""
+        counts: dict[str, int] = {}
+        first: dict[str, list[float]] = {}
+        for name in self._present(row):
+            try:
+                answer = self.workers[name].ask("prepare", workload=row.workload)
+                counts[name] = max(5, min(200_000, math.ceil(ROUND_SECONDS / answer["seconds"])))
+                first[name] = answer["first"]
+            except PeerError as error:
+                self.note(name, row.name, error)
+        self._compare(row, first)
+        with busy_core() if row.busy else nullcontext():
+            self._rounds(row, list(counts), self.rounds, lambda name: self._step(name, counts[name]))
+
+    def _step(self, name: str, steps: int) -> float:
+        seconds: float = self.workers[name].ask("run", steps=steps)["seconds"]
+        return seconds
+
+    def _compare(self, row: Row, first: dict[str, list[float]]) -> None:
+        """Notes a peer whose first losses differ: it does not do the same work."""
+        expected = first.get("torch")
+        for name, losses in first.items():
+            if expected is None or None in losses:
+                continue
+            if any(abs(a - b) > LOSS_TOLERANCE * abs(b) for a, b in zip(losses, expected, strict=True)):
+                self.note(name, row.name, ValueError(f"first results {losses} are not torch's {expected}"))
+
+    def memory(self, row: Row) -> None:
+        self._rounds(row, self._present(row), self.slow_rounds, lambda name: self._bytes(name, row.workload))
+
+    def _bytes(self, name: str, workload: str) -> float:
+        taken: int = once(name, "memory", workload=workload, steps=MEMORY_STEPS)["bytes"]
+        return taken
+
+    def imports(self, row: Row) -> None:
+        self._rounds(row, self._present(row), self.rounds, import_seconds)
+
+    def graphs(self) -> None:
+        """Times graphs of three sizes, each in a fresh process; TensorFlow once, the others several times."""
+        for name in self._present(GRAPH[0]):
+            try:
+                self._graph(name, 1 if name == "tensorflow" else self.slow_rounds)
+            except PeerError as error:
+                self.note(name, "graph", error)
+
+    def _graph(self, name: str, rounds: int) -> None:
+        times: dict[str, dict[int, list[float]]] = {phase: defaultdict(list) for phase in GRAPH_PHASES}
+        for _ in range(rounds):
+            for nodes in GRAPH_SIZES:
+                for phase, seconds in once(name, "graph", nodes=nodes).items():
+                    times[phase][nodes].append(seconds)
+        small, large = GRAPH_SIZES[0], GRAPH_SIZES[-1]
+        for phase in GRAPH_PHASES:
+            self.results.setdefault(f"graph_{phase}", {})[name] = times[phase][large]
+            for nodes in GRAPH_SIZES[:-1]:
+                self.results.setdefault(f"graph_{phase}_{nodes}", {})[name] = times[phase][nodes]
+        total = {n: sum(median(times[phase][n]) for phase in GRAPH_PHASES) for n in (small, large)}
+        growth = math.log(total[large] / total[small]) / math.log(large / small)
+        self.results.setdefault("graph_growth", {})[name] = [growth]
+
+    def _present(self, row: Row) -> list[str]:
+        return [name for name in row.peers if name in self.workers]
+
+    def _rounds(self, row: Row, names: list[str], rounds: int, measure: Callable[[str], float]) -> None:
+        """Asks each peer in turn, round after round; a peer that fails keeps no value for the row."""
+        values: Rounds = {name: [] for name in names}
+        for _ in range(rounds):
+            for name in list(values):
+                try:
+                    values[name].append(row.convert(measure(name)))
+                except PeerError as error:
+                    self.note(name, row.name, error)
+                    del values[name]
+        self.results[row.name] = values
+
+    def close(self) -> None:
+        for worker in self.workers.values():
+            worker.close()
+
+
+def measure(bench: Bench, wanted: set[str]) -> None:
+    """Measures the rows that are wanted, in the order of the table."""
+    for row in STEPS:
+        if row.name in wanted:
+            print(f"measuring {row.name}", file=sys.stderr)
+            bench.steps(row)
+    if any(row.name in wanted for row in GRAPH):
+        print("measuring graphs", file=sys.stderr)
+        bench.graphs()
+    for row, measurement in ((IMPORT, bench.imports), (MEMORY, bench.memory)):
+        if row.name in wanted:
+            print(f"measuring {row.name}", file=sys.stderr)
+            measurement(row)
+
+
+def arguments() -> argparse.Namespace:
+    names = [row.name for row in ROWS]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", default="", help=f"some of {','.join(names)}; nothing is saved then")
+    parser.add_argument("--peers", default=",".join(PEERS), help="some of %(default)s")
+    parser.add_argument("--rounds", type=int, default=7, help="rounds a row (default %(default)s)")
+    parser.add_argument("--results", type=Path, default=Path(__file__).with_name("results"), help="where to save")
+    given = parser.parse_args()
+    unknown = set(filter(None, given.rows.split(","))) - set(names)
+    if unknown:
+        parser.error(f"no such row: {', '.join(sorted(unknown))}")
+    return given
+
+
+def main() -> None:
+    given = arguments()
+    wanted = set(filter(None, given.rows.split(","))) or {row.name for row in ROWS}
+    cores = environments.two_cores()
+    bench = Bench(given.peers.split(","), given.rounds)
+    try:
+        measure(bench, wanted)
+    finally:
+        bench.close()
+    summary = report.summary(bench.results, bench.versions, bench.notes, cores)
+    print(report.table(summary))
+    if not given.rows:
+        report.save(summary, given.results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""TensorFlow 1 programs: one source text, run by TensorFlow (`tensorflow.compat.v1`) and by Thalweg."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from workloads import data
+
+NULL_OPERATIONS = 10_000
+NULL_WIDTH = 100
+TOWERS = 100
+
+Step = Callable[[], Any]
+
+
+def session_run(tf: Any) -> Step:
+    x, y, session = _increment(tf)
+    return lambda: session.run(y, {x: 1.0})
+
+
+def callable_run(tf: Any) -> Step:
+    x, y, session = _increment(tf)
+    function = session.make_callable(y, [x])
+    return lambda: function(1.0)
+
+
+def _increment(tf: Any) -> tuple[Any, Any, Any]:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [])
+        return x, x + 1.0, tf.Session(graph=graph)
+
+
+def null_ops(tf: Any) -> Step:
+    """Builds layers of NoOps, each of which waits for two of the layer before."""
+    with tf.Graph().as_default() as graph:
+        layer = [tf.no_op() for _ in range(NULL_WIDTH)]
+        for _ in range(NULL_OPERATIONS // NULL_WIDTH - 1):
+            above, layer = layer, []
+            for i in range(NULL_WIDTH):
+                with tf.control_dependencies([above[i], above[i - 1]]):
+                    layer.append(tf.no_op())
+        last = tf.group(*layer)
+        session = tf.Session(graph=graph)
+    return lambda: session.run(last)
+
+
+def mlp(tf: Any) -> Step:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [data.MLP_BATCH, data.MLP_SIZES[0]])
+        labels = tf.placeholder(tf.int32, [data.MLP_BATCH])
+        h = x
+        layers = data.mlp_layers()
+        for i, layer in enumerate(layers):
+            weights, bias = _variables(tf, f"layer{i}", layer)
+            h = tf.matmul(h, weights) + bias
+            if i < len(layers) - 1:
+                h = tf.nn.relu(h)
+        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=h))
+        train = tf.train.AdamOptimizer(data.MLP_RATE).minimize(loss)
+        return _training(tf, graph, loss, train, (x, labels), data.mlp_batch())
+
+
+def cnn(tf: Any) -> Step:
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [data.CNN_BATCH, data.CNN_IMAGE, data.CNN_IMAGE, data.CNN_CHANNELS[0]])
+        labels = tf.placeholder(tf.int32, [data.CNN_BATCH])
+        h = x
+        convolutions, dense = data.cnn_layers()
+        for i, layer in enumerate(convolutions):
+            filters, bias = _variables(tf, f"conv{i}", layer)
+            h = tf.nn.conv2d(h, filters, strides=[1, 1, 1, 1], padding="SAME")
+            h = tf.nn.relu(tf.nn.bias_add(h, bias))
+            h = tf.nn.max_pool(h, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME")
+        weights, bias = _variables(tf, "dense", dense)
+        logits = tf.matmul(tf.reshape(h, [data.CNN_BATCH, dense[0].shape[0]]), weights) + bias
+        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+        train = tf.train.MomentumOptimizer(data.CNN_RATE, data.CNN_MOMENTUM).minimize(loss)
+        return _training(tf, graph, loss, train, (x, labels), data.cnn_batch())
+
+
+def _variables(tf: Any, name: str, layer: data.Layer) -> tuple[Any, Any]:
+    weights, bias = layer
+    return tf.Variable(weights, name=f"{name}/weights"), tf.Variable(bias, name=f"{name}/bias")
+
+
+def _training(tf: Any, graph: Any, loss: Any, train: Any, inputs: tuple[Any, Any], batch: tuple[Any, Any]) -> Step:
+    session = tf.Session(graph=graph)
+    session.run(tf.global_variables_initializer())
+    x, labels = inputs
+    images, classes = batch
+    fetches = [loss, train]
+    return lambda: session.run(fetches, {x: images, labels: classes})[0]
+
+
+def graph_times(tf: Any, nodes: int) -> dict[str, float]:
+    """Times building, differentiating and first running `nodes` forward nodes in towers of mixed operations."""
+    with tf.Graph().as_default() as graph:
+        start = time.perf_counter()
+        x, w, loss = _towers(tf, nodes)
+        built = time.perf_counter()
+        gradients = tf.gradients(loss, [x, w])
+        differentiated = time.perf_counter()
+        session = tf.Session(graph=graph)
+        values = session.run([loss, *gradients], {x: np.full((4, 4), 0.5, np.float32)})
+        ran = time.perf_counter()
+    if not all(np.isfinite(value).all() for value in values):
+        raise ValueError("the towers gave values that are not finite")
+    return {"build": built - start, "gradients": differentiated - built, "first_run": ran - differentiated}
+
+
+def _towers(tf: Any, nodes: int) -> tuple[Any, Any, Any]:
+    """Builds towers that differ in their first node, so that no two of them can be merged."""
+    x = tf.placeholder(tf.float32, [4, 4])
+    w = tf.constant(np.linalg.qr(np.arange(16.0).reshape(4, 4) + np.eye(4))[0].astype(np.float32))
+    a, b = tf.constant(0.1), tf.constant(0.9)
+    cycle = (
+        lambda h: tf.matmul(h, w),
+        lambda h: tf.add(h, a),
+        tf.tanh,
+        lambda h: tf.multiply(h, b),
+        lambda h: tf.subtract(h, x),
+        tf.sigmoid,
+        lambda h: tf.maximum(h, a),
+        tf.negative,
+    )
+    tops = []
+    for tower in range(TOWERS):
+        h = tf.multiply(x, 0.5 + tower / TOWERS)
+        for i in range(nodes // TOWERS - 2):
+            h = cycle[i % len(cycle)](h)
+        tops.append(tf.reduce_sum(h))
+    return x, w, tf.add_n(tops)
+
+
+PROGRAMS: dict[str, Callable[[Any], Step]] = {
+    "session_run": session_run,
+    "callable": callable_run,
+    "null_ops": null_ops,
+    "mlp": mlp,
+    "cnn": cnn,
+}

@@ -1,0 +1,90 @@
+"""The same steps as a careful PyTorch user writes them: channels last, fused optimizers, optionally compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from workloads import data
+
+Step = Callable[[], Any]
+
+
+def session_run() -> Step:
+    return lambda: (torch.tensor(1.0) + 1.0).item()
+
+
+def mlp(compiled: bool = False) -> Step:
+    modules: list[nn.Module] = []
+    for layer in data.mlp_layers():
+        modules += [_linear(layer), nn.ReLU()]
+    model = nn.Sequential(*modules[:-1])
+    optimizer = torch.optim.Adam(model.parameters(), data.MLP_RATE, fused=True)
+    return _training(model, optimizer, data.mlp_batch(), compiled)
+
+
+def cnn(compiled: bool = False) -> Step:
+    convolutions, dense = data.cnn_layers()
+    modules: list[nn.Module] = []
+    for layer in convolutions:
+        modules += [_convolution(layer), nn.ReLU(), nn.MaxPool2d(2)]
+    model = nn.Sequential(*modules, Flatten(), _linear(dense)).to(memory_format=torch.channels_last)
+    optimizer = torch.optim.SGD(model.parameters(), data.CNN_RATE, momentum=data.CNN_MOMENTUM, fused=True)
+    return _training(model, optimizer, data.cnn_batch(), compiled)
+
+
+class Flatten(nn.Module):
+    """Flattens in NHWC order, as the other peers do; free when the images are channels last."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.permute(0, 2, 3, 1).flatten(1)
+
+
+def _linear(layer: data.Layer) -> nn.Module:
+    weights, bias = layer
+    module = nn.Linear(*weights.shape)
+    _load(module, weights.T, bias)
+    return module
+
+
+def _convolution(layer: data.Layer) -> nn.Module:
+    filters, bias = layer
+    module = nn.Conv2d(*filters.shape[2:], kernel_size=3, padding=1)
+    _load(module, filters.transpose(3, 2, 0, 1), bias)
+    return module
+
+
+def _load(module: Any, weights: np.ndarray, bias: np.ndarray) -> None:
+    with torch.no_grad():
+        module.weight.copy_(torch.from_numpy(weights.copy()))
+        module.bias.copy_(torch.from_numpy(bias))
+
+
+def _training(model: nn.Module, optimizer: Any, batch: tuple[np.ndarray, np.ndarray], compiled: bool) -> Step:
+    images, labels = batch[0], batch[1].astype(np.int64)
+    nhwc = images.ndim == 4
+    loss_function = nn.CrossEntropyLoss()
+
+    def loss_of(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return loss_function(model(x), y)
+
+    if compiled:
+        loss_of = torch.compile(loss_of)
+
+    def step() -> float:
+        x = torch.from_numpy(images)
+        loss = loss_of(x.permute(0, 3, 1, 2) if nhwc else x, torch.from_numpy(labels))
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+PROGRAMS: dict[str, Callable[[], Step]] = {"session_run": session_run, "mlp": mlp, "cnn": cnn}
+COMPILED: dict[str, Callable[[], Step]] = {"mlp": lambda: mlp(compiled=True), "cnn": lambda: cnn(compiled=True)}

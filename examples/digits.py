@@ -1,0 +1,125 @@
+"""Trains a small convolutional network on handwritten digits and shows what it learned.
+
+The images come inside scikit-learn: 1,797 scans of 8 x 8 pixels. The program is plain TensorFlow 1: only its import differs.
+"""
+
+import pathlib
+import time
+
+import numpy as np
+from sklearn.datasets import load_digits
+from tqdm import tqdm
+
+import thalweg as tf
+
+EPOCHS = 30
+BATCH = 64
+OUT = pathlib.Path("runs/digits")
+
+
+def load():
+    """Returns training and held-out images and labels, shuffled once and for all."""
+    digits = load_digits()
+    images = (digits.images / 16.0).astype(np.float32)[..., np.newaxis]
+    order = np.random.default_rng(0).permutation(len(images))
+    held_out, training = order[:360], order[360:]
+    return (images[training], digits.target[training]), (images[held_out], digits.target[held_out])
+
+
+def convolution(x, filters, name):
+    """A 3 x 3 convolution with bias and ReLU, then 2 x 2 pooling."""
+    with tf.variable_scope(name):
+        channels = x.shape[-1].value
+        kernel = tf.get_variable("kernel", [3, 3, channels, filters])
+        bias = tf.get_variable("bias", [filters], initializer=tf.zeros_initializer())
+        y = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, kernel, strides=[1, 1, 1, 1], padding="SAME"), bias))
+        return tf.nn.max_pool(y, [1, 2, 2, 1], [1, 2, 2, 1], padding="SAME")
+
+
+def dense(x, units, name):
+    with tf.variable_scope(name):
+        kernel = tf.get_variable("kernel", [x.shape[-1].value, units])
+        bias = tf.get_variable("bias", [units], initializer=tf.zeros_initializer())
+        return tf.matmul(x, kernel) + bias
+
+
+def model(images, keep_prob):
+    x = convolution(images, 32, "conv1")
+    x = convolution(x, 64, "conv2")
+    x = tf.reshape(x, [-1, 2 * 2 * 64])
+    x = tf.nn.dropout(tf.nn.relu(dense(x, 64, "hidden")), keep_prob=keep_prob)
+    return dense(x, 10, "logits")
+
+
+def main():
+    (train_x, train_y), (test_x, test_y) = load()
+    tf.set_random_seed(1)
+    images = tf.placeholder(tf.float32, [None, 8, 8, 1], name="images")
+    labels = tf.placeholder(tf.int64, [None], name="labels")
+    keep_prob = tf.placeholder_with_default(1.0, [], name="keep_prob")
+
+    logits = model(images, keep_prob)
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+    predictions = tf.argmax(logits, 1)
+    accuracy = tf.reduce_mean(tf.cast(tf.equal(predictions, labels), tf.float32))
+    step = tf.train.get_or_create_global_step()
+    rate = tf.train.exponential_decay(2e-3, step, decay_steps=300, decay_rate=0.7)
+    train = tf.train.AdamOptimizer(rate).minimize(loss, global_step=step)
+
+    rng = np.random.default_rng(1)
+    history = []
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        started = time.time()
+        for _ in (progress := tqdm(range(EPOCHS), desc="training", unit="epoch")):
+            order = rng.permutation(len(train_x))
+            for start in range(0, len(order), BATCH):
+                batch = order[start : start + BATCH]
+                sess.run(train, {images: train_x[batch], labels: train_y[batch], keep_prob: 0.6})
+            test = {images: test_x, labels: test_y}
+            history.append(sess.run([loss, accuracy], test))
+            progress.set_postfix(loss=f"{history[-1][0]:.3f}", accuracy=f"{history[-1][1]:.1%}")
+        seconds = time.time() - started
+        guesses, final = sess.run([predictions, accuracy], test)
+        weights = sess.run({v.op.name: v for v in tf.trainable_variables()})
+    OUT.mkdir(parents=True, exist_ok=True)
+    np.savez(OUT / "weights.npz", **weights)
+    picture(test_x, test_y, guesses, history)
+    print(f"accuracy on {len(test_x)} held-out images: {final:.2%}, after {seconds:.1f} s of training")
+    print(f"wrote {OUT / 'digits.png'} (what it sees) and {OUT / 'weights.npz'} (what it learned)")
+    return final
+
+
+def picture(images, labels, guesses, history):
+    """Draws the course of the training and some held-out digits, the mistakes first."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.5), gridspec_kw={"width_ratios": [1.1, 1]})
+    losses, accuracies = zip(*history)
+    axes[0].plot(range(1, len(losses) + 1), losses, color="tab:red", label="loss")
+    axes[0].set(xlabel="epoch", ylabel="loss on held-out images", title="training")
+    right = axes[0].twinx()
+    right.plot(range(1, len(losses) + 1), np.array(accuracies) * 100, color="tab:blue", label="accuracy")
+    right.set_ylabel("accuracy, %")
+    axes[0].legend(loc="center right", bbox_to_anchor=(1, 0.55))
+    right.legend(loc="center right", bbox_to_anchor=(1, 0.45))
+    shown = np.argsort(guesses == labels, kind="stable")[:40]
+    sheet = np.ones((5 * 10, 8 * 10))
+    for i, index in enumerate(shown):
+        row, column = divmod(i, 8)
+        sheet[row * 10 + 1 : row * 10 + 9, column * 10 + 1 : column * 10 + 9] = 1 - images[index, :, :, 0]
+        wrong = guesses[index] != labels[index]
+        text = f"{guesses[index]} ({labels[index]})" if wrong else str(guesses[index])
+        color = "tab:red" if wrong else "tab:green"
+        axes[1].text(column * 10 + 9, row * 10 + 9.4, text, color=color, ha="right", va="top", fontsize=7)
+    axes[1].imshow(sheet, cmap="gray", vmin=0, vmax=1)
+    axes[1].set(title="guesses; mistakes in red, with the truth", xticks=[], yticks=[])
+    figure.tight_layout()
+    figure.savefig(OUT / "digits.png", dpi=120)
+
+
+if __name__ == "__main__":
+    main()

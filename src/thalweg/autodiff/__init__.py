@@ -1,0 +1,1 @@
+"""Automatic differentiation: graphs that compute gradients of graphs."""

@@ -1,0 +1,280 @@
+"""Gradients: extend a graph by the nodes that compute the derivatives of some tensors by others.
+
+Operations are visited from the outputs back, each after all its consumers, and each one's rule turns the gradients of
+its outputs into gradients of its inputs. Partial gradients of one tensor are added; look-ups keep theirs sparse.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg import dtypes
+from thalweg.autodiff import rules as rules  # registers the rule of every op
+from thalweg.autodiff.registry import GRADIENTS, GradientFunction, as_list
+from thalweg.graph.convert import convert_to_tensor
+from thalweg.graph.graph import Graph
+from thalweg.graph.indexed_slices import IndexedSlices
+from thalweg.graph.operation import Operation
+from thalweg.graph.scopes import name_scope
+from thalweg.graph.tensor import Tensor
+from thalweg.ops.array import concat, ones_like, zeros_like
+from thalweg.ops.math import accumulate_n, add_n
+from thalweg.shapes import compatible, merge, show
+
+
+class AggregationMethod:
+    """How partial gradients are added: all at once, or pairwise as they come, with less memory."""
+
+    ADD_N = 0
+    DEFAULT = ADD_N
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+
+class UnconnectedGradients(enum.Enum):
+    """What `gradients` gives for a tensor that the outputs do not depend on."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+Gradient = Tensor | IndexedSlices
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
+) -> list[Any]:
+    """Returns sum(dy/dx) for each x, None (or zeros) where no y depends on it."""
+    if aggregation_method not in (None, 0, 1, 2):
+        raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")
+    unconnected = UnconnectedGradients(unconnected_gradients)
+    y_tensors = [_differentiable(y) for y in _as_list(ys)]
+    x_tensors = [_source(x) for x in _as_list(xs)]
+    stops = {_source(t) for t in _as_list(stop_gradients or ())}
+    if not y_tensors:
+        return [None] * len(x_tensors)
+    graph = y_tensors[0].graph
+    with graph.as_default(), name_scope(name, "gradients"):
+        walk = _Walk(graph, y_tensors, x_tensors, stops, colocate_gradients_with_ops, gate_gradients, aggregation_method)
+        walk.start(_initial(y_tensors, _as_list(grad_ys) if grad_ys is not None else [None] * len(y_tensors)))
+        walk.go()
+        found = [walk.gradient_of(x) for x in x_tensors]
+        if unconnected is UnconnectedGradients.ZERO:
+            found = [zeros_like(_value(x)) if g is None else g for x, g in zip(_as_list(xs), found)]
+    return found
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _value(x: Any) -> Any:
+    return x if isinstance(x, Tensor) else convert_to_tensor(x)
+
+
+def _differentiable(y: Any) -> Tensor:
+    if isinstance(y, IndexedSlices):
+        y = y.values
+    tensor = convert_to_tensor(y)
+    if tensor.dtype.is_integer or tensor.dtype.is_bool:
+        raise TypeError(
+            f"Gradients of tensors must be floating or complex, but {tensor.name!r} has dtype {tensor.dtype.name}"
+        )
+    return tensor
+
+
+def _source(x: Any) -> Tensor:
+    """Returns the tensor that gradients by x arrive at: a variable's is its handle."""
+    if isinstance(x, IndexedSlices):
+        return x.values
+    handle = getattr(x, "handle", None)
+    return handle if isinstance(handle, Tensor) else convert_to_tensor(x)
+
+
+def _initial(ys: Sequence[Tensor], grad_ys: Sequence[Any]) -> list[Gradient]:
+    if len(grad_ys) != len(ys):
+        raise ValueError(f"Passed {len(grad_ys)} grad_ys for {len(ys)} ys")
+    result: list[Gradient] = []
+    for index, (y, grad) in enumerate(zip(ys, grad_ys)):
+        if grad is None:
+            if y.dtype.is_complex:
+                raise TypeError(f"Gradients of complex tensors must set grad_ys (y.dtype = {y.dtype.name})")
+            with name_scope(f"grad_ys_{index}"):
+                result.append(ones_like(y))
+            continue
+        grad = grad if isinstance(grad, IndexedSlices) else convert_to_tensor(grad, y.dtype, name=f"grad_ys_{index}")
+        if isinstance(grad, Tensor) and not compatible(grad._shape, y._shape):
+            raise ValueError(
+                f"grad_ys[{index}] has shape {show(grad._shape)}, but its y {y.name!r} has shape {show(y._shape)}"
+            )
+        result.append(grad)
+    return result
+
+
+class _Walk:
+    """One walk from the outputs back to the inputs."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        ys: Sequence[Tensor],
+        xs: Sequence[Tensor],
+        stops: set[Tensor],
+        colocate: bool,
+        gate: bool,
+        method: int | None,
+    ) -> None:
+        self._graph = graph
+        self._ys = ys
+        self._xs = set(xs)
+        self._stops = stops
+        self._colocate = colocate
+        self._gate = gate
+        self._method = method
+        self._partials: dict[Tensor, list[Gradient]] = {}
+        self._sums: dict[Tensor, Gradient] = {}
+
+    def start(self, initial: Sequence[Gradient]) -> None:
+        for y, grad in zip(self._ys, initial):
+            self._partials.setdefault(y, []).append(grad)
+
+    def _between(self) -> list[Operation]:
+        """Returns the operations on a path from an x to a y, last made first: each before all that it consumes."""
+        above: set[Operation] = set()
+        stack = [y.op for y in self._ys]
+        while stack:
+            operation = stack.pop()
+            if operation not in above:
+                above.add(operation)
+                stack += [t.op for t in operation._inputs if t not in self._stops]
+        between: set[Operation] = set()
+        fronts = [c for x in self._xs for c in x._consumers]
+        while fronts:
+            operation = fronts.pop()
+            if operation in above and operation not in between:
+                between.add(operation)
+                for tensor in operation.outputs:
+                    if _carries_gradient(tensor) and (tensor not in self._stops or tensor in self._xs):
+                        fronts += tensor._consumers
+        return sorted(between, key=lambda op: -op._id)
+
+    def go(self) -> None:
+        between = self._between()
+        members = set(between)
+        for operation in between:
+            output_grads = [self.gradient_of(t) for t in operation.outputs]
+            if any(g is not None for g in output_grads):
+                self._visit(operation, output_grads, members)
+
+    def _visit(self, operation: Operation, output_grads: list[Any], members: set[Operation]) -> None:
+        rule = _rule_of(operation)
+        if rule is None:
+            return
+        colocation = (
+            self._graph.colocate_with(operation, ignore_existing=True) if self._colocate else contextlib.nullcontext()
+        )
+        with name_scope(f"{operation.name}_grad"), colocation:
+            for index, tensor in enumerate(operation.outputs):
+                if output_grads[index] is None and _carries_gradient(tensor) and len(operation.outputs) > 1:
+                    output_grads[index] = zeros_like(tensor)
+            result = as_list(rule(operation, *output_grads), len(operation._inputs))
+            if len(result) != len(operation._inputs):
+                raise ValueError(
+                    f"Num gradients {len(result)} generated for op {operation.name!r} ({operation.type}) "
+                    f"do not match num inputs {len(operation._inputs)}"
+                )
+            if self._gate:
+                result = _gated(result)
+        for tensor, grad in zip(operation._inputs, result):
+            wanted = tensor in self._xs or (tensor.op in members and tensor not in self._stops)
+            if grad is not None and wanted:
+                self._add(operation, tensor, grad)
+
+    def _add(self, operation: Operation, tensor: Tensor, grad: Gradient) -> None:
+        if isinstance(grad, Tensor) and tensor.dtype is not dtypes.resource:
+            if not compatible(grad._shape, tensor._shape):
+                raise ValueError(
+                    f"Incompatible shapes between op input and calculated input gradient. Forward operation: "
+                    f"{operation.name}. Input {tensor.name!r} has shape {show(tensor._shape)}, "
+                    f"its gradient has shape {show(grad._shape)}"
+                )
+            if tensor._shape is not None and grad._shape != tensor._shape:
+                grad._shape = merge(grad._shape, tensor._shape)
+        self._partials.setdefault(tensor, []).append(grad)
+
+    def gradient_of(self, tensor: Tensor) -> Any:
+        """Returns the sum of a tensor's partial gradients, or None."""
+        if tensor not in self._sums:
+            partials = self._partials.get(tensor)
+            if not partials:
+                return None
+            self._sums[tensor] = aggregate(partials, self._method)
+        return self._sums[tensor]
+
+
+def _carries_gradient(tensor: Tensor) -> bool:
+    dtype = tensor.dtype.base_dtype
+    return dtype.is_floating or dtype.is_complex or dtype in (dtypes.resource, dtypes.variant)
+
+
+def _rule_of(operation: Operation) -> GradientFunction | None:
+    override = operation._attrs.get("_gradient_op_type")
+    name = override or operation.type
+    if name in GRADIENTS:
+        return GRADIENTS.get(name)
+    if not operation.definition.differentiable:
+        return None
+    raise LookupError(
+        f"No gradient defined for operation {operation.name!r} (op type: {operation.type}). "
+        "Register one with @tf.RegisterGradient, or say tf.NotDifferentiable."
+    )
+
+
+def _gated(grads: Sequence[Any]) -> list[Any]:
+    """Makes every gradient of an operation wait for all of them."""
+    from thalweg.ops.control import tuple as wait_for_all
+
+    return wait_for_all(list(grads)) if sum(g is not None for g in grads) > 1 else list(grads)
+
+
+def aggregate(partials: Sequence[Gradient], method: int | None = None) -> Gradient:
+    """Returns the sum of partial gradients; it is sparse only if all of them are."""
+    if len(partials) == 1:
+        return partials[0]
+    if all(isinstance(g, IndexedSlices) for g in partials):
+        return _concatenate([g for g in partials if isinstance(g, IndexedSlices)])
+    tensors = [convert_to_tensor(g) for g in partials]
+    if method == AggregationMethod.EXPERIMENTAL_ACCUMULATE_N and len(tensors) > 2:
+        return accumulate_n(tensors)
+    if method == AggregationMethod.EXPERIMENTAL_TREE:
+        total = tensors[0]
+        for tensor in tensors[1:]:
+            total = add_n([total, tensor])
+        return total
+    return add_n(tensors)
+
+
+def _concatenate(slices: Sequence[IndexedSlices]) -> IndexedSlices:
+    values = concat([s.values for s in slices], 0)
+    indices = concat([_as_int64(s.indices, slices) for s in slices], 0)
+    dense = next((s.dense_shape for s in slices if s.dense_shape is not None), None)
+    return IndexedSlices(values, indices, dense)
+
+
+def _as_int64(indices: Tensor, slices: Sequence[IndexedSlices]) -> Tensor:
+    from thalweg.ops.math import cast
+
+    if len({s.indices.dtype for s in slices}) == 1:
+        return indices
+    return cast(indices, dtypes.int64)

@@ -1,0 +1,42 @@
+"""The gradient registry: op type to the function that builds its gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from thalweg.registry import Registry
+
+GradientFunction = Callable[..., Any]
+
+GRADIENTS: Registry[GradientFunction | None] = Registry("gradient")
+
+
+class RegisterGradient:
+    """Decorates `def rule(op, *output_gradients) -> input_gradients`; None stands for no gradient."""
+
+    def __init__(self, *op_types: str) -> None:
+        if not all(isinstance(op_type, str) for op_type in op_types):
+            raise TypeError("op_type must be a string")
+        self._op_types = op_types
+
+    def __call__(self, function: GradientFunction) -> GradientFunction:
+        for op_type in self._op_types:
+            GRADIENTS.register(op_type, function)
+        return function
+
+
+gradient = RegisterGradient
+
+
+def no_gradient(*op_types: str) -> None:
+    """Says that gradients do not flow through these ops."""
+    for op_type in op_types:
+        GRADIENTS.register(op_type, None)
+
+
+def as_list(result: Any, count: int) -> Sequence[Any]:
+    """Returns a rule's result as one gradient for each input."""
+    if count == 1 and not isinstance(result, list | tuple):
+        return [result]
+    return list(result)

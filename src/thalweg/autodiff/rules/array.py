@@ -1,0 +1,38 @@
+"""Gradients of changes of shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thalweg.autodiff.registry import gradient
+from thalweg.graph.infer import complete, static_value
+from thalweg.graph.operation import Operation
+from thalweg.graph.tensor import Tensor
+from thalweg.ops.array import conjugate_transpose_op, invert_permutation, reshape_op, shape, transpose_op
+
+
+@gradient("Reshape", "ExpandDims")
+def reshape(op: Operation, grad: Tensor) -> list[Any]:
+    return [reshape_op(grad, shape(op.inputs[0])), None]
+
+
+@gradient("Squeeze")
+def squeeze(op: Operation, grad: Tensor) -> Tensor:
+    return reshape_op(grad, shape(op.inputs[0]))
+
+
+@gradient("Transpose")
+def transpose(op: Operation, grad: Tensor) -> list[Any]:
+    return [transpose_op(grad, _inverse(op.inputs[1])), None]
+
+
+@gradient("ConjugateTranspose")
+def conjugate_transpose(op: Operation, grad: Tensor) -> list[Any]:
+    return [conjugate_transpose_op(grad, _inverse(op.inputs[1])), None]
+
+
+def _inverse(perm: Tensor) -> Any:
+    known = complete(static_value(perm))
+    return invert_permutation(perm) if known is None else np.argsort(known).astype(perm.dtype.as_numpy_dtype)

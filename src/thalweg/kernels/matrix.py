@@ -1,0 +1,51 @@
+"""Kernels of matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from thalweg import dtypes
+from thalweg.graph.step_graph import Node
+from thalweg.kernels.registry import Call, Input, kernel
+
+_WIDE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
+
+
+@kernel("MatMul")
+def bind_matmul(node: Node, device: Any) -> Call:
+    a = Call(torch.t, (Input(0),)) if node.attrs["transpose_a"] else Input(0)
+    b = Call(torch.t, (Input(1),)) if node.attrs["transpose_b"] else Input(1)
+    return Call(torch.mm, (a, b))
+
+
+@kernel("BatchMatMulV2")
+def bind_batch_matmul(node: Node, device: Any) -> Call:
+    x = Call(torch.adjoint, (Input(0),)) if node.attrs["adj_x"] else Input(0)
+    y = Call(torch.adjoint, (Input(1),)) if node.attrs["adj_y"] else Input(1)
+    return Call(torch.matmul, (x, y))
+
+
+@kernel("MatMul", T=_WIDE, priority=1)
+def bind_unsigned_matmul(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+    """Multiplies in int64, whose wrap-around is the unsigned types' own; torch has no such product."""
+    transpose_a, transpose_b = node.attrs["transpose_a"], node.attrs["transpose_b"]
+
+    def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        x, y = a.to(torch.int64), b.to(torch.int64)
+        return torch.mm(x.t() if transpose_a else x, y.t() if transpose_b else y).to(a.dtype)
+
+    return product
+
+
+@kernel("BatchMatMulV2", T=_WIDE, priority=1)
+def bind_unsigned_batch_matmul(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+    adj_x, adj_y = node.attrs["adj_x"], node.attrs["adj_y"]
+
+    def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        a, b = x.to(torch.int64), y.to(torch.int64)
+        return torch.matmul(a.mT if adj_x else a, b.mT if adj_y else b).to(x.dtype)
+
+    return product

@@ -1,0 +1,145 @@
+"""Gather and scatter on a variable's buffer: rows by index, slices by index vectors, duplicates included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from thalweg import errors
+from thalweg.ops.state import scatter_nd_shapes, scatter_shapes
+
+# torch moves no unsigned words, and sums of them have the bits of signed sums.
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+
+
+def movable(value: torch.Tensor) -> torch.Tensor:
+    """Returns the same memory in a type that torch indexes and adds."""
+    signed = _SIGNED.get(value.dtype)
+    return value if signed is None else value.view(signed)
+
+
+def require_in_range(indices: Any, limit: int) -> None:
+    """Raises InvalidArgumentError for an index outside [0, limit): torch would wrap it, or abort on a GPU."""
+    bad = (indices < 0) | (indices >= limit)
+    if bad.any():
+        where = tuple(int(axis[0]) for axis in np.nonzero(bad.cpu().numpy()))
+        position = ", ".join(map(str, where))
+        raise errors.InvalidArgumentError(
+            None, None, f"indices[{position}] = {int(indices[where])} is not in [0, {limit})"
+        )
+
+
+def gather(params: Any, indices: torch.Tensor, batch_dims: int) -> Any:
+    """Returns rows of a buffer, those of each batch from its own part."""
+    if not batch_dims:
+        require_in_range(indices, params.shape[0])
+        return _rows(params, indices.reshape(-1)).reshape(indices.shape + tuple(params.shape[1:]))
+    batch = params.shape[:batch_dims]
+    require_in_range(indices, params.shape[batch_dims])
+    count = int(np.prod(batch))
+    offsets = torch.arange(count, device=indices.device).reshape(batch + (1,) * (indices.ndim - batch_dims))
+    flat = indices + offsets * params.shape[batch_dims]
+    rest = params.shape[batch_dims + 1 :]
+    rows = _rows(params.reshape((-1, *rest)), flat.reshape(-1))
+    return rows.reshape(tuple(indices.shape) + tuple(rest))
+
+
+def gather_nd(params: Any, indices: torch.Tensor) -> Any:
+    flat, rest = _flat_indices(params, indices)
+    return _rows(params.reshape((-1, *rest)), flat).reshape(tuple(indices.shape[:-1]) + rest)
+
+
+def _rows(params: Any, flat: torch.Tensor) -> Any:
+    if isinstance(params, np.ndarray):
+        return params[flat.numpy()]
+    return torch.index_select(movable(params), 0, flat).view(params.dtype)
+
+
+def _flat_indices(params: Any, indices: torch.Tensor) -> tuple[torch.Tensor, tuple[int, ...]]:
+    """Returns index vectors as row numbers of the buffer with its addressed dimensions flattened, and the others."""
+    depth = indices.shape[-1]
+    flat = torch.zeros(indices.shape[:-1], dtype=torch.int64, device=indices.device)
+    for axis in range(depth):
+        index = indices[..., axis]
+        require_in_range(index, params.shape[axis])
+        flat = flat * params.shape[axis] + index
+    return flat.reshape(-1), tuple(params.shape[depth:])
+
+
+def _checked(buffer: Any, indices: torch.Tensor, updates: Any) -> tuple[torch.Tensor, Any]:
+    """Returns flat indices and a row of updates for each."""
+    scatter_shapes(tuple(buffer.shape), tuple(indices.shape), tuple(updates.shape))
+    require_in_range(indices, buffer.shape[0])
+    flat, row = indices.reshape(-1), tuple(buffer.shape[1:])
+    if isinstance(buffer, np.ndarray):
+        return flat, np.broadcast_to(updates, tuple(indices.shape) + row).reshape((flat.numel(), *row))
+    return flat, updates.expand(tuple(indices.shape) + row).reshape((flat.numel(), *row))
+
+
+def scatter_update(buffer: Any, indices: torch.Tensor, updates: Any) -> None:
+    flat, rows = _checked(buffer, indices, updates)
+    if isinstance(buffer, np.ndarray):
+        buffer[flat.numpy()] = rows
+    else:
+        movable(buffer).index_copy_(0, flat.long(), movable(rows))
+
+
+def scatter_add(buffer: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> None:
+    flat, rows = _checked(buffer, indices, updates)
+    movable(buffer).index_add_(0, flat, movable(rows))
+
+
+def scatter_sub(buffer: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> None:
+    flat, rows = _checked(buffer, indices, updates)
+    movable(buffer).index_add_(0, flat, movable(rows).neg())
+
+
+def _by_rounds(combine: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Callable[..., None]:
+    """Returns a scatter that combines old rows with updates; an index that comes again is served in a later round."""
+
+    def scatter(buffer: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> None:
+        flat, rows = _checked(buffer, indices, updates)
+        wide = torch.int64 if buffer.dtype in _SIGNED else buffer.dtype
+        for part in _rounds(flat):
+            at = flat[part].long()
+            old = movable(buffer).index_select(0, at).view(buffer.dtype)
+            new = combine(old.to(wide), movable(rows)[part].view(rows.dtype).to(wide)).to(buffer.dtype)
+            movable(buffer).index_copy_(0, at, movable(new))
+
+    return scatter
+
+
+def _rounds(flat: torch.Tensor) -> Iterator[torch.Tensor]:
+    """Yields positions so that no index repeats among those yielded together, in order of appearance."""
+    order = torch.argsort(flat, stable=True)
+    ordered = flat[order]
+    starts = torch.searchsorted(ordered, ordered)
+    turn = torch.empty_like(order)
+    turn[order] = torch.arange(flat.numel(), device=flat.device) - starts
+    for number in range(int(turn.max()) + 1 if flat.numel() else 0):
+        yield (turn == number).nonzero().reshape(-1)
+
+
+def _divide(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.div(a, b, rounding_mode=None if a.is_floating_point() or a.is_complex() else "trunc")
+
+
+SCATTER: dict[str, Callable[..., None]] = {
+    "Update": scatter_update,
+    "Add": scatter_add,
+    "Sub": scatter_sub,
+    "Mul": _by_rounds(torch.mul),
+    "Div": _by_rounds(_divide),
+    "Min": _by_rounds(torch.minimum),
+    "Max": _by_rounds(torch.maximum),
+}
+
+
+def scatter_nd(buffer: Any, change: Callable[..., None], indices: torch.Tensor, updates: Any) -> None:
+    """Makes a change at slices addressed by index vectors."""
+    scatter_nd_shapes(tuple(buffer.shape), tuple(indices.shape), tuple(updates.shape))
+    flat, rest = _flat_indices(buffer, indices)
+    change(buffer.reshape((-1, *rest)), flat, updates.reshape((flat.numel(), *rest)))

@@ -1,0 +1,35 @@
+"""Kernels of sequences of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from thalweg import dtypes
+from thalweg.errors import ShapeError
+from thalweg.graph.step_graph import Node
+from thalweg.kernels.registry import kernel
+from thalweg.kernels.types import TORCH
+
+
+@kernel("Range")
+def bind_range(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+    dtype, where = TORCH[node.dtypes[0]], device.torch
+    # torch counts in the types it can add; the narrow unsigned ones are made from int64.
+    counted = torch.int64 if node.dtypes[0] in (dtypes.uint16, dtypes.uint32, dtypes.uint64) else dtype
+
+    def count(start: torch.Tensor, limit: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        first, last, step = start.item(), limit.item(), delta.item()
+        if step == 0:
+            raise ShapeError("delta is 0", expected="a step other than 0", hint=None)
+        if (last - first) * step < 0:
+            raise ShapeError(
+                f"the step {step} does not lead from {first} to {last}",
+                expected="start <= limit with a positive delta, start >= limit with a negative one",
+                hint=None,
+            )
+        return torch.arange(first, last, step, dtype=counted, device=where).to(dtype)
+
+    return count

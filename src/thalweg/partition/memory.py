@@ -1,0 +1,98 @@
+"""Memory: on an accelerator, which values live in host memory, and the copies between host and device.
+
+Shapes, axes and indices are declared host arguments. What is computed from them alone (arithmetic on shapes) is computed
+on the host too, so that reading them never makes the host wait for the device.
+"""
+
+from __future__ import annotations
+
+from thalweg import dtypes
+from thalweg.graph.op_def import OPS, ArgDef
+from thalweg.graph.step_graph import Node, Output, StepGraph
+
+_COUNTING = (dtypes.int32, dtypes.int64, dtypes.bool)
+
+
+def assign_memory(step: StepGraph) -> None:
+    """Marks nodes that run on the host (`_host`) and puts copies where a value is wanted on the other side."""
+    memory = _Memory(step)
+    for node in list(step.nodes):
+        memory.visit(node)
+    step.fetches = [memory.at(output, host=True) for output in step.fetches]
+    step.settle()
+
+
+def arguments(args: tuple[ArgDef, ...], attrs: dict[str, object], count: int) -> list[ArgDef]:
+    """Returns the argument that each of a node's flat inputs or outputs belongs to."""
+    result: list[ArgDef] = []
+    for arg in args:
+        if arg.number_attr is not None:
+            result += [arg] * int(attrs[arg.number_attr])  # type: ignore[call-overload]
+        elif arg.type_list_attr is not None:
+            result += [arg] * len(attrs[arg.type_list_attr])  # type: ignore[arg-type]
+        else:
+            result.append(arg)
+    assert len(result) == count
+    return result
+
+
+class _Memory:
+    def __init__(self, step: StepGraph) -> None:
+        self._step = step
+        self._on_host: set[Output] = set()
+        self._copies: dict[tuple[Output, bool], Output] = {}
+
+    def visit(self, node: Node) -> None:
+        """Decides where a node runs, brings its inputs there, and notes where its outputs are."""
+        if node.type in ("_Arg", "_Recv"):
+            self._on_host.update((node, i) for i in range(len(node.dtypes)) if node.type == "_Arg")
+            return
+        if self._runs_on_host(node):
+            node.attrs = {**node.attrs, "_host": True}
+            node.inputs = [self.at(output, host=True) for output in node.inputs]
+            self._on_host.update((node, i) for i in range(len(node.dtypes)))
+            return
+        host = node.definition.host
+        inputs = arguments(node.definition.inputs, node.attrs, len(node.inputs))
+        node.inputs = [
+            output if node.input_dtype(i) is dtypes.resource else self.at(output, host=inputs[i].name in host)
+            for i, output in enumerate(node.inputs)
+        ]
+        outputs = arguments(node.definition.outputs, node.attrs, len(node.dtypes))
+        self._on_host.update((node, i) for i, arg in enumerate(outputs) if arg.name in host)
+
+    def _runs_on_host(self, node: Node) -> bool:
+        definition = node.definition
+        if definition.stateful or definition.waits or not node.inputs or not node.dtypes:
+            return False
+        if not all(dtype in _COUNTING for dtype in node.dtypes):
+            return False
+        known = [output for output in node.inputs if output[0].type != "Const"]
+        return bool(known) and all(output in self._on_host for output in known)
+
+    def at(self, output: Output, host: bool) -> Output:
+        """Returns the output on the side where it is wanted, copied there once."""
+        producer, index = output
+        if (output in self._on_host) == host:
+            return output
+        if (output, host) not in self._copies:
+            self._copies[output, host] = self._copy(producer, index, host)
+        return self._copies[output, host]
+
+    def _copy(self, producer: Node, index: int, host: bool) -> Output:
+        if producer.type == "Const":
+            copy = producer.like("Const", [], {**producer.attrs, "_host": True}, name=f"{producer.name}/_host")
+        else:
+            copy = Node(
+                f"{producer.name}/{'_to_host' if host else '_to_device'}",
+                OPS.lookup("_CopyToHost" if host else "_CopyToDevice"),
+                [(producer, index)],
+                {"T": producer.dtypes[index]},
+                [producer.dtypes[index]],
+                [producer.shapes[index]],
+                order=producer.order,
+                stack=producer._stack,
+            )
+        if host:
+            self._on_host.add((copy, 0))
+        return (copy, 0)

@@ -1,0 +1,220 @@
+"""Each rewrite: the graph that is expected of it, and the same numbers with and without it."""
+
+import numpy as np
+import pytest
+
+import thalweg as tf
+from thalweg.config import OptimizerOptions
+from thalweg.optimize.fold import fold
+from thalweg.optimize.fuse import fuse
+from thalweg.optimize.merge import merge
+from thalweg.optimize.optimize import optimize
+from thalweg.optimize.prune import prune
+from thalweg.optimize.simplify import simplify
+from thalweg.resources.containers import Containers
+from thalweg.runtime.devices import local_devices
+from thalweg.runtime.pipeline import evaluate
+
+HOST = local_devices(tf.ConfigProto(), Containers())[0]
+PLAIN = tf.ConfigProto(graph_options=tf.GraphOptions(optimizer_options=tf.OptimizerOptions(opt_level=-1)))
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def run_fold(step):
+    fold(step, lambda node: evaluate(node, HOST))
+
+
+def types(step):
+    return sorted(node.type for node in step.nodes)
+
+
+def same_numbers(fetches, feeds, tolerance=0.0):
+    """Runs with and without optimization, from the same state, and compares."""
+    results = []
+    for config in (tf.ConfigProto(), PLAIN):
+        with tf.Session(config=config) as sess:
+            sess.run(tf.global_variables_initializer())
+            results.append(sess.run(fetches, feeds))
+    for a, b in zip(*results):
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+def test_prune_keeps_what_fetches_need_and_cuts_at_feeds():
+    a = tf.placeholder(tf.float32, [], name="a")
+    b = tf.exp(a, name="b")
+    c = tf.sin(b, name="c")
+    tf.cos(b, name="unused")
+    assert [node.name for node in prune([a], [c], []).nodes] == ["_arg_a_0", "b", "c"]
+    assert [node.name for node in prune([b], [c], []).nodes] == ["_arg_b_0", "c"]
+    assert [node.type for node in prune([], [], [b.op]).nodes] == ["Placeholder", "Exp"]
+
+
+def test_fold_computes_constants_and_static_shapes():
+    x = tf.placeholder(tf.float32, [2, 3])
+    y = x * (tf.constant(2.0) + 3.0) + tf.cast(tf.reduce_prod(tf.shape(x)), tf.float32)
+    step = prune([x], [y], [])
+    run_fold(step)
+    assert types(step) == ["AddV2", "Const", "Const", "Mul", "_Arg"]
+    assert sorted(float(n.attrs["value"]) for n in step.nodes if n.type == "Const") == [5.0, 6.0]
+    same_numbers([y], {x: np.ones((2, 3))})
+
+
+def test_fold_leaves_random_numbers_large_results_and_ordered_nodes():
+    noise = tf.random_uniform([2], seed=1)
+    large = tf.fill([4096, 4096], 1.0)
+    with tf.control_dependencies([noise]):
+        ordered = tf.constant(1.0) + tf.constant(2.0)
+    step = prune([], [noise, large, ordered], [])
+    run_fold(step)
+    assert {"RandomUniform", "Fill", "AddV2"} <= set(types(step))
+
+
+def test_merge_joins_equal_nodes_but_never_state():
+    x = tf.placeholder(tf.float32, [2])
+    y = tf.exp(x) + tf.exp(x) * tf.constant(2.0) + tf.constant(2.0) * tf.exp(x)
+    noise = tf.random_uniform([], seed=3) + tf.random_uniform([], seed=3)
+    step = prune([x], [y, noise], [])
+    merge(step)
+    assert types(step).count("Exp") == 1
+    assert types(step).count("Mul") == 1  # commutative
+    assert types(step).count("RandomUniform") == 2
+    same_numbers([y], {x: [1.0, 2.0]})
+
+
+def test_merge_tells_signed_zeros_apart():
+    x = tf.placeholder(tf.float32, [])
+    y, z = x / tf.constant(0.0), x / tf.constant(-0.0)
+    with tf.Session() as sess:
+        assert sess.run([y, z], {x: 1.0}) == [np.inf, -np.inf]
+
+
+def test_simplify_drops_what_changes_nothing():
+    x = tf.placeholder(tf.float32, [2, 3], name="x")
+    y = tf.identity(x) * 1.0
+    y = tf.negative(tf.negative(y)) / 1.0
+    y = tf.transpose(tf.transpose(y))
+    y = tf.reshape(tf.reshape(y, [6]), [2, 3])
+    y = tf.stop_gradient(y) ** 2.0
+    step = prune([x], [y], [])
+    run_fold(step)
+    simplify(step)
+    assert [node.type for node in step.nodes] == ["_Arg", "Square"]
+    same_numbers([y], {x: np.arange(6.0).reshape(2, 3)})
+
+
+def test_simplify_keeps_what_broadcasts_or_rounds():
+    x = tf.placeholder(tf.float32, [1, 3])
+    wide = x * tf.ones([2, 3])
+    zero = x + tf.zeros([1, 3])  # turns -0.0 into 0.0
+    step = prune([x], [wide, zero], [])
+    run_fold(step)
+    simplify(step)
+    assert types(step).count("Mul") == 1 and types(step).count("AddV2") == 1
+    with tf.Session() as sess:
+        assert not np.signbit(sess.run(zero, {x: [[-0.0, -0.0, -0.0]]})).any()
+
+
+def test_transposes_are_absorbed_by_products():
+    a, b = tf.placeholder(tf.float32, [3, 2]), tf.placeholder(tf.float32, [4, 3])
+    y = tf.matmul(tf.transpose(a), tf.transpose(b))
+    step = prune([a, b], [y], [])
+    optimize(step, OptimizerOptions(), lambda node: evaluate(node, HOST))
+    assert types(step) == ["MatMul", "_Arg", "_Arg"]
+    rng = np.random.default_rng(0)
+    same_numbers([y], {a: rng.normal(size=(3, 2)), b: rng.normal(size=(4, 3))}, 1e-6)
+
+
+def test_bias_and_relu_are_fused_into_products():
+    x = tf.placeholder(tf.float32, [2, 3])
+    w = tf.placeholder(tf.float32, [3, 4])
+    b = tf.placeholder(tf.float32, [4])
+    y = tf.nn.relu(tf.matmul(x, w) + b)
+    step = prune([x, w, b], [y], [])
+    fuse(step)
+    assert types(step) == ["_Arg", "_Arg", "_Arg", "_FusedMatMul"]
+    rng = np.random.default_rng(0)
+    feeds = {x: rng.normal(size=(2, 3)), w: rng.normal(size=(3, 4)), b: rng.normal(size=4)}
+    same_numbers([y], feeds, 1e-6)
+    # A product that somebody else needs is left alone.
+    product = tf.matmul(x, w)
+    step = prune([x, w, b], [product, product + b], [])
+    fuse(step)
+    assert "_FusedMatMul" not in types(step)
+
+
+def test_convolution_with_bias_and_relu():
+    x = tf.placeholder(tf.float32, [2, 5, 6, 3])
+    w, b = tf.placeholder(tf.float32, [3, 3, 3, 4]), tf.placeholder(tf.float32, [4])
+    y = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, strides=[1, 1, 1, 1], padding="SAME"), b))
+    step = prune([x, w, b], [y], [])
+    fuse(step)
+    assert "_FusedConv2D" in types(step) and "Relu" not in types(step)
+    rng = np.random.default_rng(0)
+    feeds = {x: rng.normal(size=(2, 5, 6, 3)), w: rng.normal(size=(3, 3, 3, 4)), b: rng.normal(size=4)}
+    same_numbers([y], feeds, 1e-5)
+
+
+def test_pooling_keeps_indices_for_its_gradient():
+    x = tf.placeholder(tf.float32, [2, 4, 6, 3])
+    y = tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+    (grad,) = tf.gradients(y, x)
+    step = prune([x], [y, grad], [])
+    fuse(step)
+    assert "_MaxPoolIndexed" in types(step) and "_MaxPoolIndexedGrad" in types(step)
+    assert "MaxPool" not in types(step) and "MaxPoolGrad" not in types(step)
+    same_numbers([y, grad], {x: np.random.default_rng(0).normal(size=(2, 4, 6, 3))})
+
+
+@pytest.mark.parametrize(
+    "optimizer, group",
+    [
+        (lambda: tf.train.AdamOptimizer(0.1), "_ApplyAdamGroup"),
+        (lambda: tf.train.MomentumOptimizer(0.1, 0.9), "_ApplyMomentumGroup"),
+        (lambda: tf.train.GradientDescentOptimizer(0.1), "_ApplyGradientDescentGroup"),
+    ],
+)
+def test_updates_of_one_optimizer_become_one(optimizer, group):
+    x = tf.placeholder(tf.float32, [4, 3])
+    w, b = tf.get_variable("w", [3, 2], initializer=tf.ones_initializer()), tf.Variable([0.5, 0.25])
+    loss = tf.reduce_sum(tf.square(tf.matmul(x, w) + b))
+    train = optimizer().minimize(loss)
+    step = prune([x], [], [train])
+    optimize(step, OptimizerOptions(), lambda node: evaluate(node, HOST))
+    assert types(step).count(group) == 1
+    feeds = {x: np.random.default_rng(0).normal(size=(4, 3))}
+    results = []
+    for config in (tf.ConfigProto(), PLAIN):
+        with tf.Session(config=config) as sess:
+            sess.run(tf.global_variables_initializer())
+            for _ in range(5):
+                sess.run(train, feeds)
+            results.append(sess.run([w, b]))
+    for a, b in zip(*results):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_updates_that_follow_each_other_are_not_joined():
+    v, w = tf.Variable(1.0), tf.Variable(1.0)
+    optimizer = tf.train.GradientDescentOptimizer(0.5)
+    first = optimizer.apply_gradients([(tf.constant(1.0), v)])
+    with tf.control_dependencies([first]):
+        second = optimizer.apply_gradients([(v.read_value() * 1.0, w)])
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(second)
+        assert sess.run([v, w]) == [0.5, 0.75]
+
+
+def test_values_are_dropped_at_their_last_use():
+    x = tf.placeholder(tf.float32, [2])
+    y = tf.tanh(tf.exp(tf.sin(x, name="s"), name="e"), name="t")
+    with tf.Session() as sess:
+        text = sess.show_program(y, [x])
+    lines = [line.strip().split("  #")[0] for line in text.splitlines()]
+    assert lines[lines.index("e = exp(s)") + 1] == "del s"
+    assert lines[lines.index("t = tanh(e)") + 1] == "del e"
