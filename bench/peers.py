@@ -25,7 +25,7 @@ class Worker:
 
     def __init__(self, peer: str) -> None:
         self.peer = peer
-        self._log = tempfile.TemporaryFile("w+", errors="replace")
+        self._log = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115, closed with the worker
         self._process = subprocess.Popen(
             [environments.interpreter(peer), WORKER, peer],
             stdin=subprocess.PIPE,

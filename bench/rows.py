@@ -96,7 +96,7 @@ IMPORT = Row("import", "import", "s", 1.0, Bar(1.2, ("torch",)), PEERS[:4])
 GRAPH_LIMITS = {"build": 5.0, "gradients": 5.0, "first_run": 10.0}
 GRAPH_GROWTH = 1.25
 GRAPH = tuple(
-    Row(f"graph_{phase}", f"100,000 nodes: {phase.replace('_', ' ')}", "s", 1.0, Bar(GRAPH_LIMITS[phase]), PEERS[:2])
+    Row(f"graph_{phase}", f"100,000 nodes: {phase.replace('_', ' ')}", "s", 1.0, Bar(GRAPH_LIMITS[phase]), (US,))
     for phase in GRAPH_PHASES
-) + (Row("graph_growth", "growth of all three, exponent (1 = linear)", "", 1.0, Bar(GRAPH_GROWTH), PEERS[:2]),)
+) + (Row("graph_growth", "growth of all three, exponent (1 = linear)", "", 1.0, Bar(GRAPH_GROWTH), (US,)),)
 ROWS = (*STEPS, *GRAPH, IMPORT, MEMORY)

@@ -88,16 +88,16 @@ class Bench:
         self._rounds(row, self._present(row), self.rounds, import_seconds)
 
     def graphs(self) -> None:
-        """Times graphs of three sizes, each in a fresh process; TensorFlow once, the others several times."""
+        """Times graphs of three sizes, each in a fresh process, and how the time grows with the size."""
         for name in self._present(GRAPH[0]):
             try:
-                self._graph(name, 1 if name == "tensorflow" else self.slow_rounds)
+                self._graph(name)
             except PeerError as error:
                 self.note(name, "graph", error)
 
-    def _graph(self, name: str, rounds: int) -> None:
+    def _graph(self, name: str) -> None:
         times: dict[str, dict[int, list[float]]] = {phase: defaultdict(list) for phase in GRAPH_PHASES}
-        for _ in range(rounds):
+        for _ in range(self.slow_rounds):
             for nodes in GRAPH_SIZES:
                 for phase, seconds in once(name, "graph", nodes=nodes).items():
                     times[phase][nodes].append(seconds)

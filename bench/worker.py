@@ -67,6 +67,8 @@ class Peer:
 def _load(name: str) -> tuple[Any, dict[str, Callable[[], Any]]]:
     if name in ("thalweg", "tensorflow"):
         tf = importlib.import_module("thalweg" if name == "thalweg" else "tensorflow.compat.v1")
+        if tf.__file__ is None:
+            raise ImportError(f"{name} is a folder without __init__.py, not a package")
         if name == "tensorflow":
             tf.disable_v2_behavior()
         programs = importlib.import_module("workloads.graph_programs").PROGRAMS

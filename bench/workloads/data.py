@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 MLP_SIZES = (784, 256, 256, 10)
@@ -27,7 +29,7 @@ def mlp_batch() -> tuple[np.ndarray, np.ndarray]:
 
 def mlp_layers() -> list[Layer]:
     random = np.random.default_rng(2)
-    return [_layer(random, (rows, columns)) for rows, columns in zip(MLP_SIZES, MLP_SIZES[1:], strict=False)]
+    return [_layer(random, (rows, columns)) for rows, columns in pairwise(MLP_SIZES)]
 
 
 def cnn_batch() -> tuple[np.ndarray, np.ndarray]:
@@ -40,8 +42,7 @@ def cnn_batch() -> tuple[np.ndarray, np.ndarray]:
 def cnn_layers() -> tuple[list[Layer], Layer]:
     """Returns the convolutions (HWIO filters, biases) and the dense layer after them."""
     random = np.random.default_rng(4)
-    pairs = zip(CNN_CHANNELS, CNN_CHANNELS[1:], strict=False)
-    convolutions = [_layer(random, (3, 3, inputs, outputs)) for inputs, outputs in pairs]
+    convolutions = [_layer(random, (3, 3, *channels)) for channels in pairwise(CNN_CHANNELS)]
     side = CNN_IMAGE // 2 ** len(convolutions)
     return convolutions, _layer(random, (side * side * CNN_CHANNELS[-1], CLASSES))
 

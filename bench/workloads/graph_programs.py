@@ -35,7 +35,13 @@ def _increment(tf: Any) -> tuple[Any, Any, Any]:
 
 
 def null_ops(tf: Any) -> Step:
-    """Builds layers of NoOps, each of which waits for two of the layer before."""
+    """Builds layers of NoOps, each of which waits for two of the layer before.
+
+    Graph optimizers are off: they would remove the operations, and nothing would be measured.
+    """
+    config = tf.ConfigProto()
+    config.graph_options.optimizer_options.opt_level = tf.OptimizerOptions.L0
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
     with tf.Graph().as_default() as graph:
         layer = [tf.no_op() for _ in range(NULL_WIDTH)]
         for _ in range(NULL_OPERATIONS // NULL_WIDTH - 1):
@@ -44,7 +50,7 @@ def null_ops(tf: Any) -> Step:
                 with tf.control_dependencies([above[i], above[i - 1]]):
                     layer.append(tf.no_op())
         last = tf.group(*layer)
-        session = tf.Session(graph=graph)
+        session = tf.Session(graph=graph, config=config)
     return lambda: session.run(last)
 
 

@@ -15,7 +15,10 @@ Step = Callable[[], Any]
 
 
 def session_run() -> Step:
-    return lambda: (torch.tensor(1.0) + 1.0).item()
+    def step() -> float:
+        return (torch.tensor(1.0) + 1.0).item()
+
+    return step
 
 
 def mlp(compiled: bool = False) -> Step:

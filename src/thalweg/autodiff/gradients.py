@@ -186,8 +186,9 @@ class _Walk:
         )
         with name_scope(f"{operation.name}_grad"), colocation:
             for index, tensor in enumerate(operation.outputs):
-                if output_grads[index] is None and _carries_gradient(tensor) and len(operation.outputs) > 1:
-                    output_grads[index] = zeros_like(tensor)
+                if output_grads[index] is None and len(operation.outputs) > 1:
+                    is_number = tensor.dtype.is_floating or tensor.dtype.is_complex
+                    output_grads[index] = zeros_like(tensor) if is_number else None
             result = as_list(rule(operation, *output_grads), len(operation._inputs))
             if len(result) != len(operation._inputs):
                 raise ValueError(

@@ -12,8 +12,9 @@ from thalweg.graph.indexed_slices import IndexedSlices
 from thalweg.graph.scopes import colocate_with, name_scope
 from thalweg.graph.tensor import Tensor
 from thalweg.ops.array import identity, ones_like, size, stack, where
+from thalweg.ops.comparison import greater
 from thalweg.ops.constants import constant
-from thalweg.ops.math import cast, greater, maximum, minimum, rsqrt, sqrt
+from thalweg.ops.math import cast, maximum, minimum, multiply, rsqrt, sqrt
 from thalweg.ops.nn import l2_loss
 from thalweg.ops.reduction import reduce_sum
 
@@ -47,7 +48,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
                 with colocate_with(values):
                     halves.append(l2_loss(values))
         half = reduce_sum(stack(halves))
-        return sqrt(half * constant(2.0, half.dtype), name="global_norm")
+        return sqrt(multiply(half, constant(2.0, half.dtype)), name="global_norm")
 
 
 def clip_by_global_norm(

@@ -14,6 +14,7 @@ from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
 from thalweg.ops.array import shape, where
+from thalweg.ops.comparison import equal, less_equal, not_equal
 from thalweg.ops.constants import constant
 from thalweg.ops.math import (
     add,
@@ -21,15 +22,12 @@ from thalweg.ops.math import (
     ceil,
     cos,
     divide,
-    equal,
     exp,
     floor,
-    less_equal,
     log,
     minimum,
     multiply,
     negative,
-    not_equal,
     pow,
     sqrt,
 )
@@ -88,7 +86,7 @@ def inverse_time_decay(
     with name_scope(name, "InverseTimeDecay", [learning_rate, global_step, decay_rate]) as scope:
         rate = _rate(learning_rate)
         periods = _periods(rate, global_step, decay_steps, staircase)
-        return divide(rate, 1 + multiply(cast(decay_rate, rate.dtype), periods), name=scope)
+        return divide(rate, 1 + cast(decay_rate, rate.dtype) * periods, name=scope)
 
 
 def _periods(rate: Any, global_step: Any, decay_steps: Any, staircase: bool) -> Any:
@@ -170,7 +168,8 @@ def cosine_decay(
 
 def _half_cosine(fraction: Any) -> Any:
     """Returns 1 at fraction 0 and 0 at fraction 1, along a cosine."""
-    return 0.5 * (1.0 + cos(constant(math.pi, fraction.dtype) * fraction))
+    cosine: Any = cos(constant(math.pi, fraction.dtype) * fraction)
+    return 0.5 * (1.0 + cosine)
 
 
 def cosine_decay_restarts(
@@ -191,9 +190,11 @@ def cosine_decay_restarts(
         periods = cast(global_step, dtype) / cast(first_decay_steps, dtype)
         # The geometric series divides by 1 - t_mul, so that periods of equal length have their own formula.
         grows = not_equal(longer, constant(1, dtype))
-        ratio = where(grows, longer, constant(2, dtype))
-        index = floor(log(1.0 - periods * (1.0 - ratio)) / log(ratio))
-        length = pow(ratio, index)
+        ratio: Any = where(grows, longer, constant(2, dtype))
+        restart: Any = log(1.0 - periods * (1.0 - ratio))
+        # A little more than rounding takes away, so that a cycle begins at its first step.
+        index = floor(restart / log(ratio) + 1e-6)
+        length: Any = pow(ratio, index)
         inside = (periods - (1.0 - length) / (1.0 - ratio)) / length
         restarts = where(grows, index, floor(periods))
         fraction = where(grows, inside, periods - floor(periods))

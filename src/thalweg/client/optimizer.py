@@ -108,7 +108,8 @@ class Optimizer:
         if not variables:
             raise ValueError("No variables to optimize.")
         for variable in variables:
-            _require_variable(variable)
+            if not isinstance(variable, Variable | Tensor):
+                raise NotImplementedError(f"Trying to optimize unsupported type {variable!r}")
         grads = gradients(
             loss,
             variables,
@@ -298,7 +299,7 @@ def _flat(variables: Any) -> Iterable[Any]:
     if isinstance(variables, list | tuple | set):
         for item in variables:
             yield from _flat(item)
-    elif variables is not None and not isinstance(variables, Variable) and isinstance(variables, Iterable):
+    elif isinstance(variables, Iterable) and not isinstance(variables, Variable | Tensor):
         for item in list(variables):
             yield from _flat(item)
     else:
@@ -307,7 +308,7 @@ def _flat(variables: Any) -> Iterable[Any]:
 
 def _require_variable(variable: Any) -> Any:
     if not isinstance(variable, Variable):
-        raise NotImplementedError(f"Trying to optimize unsupported type {variable!r}; only variables can be updated")
+        raise NotImplementedError(f"Trying to update {variable!r}, which is not a variable")
     return variable
 
 

@@ -18,6 +18,8 @@ from thalweg.client.fetches import flatten
 from thalweg.graph.tensor import Tensor
 from thalweg.kernels.types import to_numpy
 from thalweg.optimize.prune import needed_feeds
+from thalweg.partition.client import CLIENT
+from thalweg.resources.rendezvous import rendezvous_key
 from thalweg.runtime.pipeline import compile_partial_step
 from thalweg.runtime.step import Step
 
@@ -76,7 +78,7 @@ class PartialRuns:
             names = ", ".join(sorted(t.name for t in missing))
             _require(not missing, f"The fetch {element.name!r} cannot be computed before these are fed: {names}")
         for tensor, value in values.items():
-            state.step.rendezvous.send(f"feed {tensor.name}", value)
+            state.step.rendezvous.send(rendezvous_key(CLIENT, "", f"feed {tensor.name}"), value)
         state.fed |= values.keys()
         state.fetched |= {*flat.tensors, *flat.operations}
         results = [self._wait(state.step, f"fetch {tensor.name}") for tensor in flat.tensors]
@@ -86,7 +88,7 @@ class PartialRuns:
             del self._started[handle]
         return flat.build([to_numpy(value) for value in results])
 
-    def _wait(self, step: Step, key: str) -> Any:
+    def _wait(self, step: Step, name: str) -> Any:
         arrived = threading.Event()
         values: list[Any] = []
 
@@ -95,7 +97,7 @@ class PartialRuns:
             arrived.set()
 
         token = step.cancellation.register(lambda error: arrived.set())
-        step.rendezvous.receive(key, arrive)
+        step.rendezvous.receive(rendezvous_key("", CLIENT, name), arrive)
         arrived.wait()
         step.cancellation.deregister(token)
         if not values:

@@ -20,7 +20,9 @@ from thalweg.graph.operation import Operation
 from thalweg.graph.scopes import GraphKeys, control_dependencies, init_scope, name_scope
 from thalweg.graph.tensor import Tensor
 from thalweg.ops import state
-from thalweg.ops.array import identity
+from thalweg.ops.control import group
+from thalweg.ops.identity import identity
+from thalweg.ops.operators import install_operators
 from thalweg.shapes import TensorShape
 
 
@@ -144,7 +146,7 @@ class Variable:
     ) -> None:
         from_function = callable(initial_value)
         values = [] if from_function else [initial_value]
-        with init_scope(), name_scope(name, "Variable", values) as scope:
+        with name_scope(name, "Variable", values) as scope, init_scope():
             graph = get_default_graph()
             handle_name = scope.rstrip("/")
             with graph._attr_scope({"_class": (f"loc:@{handle_name}",)}):
@@ -341,7 +343,8 @@ class Variable:
         operation = part.op
         if operation.type == "StridedSlice":
 
-            def assign(value: Any, name: str | None = None) -> Tensor:
+            def assign(value: Any, name: str | None = None) -> Any:
+                name = f"{operation.name}/_assign" if name is None else name
                 masks = {k: operation._attrs[k] for k in operation._attrs if k.endswith("_mask")}
                 return self._write(
                     state.resource_strided_slice_assign, *operation.inputs[1:], self._convert(value), name=name, **masks
@@ -353,18 +356,24 @@ class Variable:
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def _convert(self, value: Any) -> Tensor:
-        return convert_to_tensor(value, self._dtype, name="value")
+        return convert_to_tensor(value, self._dtype)
 
-    def _write(self, definition: OpDef, *args: Any, name: str | None = None, read_value: bool = True, **attrs: Any) -> Any:
+    def _write(
+        self, definition: OpDef, *args: Any, name: str | None = None, read_value: bool = True, **attrs: Any
+    ) -> Any:
         """Adds a write; returns the value read after it, or the write itself."""
         with self.graph.as_default(), self._at_handle():
             write = definition.operation(self._handle, *args, name=name, **attrs)
             if not read_value:
                 return write
             with control_dependencies([write]):
-                return self._read()
+                value: Any = self._read()
+            value._variable = self
+            return value
 
-    def assign(self, value: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True) -> Any:
+    def assign(
+        self, value: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Writes a value; updates are always atomic."""
         return self._write(state.assign_variable_op, self._convert(value), name=name, read_value=read_value)
 
@@ -380,7 +389,7 @@ class Variable:
 
     def _scatter(self, definition: OpDef, sparse_delta: Any, name: str | None) -> Tensor:
         if not isinstance(sparse_delta, IndexedSlices):
-            raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta!r}")
+            raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
         return self._write(definition, sparse_delta.indices, self._convert(sparse_delta.values), name=name)  # type: ignore[no-any-return]
 
     def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
@@ -415,19 +424,25 @@ class Variable:
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
         return self._write(state.resource_scatter_nd_update, indices, self._convert(updates), name=name)
 
-    def count_up_to(self, limit: int) -> Tensor:
+    def count_up_to(self, limit: int, name: str | None = None) -> Tensor:
         """Increments the variable, and fails with OutOfRangeError once it has reached the limit."""
         with self._at_handle():
-            return state.resource_count_up_to(self._handle, limit=limit, T=self._dtype)
+            return state.resource_count_up_to(self._handle, limit=limit, T=self._dtype, name=name)
 
     def __iadd__(self, other: Any) -> NoReturn:
-        raise RuntimeError("Variable += value not supported. Use variable.assign_add(value) or variable = variable + value.")
+        raise RuntimeError(
+            "Variable += value not supported. Use variable.assign_add(value) or variable = variable + value."
+        )
 
     def __isub__(self, other: Any) -> NoReturn:
-        raise RuntimeError("Variable -= value not supported. Use variable.assign_sub(value) or variable = variable - value.")
+        raise RuntimeError(
+            "Variable -= value not supported. Use variable.assign_sub(value) or variable = variable - value."
+        )
 
 
-def _convert_variable(value: Variable, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Tensor:
+def _convert_variable(
+    value: Variable, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     if dtype is not None and not dtype.is_compatible_with(value.dtype):
         raise ValueError(
             f"Incompatible type conversion requested to type {dtype.name} for variable of type {value.dtype.name}"
@@ -436,12 +451,7 @@ def _convert_variable(value: Variable, dtype: DType | None = None, name: str | N
 
 
 register_tensor_conversion_function(Variable, _convert_variable, 50)
-try:
-    from thalweg.ops.operators import install_operators
-except ImportError:
-    pass
-else:
-    install_operators(Variable)
+install_operators(Variable)
 
 
 def create_variable(**kwargs: Any) -> Any:
@@ -465,30 +475,31 @@ def _then(creator: Callable[..., Any], next_creator: Callable[..., Any]) -> Call
     return lambda **kwargs: creator(next_creator, **kwargs)
 
 
-def _members(key: str) -> Callable[..., list[Any]]:
-    def members(scope: str | None = None) -> list[Any]:
-        return get_default_graph().get_collection(key, scope)
-
-    members.__name__ = key if key != "variables" else "global_variables"
-    members.__doc__ = f"Returns the variables of the collection {key!r} whose names match the scope."
-    return members
+def global_variables(scope: str | None = None) -> list[Any]:
+    """Returns the variables that all tasks share, those whose names match the scope."""
+    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
-global_variables = _members(GraphKeys.GLOBAL_VARIABLES)
-local_variables = _members(GraphKeys.LOCAL_VARIABLES)
-trainable_variables = _members(GraphKeys.TRAINABLE_VARIABLES)
-model_variables = _members(GraphKeys.MODEL_VARIABLES)
-moving_average_variables = _members(GraphKeys.MOVING_AVERAGE_VARIABLES)
+def local_variables(scope: str | None = None) -> list[Any]:
+    """Returns the variables of this process alone."""
+    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
-def all_variables() -> list[Any]:
-    return global_variables()
+def trainable_variables(scope: str | None = None) -> list[Any]:
+    """Returns the variables that optimizers change."""
+    return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
+
+
+def model_variables(scope: str | None = None) -> list[Any]:
+    return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def moving_average_variables(scope: str | None = None) -> list[Any]:
+    return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
     """Returns an operation that initializes the variables, all at once."""
-    from thalweg.ops.control import group
-
     return group(*[variable.initializer for variable in var_list], name=name)
 
 
@@ -498,3 +509,9 @@ def global_variables_initializer() -> Operation:
 
 def local_variables_initializer() -> Operation:
     return variables_initializer(local_variables())
+
+
+all_variables = global_variables
+initialize_variables = variables_initializer
+initialize_all_variables = global_variables_initializer
+initialize_local_variables = local_variables_initializer

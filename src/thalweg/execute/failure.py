@@ -76,7 +76,7 @@ def _shape_error(node: Node, values: Sequence[Any]) -> errors.ShapeError | None:
 def _received(node: Node, values: Sequence[Any] | None) -> list[tuple[str, str, str]]:
     result = []
     for index, (producer, output) in enumerate(node.inputs):
-        name = f"{producer.name.removeprefix('_arg_')}:{output}"
+        name = producer.attrs.get("_feeds", f"{producer.name}:{output}")
         value = values[index] if values is not None and index < len(values) else None
         if isinstance(value, torch.Tensor):
             result.append((name, _NAMES.get(value.dtype, str(value.dtype)), show(tuple(value.shape))))

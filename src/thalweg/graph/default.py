@@ -64,7 +64,7 @@ def reset_default_graph() -> None:
         _global_graph = new_graph()
 
 
-def default_session() -> Any:
+def get_default_session() -> Any:
     """Returns the innermost default session of this thread, or None."""
     return _stacks.sessions[-1] if _stacks.sessions else None
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg import errors
 from thalweg.devices import DeviceSpec, canonical_name, merge_devices
-from thalweg.graph.default import default_graph_scope, default_session
+from thalweg.graph.default import default_graph_scope, get_default_session
 from thalweg.graph.explain import explain_shape_error
 from thalweg.graph.infer import Inference
 from thalweg.graph.operation import Operation
@@ -458,7 +458,7 @@ class Graph:
 
     def session_for(self, session: Any, name: str) -> Any:
         """Returns the session to evaluate in: the given one or the default one, which must be of this graph."""
-        session = session or default_session()
+        session = session or get_default_session()
         if session is None:
             raise ValueError(
                 f"Cannot evaluate {name!r}: no default session is registered. "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from thalweg.dtypes import as_dtype
@@ -227,9 +227,8 @@ class _Import:
         later: list[tuple[int, tuple[str, int]]] = []
         for source, output in self._inputs[name]:
             found = self._mapped.get((source, output))
-            if found is None and output == -1:
-                controls.append(self._made[source])
-            elif output == -1:
+            if output == -1:
+                found = self._made[source] if found is None else found
                 controls.append(found if isinstance(found, Operation) else found.op)
             elif found is not None:
                 inputs.append(found)
@@ -292,7 +291,7 @@ def read_attr(message: Any) -> Any:
     return None if kind is None else _READ[kind](getattr(message, kind))
 
 
-_READ = {
+_READ: dict[str, Callable[[Any], Any]] = {
     "s": lambda value: value.decode("utf-8", "surrogateescape"),
     "i": int,
     "f": float,

@@ -90,7 +90,8 @@ def MakeNdarray(tensor: Any) -> Array:
             raise ValueError(f"tensor_content holds {flat.size} values, its shape {list(shape)} needs {count * parts}")
     else:
         flat = _repeated(np.array(getattr(tensor, _FIELDS[dtype]), kind), count * parts, parts)
-    return flat.view(dtype.as_numpy_dtype).reshape(shape)
+    result: Array = flat.view(dtype.as_numpy_dtype).reshape(shape)
+    return result
 
 
 def _objects(values: list[bytes], count: int) -> Array:

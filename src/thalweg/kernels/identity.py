@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from thalweg.errors import ShapeError
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import kernel
+from thalweg.kernels.types import TORCH
+from thalweg.ops.shape_functions import require
 from thalweg.shapes import compatible, show
 
 
@@ -39,3 +43,21 @@ def bind_ensure_shape(node: Node, device: Any) -> Callable[[Any], Any]:
         return value
 
     return ensure
+
+
+@kernel("Bitcast")
+def bind_bitcast(node: Node, device: Any) -> Callable[[torch.Tensor], torch.Tensor]:
+    kind, old, new = TORCH[node.dtypes[0]], node.input_dtype(0).size, node.dtypes[0].size
+
+    def bitcast(value: torch.Tensor) -> torch.Tensor:
+        if old == new:
+            return value.view(kind)
+        if old > new:
+            return value.unsqueeze(-1).view(kind)
+        require(
+            value.ndim > 0 and value.shape[-1] == new // old,
+            f"the last dimension of {show(tuple(value.shape))} does not fit",
+        )
+        return value.contiguous().view(kind).squeeze(-1)
+
+    return bitcast

@@ -9,8 +9,8 @@ import torch
 
 from thalweg.errors import ShapeError
 from thalweg.graph.step_graph import Node
-from thalweg.kernels.array import STRINGS, Function
 from thalweg.kernels.registry import Call, Input, kernel
+from thalweg.kernels.shaping import STRINGS, Function
 from thalweg.ops.joining import concatenated, split_sizes
 from thalweg.ops.shape_functions import normalize_axis
 
@@ -65,7 +65,7 @@ def bind_pack_strings(node: Node, device: Any) -> Function:
     return lambda *values: np.stack(values, axis)
 
 
-def _one_or_all(parts: Any) -> Any:
+def one_or_all(parts: Any) -> Any:
     """Returns the outputs of a node as a program takes them: one by itself, several as a sequence."""
     return parts[0] if len(parts) == 1 else parts
 
@@ -81,7 +81,7 @@ def bind_unpack(node: Node, device: Any) -> Function | Call:
             raise ShapeError(
                 f"dimension {axis} has size {value.shape[axis]}", expected=f"size num = {count}", hint=None
             )
-        return _one_or_all(value.unbind(axis))
+        return one_or_all(value.unbind(axis))
 
     return unpack
 
@@ -95,7 +95,7 @@ def bind_unpack_strings(node: Node, device: Any) -> Function:
             raise ShapeError(
                 f"dimension {axis} has size {value.shape[axis]}", expected=f"size num = {count}", hint=None
             )
-        return _one_or_all([np.asarray(part, dtype=object) for part in np.moveaxis(value, axis, 0)])
+        return one_or_all([np.asarray(part, dtype=object) for part in np.moveaxis(value, axis, 0)])
 
     return unpack
 
@@ -112,7 +112,7 @@ def bind_split(node: Node, device: Any) -> Function | Call:
         size = value.shape[axis]
         if size % count:
             raise ShapeError(f"dimension {axis} of size {size} does not divide into {count} equal parts")
-        return _one_or_all(value.split([size // count] * count, axis))
+        return one_or_all(value.split([size // count] * count, axis))
 
     return split
 
@@ -122,7 +122,7 @@ def bind_split_v(node: Node, device: Any) -> Function | Call:
     def split(value: torch.Tensor, size_splits: torch.Tensor, split_dim: torch.Tensor) -> Any:
         axis = normalize_axis(int(split_dim), value.ndim)
         sizes = split_sizes(size_splits.tolist(), value.shape[axis])
-        return _one_or_all(value.split(sizes, axis))  # type: ignore[no-untyped-call]
+        return one_or_all(value.split(sizes, axis))  # type: ignore[no-untyped-call]
 
     axis = node.constant(2)
     sizes = [None] if axis is None else [s[int(axis)] if s is not None else None for s in node.shapes]
@@ -139,13 +139,13 @@ def bind_split_v(node: Node, device: Any) -> Function | Call:
 @kernel("Split", **STRINGS)
 def bind_split_strings(node: Node, device: Any) -> Function:
     count = node.attrs["num_split"]
-    return lambda split_dim, value: _one_or_all(np.split(value, count, int(split_dim)))
+    return lambda split_dim, value: one_or_all(np.split(value, count, int(split_dim)))
 
 
 @kernel("SplitV", **STRINGS)
 def bind_split_v_strings(node: Node, device: Any) -> Function:
     def split(value: Any, size_splits: torch.Tensor, split_dim: torch.Tensor) -> Any:
         sizes = split_sizes(size_splits.tolist(), value.shape[int(split_dim)])
-        return _one_or_all(np.split(value, np.cumsum(sizes)[:-1], int(split_dim)))  # type: ignore[arg-type]
+        return one_or_all(np.split(value, np.cumsum(sizes)[:-1], int(split_dim)))  # type: ignore[arg-type]
 
     return split

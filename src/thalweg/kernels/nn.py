@@ -273,8 +273,27 @@ def bind_fused_matmul(node: Node, device: Any) -> Function | Call:
     fused = list(node.attrs["fused_ops"])
     if not fused or fused[0] != "BiasAdd":
         raise errors.UnimplementedError(None, None, f"_FusedMatMul cannot fuse {fused}: it starts with a BiasAdd")
-    product = Call(torch.addmm, (Input(2), a, b))
-    return activate(product, fused[1:], node)
+    depth = _depth(node)
+    if _linear is not None and depth is not None and depth >= _DEEP and _fits_linear(node, device, fused):
+        rows = Input(1) if node.attrs["transpose_b"] else Call(torch.t, (Input(1),))
+        return Call(_linear, (a, rows, Input(2), "relu" if fused[1:] else "none", [], ""))
+    return activate(Call(torch.addmm, (Input(2), a, b)), fused[1:], node)
+
+
+_DEEP = 512  # from this inner dimension on oneDNN's product is faster than MKL's, several times for few columns
+_linear: Function | None = None
+if torch.backends.mkldnn.is_available():
+    _linear = torch.ops.mkldnn._linear_pointwise.default
+
+
+def _depth(node: Node) -> int | None:
+    shape = node.input_shape(1)
+    return None if shape is None else shape[1 if node.attrs["transpose_b"] else 0]
+
+
+def _fits_linear(node: Node, device: Any, fused: list[str]) -> bool:
+    plain = device.type == "CPU" and node.attrs["T"] is dtypes.float32 and fused[1:] in ([], ["Relu"])
+    return plain and not node.attrs["transpose_a"]
 
 
 def activate(product: Call, fused: list[str], node: Node) -> Call:
@@ -282,7 +301,7 @@ def activate(product: Call, fused: list[str], node: Node) -> Call:
     for name in fused:
         if name not in _IN_PLACE:
             raise errors.UnimplementedError(None, None, f"{node.type} cannot fuse {name}: it knows {', '.join(_IN_PLACE)}")
-        extra = (node.attrs["leakyrelu_alpha"],) if name == "LeakyRelu" else ()
+        extra = (node.attrs.get("leakyrelu_alpha", 0.2),) if name == "LeakyRelu" else ()
         product = Call(_IN_PLACE[name], (product, *extra))
     return product
 

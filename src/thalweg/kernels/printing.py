@@ -125,18 +125,19 @@ def _element(value: Any, quoted: bool = False) -> str:
         return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"' if quoted else text
     if isinstance(value, bool | np.bool_):
         return str(int(value))
-    if isinstance(value, np.float64):
-        return f"{float(value):.17g}" if not quoted else _shortest(float(value))
     if isinstance(value, float | np.floating) or type(value).__name__ == "bfloat16":
-        number = float(value)
-        return f"{number:.9g}" if math.isfinite(number) else str(number)
+        return _number(value)
     if isinstance(value, complex | np.complexfloating):
-        return f"({value.real:.9g},{value.imag:.9g})"
+        return f"({_number(value.real)},{_number(value.imag)})"
     return str(value)
 
 
-def _shortest(number: float) -> str:
-    return f"{number:.17g}" if not math.isfinite(number) or float(f"{number:.15g}") != number else f"{number:.15g}"
+def _number(value: Any) -> str:
+    """Shows a float by the digits that its type surely holds, if they give the value back, else by all it needs."""
+    kind, short, long = (np.float64, 15, 17) if isinstance(value, np.float64) else (np.float32, 6, 9)
+    number = float(value)
+    text = f"{number:.{short}g}"
+    return text if not math.isfinite(number) or kind(text) == number else f"{number:.{long}g}"
 
 
 def _text(value: bytes) -> str:

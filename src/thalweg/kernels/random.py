@@ -118,9 +118,7 @@ def bind_integers(node: Node, device: Any) -> Callable[..., Any]:
 
 @kernel("StatelessRandomUniformInt")
 def bind_stateless_integers(node: Node, device: Any) -> Callable[..., Any]:
-    return lambda shape, seed, minval, maxval: _integers(
-        shape, minval, maxval, seeded(device.torch, *seed.tolist())
-    )
+    return lambda shape, seed, minval, maxval: _integers(shape, minval, maxval, seeded(device.torch, *seed.tolist()))
 
 
 @kernel("RandomShuffle")

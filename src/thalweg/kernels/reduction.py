@@ -49,9 +49,9 @@ def _bind(node: Node, function: Callable[..., Any], **options: Any) -> Callable[
         return Call(function, (Input(0), dims), options) if dims else Call(_unchanged, (Input(0),))
     constant = node.constant(1)
 
-    def reduce(x: torch.Tensor, axes: torch.Tensor) -> torch.Tensor:
+    def reduce(x: torch.Tensor, axes: torch.Tensor) -> Any:
         dims = _distinct(axes.tolist() if constant is None else constant, x.dim())
-        return function(x, dims, **options) if dims else x  # type: ignore[no-any-return]
+        return function(x, dims, **options) if dims else x
 
     return reduce
 
@@ -140,7 +140,8 @@ def bind_euclidean_norm(node: Node, device: Any) -> Callable[..., Any] | Call:
 
 def _euclidean_norm(x: torch.Tensor, dims: Dims, keepdim: bool = False) -> torch.Tensor:
     exact = x.is_floating_point() or x.is_complex()
-    return torch.linalg.vector_norm(x if exact else x.double(), 2, dims, keepdim=keepdim).to(x.dtype)
+    norm: torch.Tensor = torch.linalg.vector_norm(x if exact else x.double(), 2, dims, keepdim=keepdim)
+    return norm.to(x.dtype)
 
 
 @kernel("Sum", "Mean", "Prod", "Max", "Min", "EuclideanNorm", T=_WIDE, priority=1, devices=["CPU"])

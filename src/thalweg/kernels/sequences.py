@@ -33,3 +33,16 @@ def bind_range(node: Node, device: Any) -> Callable[..., torch.Tensor]:
         return torch.arange(first, last, step, dtype=counted, device=where).to(dtype)
 
     return count
+
+
+@kernel("LinSpace")
+def bind_linspace(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+    dtype, where = TORCH[node.dtypes[0]], device.torch
+
+    def spread(start: torch.Tensor, stop: torch.Tensor, num: torch.Tensor) -> torch.Tensor:
+        count = int(num)
+        if count <= 0:
+            raise ShapeError(f"num is {count}", expected="num > 0", hint=None)
+        return torch.linspace(start.item(), stop.item(), count, dtype=dtype, device=where)
+
+    return spread

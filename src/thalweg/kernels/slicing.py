@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from thalweg.graph.step_graph import Node
-from thalweg.kernels.array import STRINGS, Function
 from thalweg.kernels.registry import Call, Input, kernel
+from thalweg.kernels.shaping import STRINGS, Function
 from thalweg.ops.shape_functions import require
 from thalweg.ops.slicing import Item, index_of, items_of
 from thalweg.shapes import is_fully_defined, show

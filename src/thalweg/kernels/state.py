@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from thalweg import dtypes, errors
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import Call, Input, kernel
 from thalweg.kernels.scatter import SCATTER, gather, gather_nd, scatter_nd
+from thalweg.kernels.slicing import forward_index
 from thalweg.kernels.types import TORCH
+from thalweg.ops.shape_functions import require
+from thalweg.ops.slicing import items_of, sliced_shape
 from thalweg.resources.variables import VariableResource
 from thalweg.shapes import compatible, most_general, show
 
@@ -198,3 +202,25 @@ def bind_scatter(node: Node, device: Any) -> Call:
 def bind_scatter_nd(node: Node, device: Any) -> Call:
     change = SCATTER[node.type.removeprefix("ResourceScatterNd")]
     return call_method(node, device, "update", scatter_nd, change, Input(1), Input(2))
+
+
+@kernel("ResourceStridedSliceAssign", T=_TENSORS)
+@kernel("ResourceStridedSliceAssign", devices=("CPU",), T=[dtypes.string])
+def bind_strided_slice_assign(node: Node, device: Any) -> Call:
+    masks = node.attrs
+
+    def change(buffer: Any, begin: torch.Tensor, end: torch.Tensor, strides: torch.Tensor, value: Any) -> None:
+        items = items_of(masks, begin.tolist(), end.tolist(), strides.tolist(), buffer.ndim)
+        expected = sliced_shape(tuple(buffer.shape), items)
+        require(
+            tuple(value.shape) == expected,
+            f"cannot assign a value of shape {show(tuple(value.shape))} to a slice of shape {show(expected)}",
+            expected=f"a value of shape {show(expected)}",
+        )
+        index, flipped = forward_index(items, buffer.shape)
+        if isinstance(value, np.ndarray):
+            buffer[index] = np.flip(value, flipped) if flipped else value
+        else:
+            buffer[index] = value.flip(flipped) if flipped else value
+
+    return call_method(node, device, "update", change, *(Input(i) for i in range(1, 5)))

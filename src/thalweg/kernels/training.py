@@ -73,16 +73,17 @@ def _bind_whole(rule: Rule, node: Node, device: Any) -> Call:
     resources, others, attrs = _split(node)
     names = [arg.name for arg in node.definition.inputs]
     gradient = next(i for i in others if names[i] in _GRADIENTS)
+    place = gradient - len(resources)
     rule = partial(rule, **attrs)
 
-    def update(buffers: _Buffers, grad: torch.Tensor, *values: Any) -> None:
+    def update(buffers: _Buffers, *values: Any) -> None:
         with buffers.guard:
             writable = buffers.writable()
-            _require_shapes(writable, grad.shape, "grad")
+            _require_shapes(writable, values[place].shape, "grad")
             rule(*writable, *values)
 
     values = [Input(i) if i == gradient else _number(node, i, device) for i in others]
-    return Call(update, (_buffers(node, device, resources), Input(gradient), *values))
+    return Call(update, (_buffers(node, device, resources), *values))
 
 
 def _bind_rows(rule: Rule, node: Node, device: Any) -> Call:

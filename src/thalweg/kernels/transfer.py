@@ -9,10 +9,11 @@ import torch
 
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import STEP, Call, Input, kernel
+from thalweg.resources.rendezvous import rendezvous_key
 
 
 def _key(node: Node) -> str:
-    return f"{node.attrs['send_device']};{node.attrs['recv_device']};{node.attrs['tensor_name']}"
+    return rendezvous_key(node.attrs["send_device"], node.attrs["recv_device"], node.attrs["tensor_name"])
 
 
 @kernel("_Send")

@@ -57,7 +57,12 @@ not_equal_op = _comparison(
     "NotEqual", attr.types(), "x != y.", _equality, incompatible_shape_error=attr.boolean(True), commutative=True
 )
 approximate_equal = _comparison(
-    "ApproximateEqual", dtypes.NUMERIC, "|x - y| < tolerance.", merged_inputs, tolerance=1e-5, commutative=True
+    "ApproximateEqual",
+    dtypes.NUMERIC | dtypes.QUANTIZED,
+    "|x - y| < tolerance.",
+    merged_inputs,
+    tolerance=1e-5,
+    commutative=True,
 )
 
 is_nan = _predicate("IsNan", "Whether x is not a number.")

@@ -179,6 +179,8 @@ def _with_shape(array: Array, shape: Shape) -> Array:
     count = shapes.num_elements(shape) or 0
     if array.size == count:
         return array.reshape(shape)  # type: ignore[arg-type]
+    if count == 0 and array.ndim == 0:
+        return np.empty(shape, array.dtype)  # type: ignore[arg-type]
     if array.size > count or array.size == 0:
         raise ValueError(f"Too many elements provided. Needed at most {count}, but received {array.size}")
     flat = array.ravel()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg import shapes
+from thalweg import dtypes, shapes
 from thalweg.graph import attr
 from thalweg.graph.infer import Inference
 from thalweg.graph.op_def import op
 from thalweg.graph.tensor import Tensor
-from thalweg.ops.shape_functions import unchanged
+from thalweg.ops.shape_functions import require, unchanged
 from thalweg.shapes import Shape
 
 
@@ -84,3 +84,34 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
     """Returns the tensor, which the caller promises never to change."""
     return identity(input, name=name)
+
+
+def _bitcast(c: Inference) -> Sequence[Shape]:
+    """A wider type takes the last dimension for its parts, a narrower one makes a new one of them."""
+    source, old, new = c.shapes[0], c.dtypes[0].size, c.attrs["type"].size
+    if source is None or old == new:
+        return [source]
+    if old > new:
+        return [(*source, old // new)]
+    require(
+        len(source) > 0 and source[-1] in (None, new // old),
+        f"a last dimension of size {source[-1] if source else 'none'} makes no {c.attrs['type'].name}",
+        expected=f"a last dimension of size {new // old}",
+    )
+    return [source[:-1]]
+
+
+bitcast_op = op(
+    "Bitcast",
+    "input: T -> output: type",
+    T=dtypes.NUMERIC | dtypes.QUANTIZED,
+    type=attr.types(dtypes.NUMERIC | dtypes.QUANTIZED),
+    infer=_bitcast,
+    differentiable=False,
+    doc="The same bits as another type.",
+)
+
+
+def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+    """Returns the same bits as another type."""
+    return bitcast_op(input, type=type, name=name)

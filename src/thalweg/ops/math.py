@@ -23,6 +23,9 @@ from thalweg.shapes import Shape
 ANALYTIC = dtypes.FLOATING | dtypes.COMPLEX
 SIGNED = ANALYTIC | dtypes.SIGNED_INTEGERS
 
+_WIDE_UNSIGNED = {dtypes.uint16, dtypes.uint32, dtypes.uint64}
+_NUMBERS = dtypes.NUMERIC | dtypes.QUANTIZED
+
 _SMALL = 1024  # elements: what static evaluation looks at, shapes and indices
 
 
@@ -89,9 +92,8 @@ def _clipped(c: Inference) -> Sequence[Shape]:
     return [result]
 
 
-add_op = binary(
-    "Add", dtypes.NUMERIC | {dtypes.string}, "x + y; strings are concatenated.", _each(lambda x, y: x + y)
-)
+_ADDED = dtypes.NUMERIC - {dtypes.uint16, dtypes.uint32, dtypes.uint64} | {dtypes.string}
+add_op = binary("Add", _ADDED, "x + y; strings are concatenated.", _each(lambda x, y: x + y))
 add_v2_op = binary("AddV2", dtypes.NUMERIC, "x + y.", _each(lambda x, y: x + y), commutative=True)
 subtract = binary("Sub", dtypes.NUMERIC, "x - y.", _each(lambda x, y: x - y))
 multiply = binary("Mul", dtypes.NUMERIC, "x * y.", _each(lambda x, y: x * y), commutative=True)
@@ -108,8 +110,8 @@ xdivy = binary("Xdivy", ANALYTIC, "x / y, and 0 where x is 0.")
 xlogy = binary("Xlogy", ANALYTIC, "x * log(y), and 0 where x is 0.")
 xlog1py = binary("Xlog1py", ANALYTIC, "x * log(1 + y), and 0 where x is 0.")
 pow = binary("Pow", SIGNED, "x to the power y.")
-maximum = binary("Maximum", dtypes.REAL, "The greater of x and y.", _each(builtins.max), commutative=True)
-minimum = binary("Minimum", dtypes.REAL, "The lesser of x and y.", _each(builtins.min), commutative=True)
+maximum = binary("Maximum", dtypes.REAL, "The greater of x and y.", _each(builtins.max))
+minimum = binary("Minimum", dtypes.REAL, "The lesser of x and y.", _each(builtins.min))
 squared_difference = binary("SquaredDifference", ANALYTIC | dtypes.INDEX, "(x - y) squared.", commutative=True)
 atan2 = op("Atan2", "y: T, x: T -> z: T", T=dtypes.FLOATING, infer=broadcast_inputs, doc="The angle of the point x, y.")
 nextafter = op(
@@ -179,12 +181,17 @@ cast_op = op(
     doc="The same numbers in another type.",
 )
 add_n_op = op(
-    "AddN", "inputs: N*T -> sum: T", T=dtypes.NUMERIC, infer=merged_inputs, commutative=True, doc="The sum of the inputs."
+    "AddN",
+    "inputs: N*T -> sum: T",
+    T=_NUMBERS,
+    infer=merged_inputs,
+    commutative=True,
+    doc="The sum of the inputs.",
 )
 accumulate_n_op = op(
     "AccumulateNV2",
     "inputs: N*T -> sum: T",
-    T=dtypes.NUMERIC,
+    T=_NUMBERS,
     shape=attr.shape(),
     infer=_accumulated,
     commutative=True,
@@ -193,7 +200,7 @@ accumulate_n_op = op(
 clip_by_value_op = op(
     "ClipByValue",
     "t: T, clip_value_min: T, clip_value_max: T -> output: T",
-    T=dtypes.NUMERIC,
+    T=_NUMBERS,
     infer=_clipped,
     doc="The nearest number between two limits.",
 )
@@ -455,7 +462,8 @@ def _tensors(inputs: Any) -> list[Tensor]:
         tensors = []
     if not tensors or isinstance(inputs, Tensor):
         raise ValueError(
-            f"inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape, got {inputs!r}"
+            "inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape, "
+            f"got {inputs!r}"
         )
     return tensors
 

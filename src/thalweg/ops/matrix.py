@@ -52,15 +52,19 @@ matmul_op = op(
     transpose_a=False,
     transpose_b=False,
     T=_TYPES,
+    grad_a=False,
+    grad_b=False,
     infer=_matmul,
     doc="The product of two matrices.",
 )
 batch_matmul_op = op(
     "BatchMatMulV2",
     "x: T, y: T -> output: T",
-    T=dtypes.NUMERIC - {dtypes.int8, dtypes.uint8},
+    T=dtypes.NUMERIC - {dtypes.int8},
     adj_x=False,
     adj_y=False,
+    grad_x=False,
+    grad_y=False,
     infer=_batch_matmul,
     doc="Products of matrices along leading dimensions that broadcast.",
 )

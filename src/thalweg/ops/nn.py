@@ -13,7 +13,8 @@ from thalweg.graph.infer import Inference
 from thalweg.graph.op_def import OpDef, op
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
-from thalweg.ops import array, math, reduction
+from thalweg.ops import array, comparison, math, reduction
+from thalweg.ops.constants import fill
 from thalweg.ops.matrix import matmul
 from thalweg.ops.shape_functions import (
     at_least_rank,
@@ -32,13 +33,13 @@ _ADDABLE = dtypes.NUMERIC | dtypes.QUANTIZED
 
 
 def _activation(name: str, types: frozenset[dtypes.DType], doc: str, **attrs: Any) -> OpDef:
-    return op(name, "features: T -> activations: T", infer=unchanged, doc=doc, **attrs, T=attr.types(types))
+    return op(name, "features: T -> activations: T", infer=unchanged, doc=doc, **{"T": attr.types(types), **attrs})
 
 
 def _activation_grad(name: str, types: frozenset[dtypes.DType], by: str = "features", **attrs: Any) -> OpDef:
     doc = f"The gradient of {name.removesuffix('Grad')}, from the gradient of its result and its {by}."
     signature = f"gradients: T, {by}: T -> backprops: T"
-    return op(name, signature, infer=merged_inputs, doc=doc, **attrs, T=attr.types(types))
+    return op(name, signature, infer=merged_inputs, doc=doc, **{"T": attr.types(types), **attrs})
 
 
 relu = _activation("Relu", _REAL | {dtypes.qint8}, "max(x, 0).")
@@ -49,8 +50,9 @@ elu = _activation("Elu", _FLOATS, "x where it is positive, exp(x) - 1 elsewhere.
 elu_grad = _activation_grad("EluGrad", _FLOATS, "outputs")
 selu = _activation("Selu", _FLOATS, "Elu scaled so that deep networks normalize themselves.")
 selu_grad = _activation_grad("SeluGrad", _FLOATS, "outputs")
-leaky_relu_op = _activation("LeakyRelu", _FLOATS, "x where it is positive, alpha * x elsewhere.", alpha=0.2)
-leaky_relu_grad = _activation_grad("LeakyReluGrad", _FLOATS, alpha=0.2)
+_LEAKY: dict[str, Any] = {"alpha": 0.2, "T": attr.types(_FLOATS, dtypes.float32)}
+leaky_relu_op = _activation("LeakyRelu", _FLOATS, "x where it is positive, alpha * x elsewhere.", **_LEAKY)
+leaky_relu_grad = _activation_grad("LeakyReluGrad", _FLOATS, **_LEAKY)
 softplus = _activation("Softplus", _FLOATS, "log(1 + exp(x)).")
 softplus_grad = _activation_grad("SoftplusGrad", _FLOATS)
 softsign = _activation("Softsign", _FLOATS, "x / (1 + |x|).")
@@ -119,11 +121,11 @@ def _swap_with_last(x: Tensor, axis: Any) -> Any:
     rank = array.rank(x)
     axis = math.mod(axis, rank)
     last = rank - 1
-    positions = math.range(rank)
+    positions = array.range(rank)
     return array.where(
-        math.equal(positions, axis),
-        array.fill([rank], last),
-        array.where(math.equal(positions, last), array.fill([rank], axis), positions),
+        comparison.equal(positions, axis),
+        fill([rank], last),
+        array.where(comparison.equal(positions, last), fill([rank], axis), positions),
     )
 
 
@@ -307,7 +309,7 @@ def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = Fal
         loss = math.exp(log_input) - log_input * targets
         if compute_full_loss:
             stirling = targets * math.log(targets) - targets + 0.5 * math.log(2 * 3.141592653589793 * targets)
-            small = math.logical_and(targets >= 0.0, targets <= 1.0)
+            small = comparison.logical_and(targets >= 0.0, targets <= 1.0)
             loss += array.where(small, array.zeros_like(targets), stirling)
         return loss
 
@@ -531,5 +533,5 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     """Returns the share of elements that are zero."""
     with name_scope(name, "zero_fraction", [value]):
         value = convert_to_tensor(value, name="value")
-        zeros = math.cast(math.equal(value, math.cast(0, value.dtype)), dtypes.float32)
+        zeros = math.cast(comparison.equal(value, math.cast(0, value.dtype)), dtypes.float32)
         return array.identity(reduction.reduce_mean(zeros), name="fraction")

@@ -15,12 +15,18 @@ from thalweg.graph.op_def import OpDef, op
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.seeds import get_seed
 from thalweg.graph.tensor import Tensor
-from thalweg.ops.math import add, multiply, realdiv, subtract
+from thalweg.ops.array import shape as shape_of
+from thalweg.ops.array import zeros_like
+from thalweg.ops.comparison import greater_equal
+from thalweg.ops.control import with_dependencies
+from thalweg.ops.math import add, floormod, maximum, multiply, realdiv, subtract
+from thalweg.ops.printing import Assert
+from thalweg.ops.reduction import reduce_all
 from thalweg.ops.shape_functions import require, shape_of_value, unchanged, with_rank
+from thalweg.ops.slicing import slice
 from thalweg.shapes import Dimension, Shape, show
 
 _SIZES = attr.types(dtypes.INDEX)
-_INTEGERS = dtypes.INDEX
 _GAMMA = frozenset((dtypes.float16, dtypes.float32, dtypes.float64))
 _COUNTS = _GAMMA | dtypes.INDEX
 _SEED_TYPE = attr.types(dtypes.INDEX, dtypes.int64)
@@ -50,8 +56,8 @@ truncated_normal_op = _sampler("TruncatedNormal", "Standard normal numbers, draw
 def _bounded(shape: int, low: int, high: int) -> Callable[[Inference], Sequence[Shape]]:
     def infer(c: Inference) -> Sequence[Shape]:
         for index in (low, high):
-            bound = c.shapes[index]
-            require(bound is None or bound == (), f"{c.definition.inputs[index].name} has shape {show(bound)}", "a scalar")
+            bound, name = c.shapes[index], c.definition.inputs[index].name
+            require(bound is None or bound == (), f"{name} has shape {show(bound)}", "a scalar")
         least, limit = c.value(low), c.value(high)
         if least is not None and limit is not None:
             require(int(least) < int(limit), f"minval {least} is not below maxval {limit}", "minval < maxval")
@@ -65,7 +71,7 @@ random_uniform_int_op = op(
     "shape: T, minval: Tout, maxval: Tout -> output: Tout",
     seed=0,
     seed2=0,
-    Tout=_INTEGERS,
+    Tout=dtypes.INDEX,
     T=_SIZES,
     stateful=True,
     differentiable=False,
@@ -191,7 +197,7 @@ def _stateless_bounded(c: Inference) -> Sequence[Shape]:
 stateless_uniform_int_op = op(
     "StatelessRandomUniformInt",
     "shape: T, seed: Tseed, minval: dtype, maxval: dtype -> output: dtype",
-    dtype=_INTEGERS,
+    dtype=dtypes.INDEX,
     T=_SIZES,
     Tseed=_SEED_TYPE,
     differentiable=False,
@@ -227,16 +233,16 @@ def shape_tensor(shape: Any) -> Tensor:
     return convert_to_tensor(shape, name="shape")
 
 
-def _seeds(seed: int | None) -> dict[str, int]:
+def _seeds(seed: int | None) -> dict[str, Any]:
     first, second = get_seed(seed)
     return {"seed": first or 0, "seed2": second or 0}
 
 
 def _floating(dtype: Any) -> dtypes.DType:
-    dtype = dtypes.as_dtype(dtype)
-    if dtype not in dtypes.FLOATING:
-        raise ValueError(f"Invalid dtype {dtype.name}: expected a floating type.")
-    return dtype
+    kind = dtypes.as_dtype(dtype)
+    if kind not in dtypes.FLOATING:
+        raise ValueError(f"Invalid dtype {kind.name}: expected a floating type.")
+    return kind
 
 
 def random_uniform(
@@ -260,12 +266,12 @@ def random_uniform(
 
 
 def _uniform_type(dtype: Any, maxval: Any) -> dtypes.DType:
-    dtype = dtypes.as_dtype(dtype)
-    if dtype not in dtypes.FLOATING | _INTEGERS:
-        raise ValueError(f"Invalid dtype {dtype.name}: expected a floating type, int32 or int64.")
-    if maxval is None and dtype.is_integer:
-        raise ValueError(f"Must specify maxval for integer dtype {dtype.name}")
-    return dtype
+    kind = dtypes.as_dtype(dtype)
+    if kind not in dtypes.FLOATING | dtypes.INDEX:
+        raise ValueError(f"Invalid dtype {kind.name}: expected a floating type, int32 or int64.")
+    if maxval is None and kind.is_integer:
+        raise ValueError(f"Must specify maxval for integer dtype {kind.name}")
+    return kind
 
 
 def _is_unit(minval: Any, maxval: Any) -> bool:
@@ -332,9 +338,6 @@ def random_gamma(
     name: str | None = None,
 ) -> Tensor:
     """Returns samples of the given shape for each pair of alpha (the form) and beta (the rate)."""
-    from thalweg.ops.array import zeros_like
-    from thalweg.ops.math import maximum
-
     with name_scope(name, "random_gamma", [shape, alpha, beta]) as scope:
         sizes = shape_tensor(shape)
         alpha = convert_to_tensor(alpha, dtype, name="alpha")
@@ -379,14 +382,12 @@ def _categorical(
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """Cuts a block of the given size from a random place of the tensor."""
-    from thalweg.ops.array import shape as shape_of
-    from thalweg.ops.math import floormod
-    from thalweg.ops.slicing import slice
-
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")
         size = convert_to_tensor(size, dtypes.int32, name="size")
         sizes = shape_of(value)
+        check = Assert(reduce_all(greater_equal(sizes, size)), ["Need value.shape >= size, got ", sizes, size])
+        sizes = with_dependencies([check], sizes)
         limit = add(subtract(sizes, size), 1)
         offset = random_uniform(shape_of(sizes), dtype=size.dtype, maxval=size.dtype.max, seed=seed)
         return slice(value, floormod(offset, limit), size, name=scope)

@@ -19,6 +19,8 @@ from thalweg.ops.sequences import range
 from thalweg.ops.shape_functions import normalize_axis, require, unchanged
 from thalweg.shapes import Shape, show
 
+_SMALL = 1024  # elements: what static evaluation looks at, shapes and indices
+
 
 def _reduced(c: Inference) -> Sequence[Shape]:
     shape, axes_shape, axes = c.shapes[0], c.shapes[1], c.value(1)
@@ -34,7 +36,7 @@ def _reduced(c: Inference) -> Sequence[Shape]:
     found: set[int] = set()
     for axis in axes.ravel().tolist():
         position = normalize_axis(axis, len(shape), "reduction axis")
-        require(position not in found, f"axis {axis} is given twice in {axes.ravel().tolist()}", expected="distinct axes")
+        require(position not in found, f"axis {axis} is given twice", expected="distinct axes")
         found.add(position)
     if c.attrs["keep_dims"]:
         return [tuple(1 if i in found else d for i, d in enumerate(shape))]
@@ -46,7 +48,7 @@ def _evaluated(function: Callable[..., Any]) -> Evaluate:
 
     def evaluate(c: Inference) -> Any:
         value, axes = c.partial(0), c.value(1)
-        if value is None or axes is None or not c.dtypes[0].is_integer:
+        if value is None or axes is None or not c.dtypes[0].is_integer or value.size > _SMALL:
             return None
         axis = tuple(axes.ravel().tolist())
         return np.asarray(function(value.astype(object), axis=axis, keepdims=c.attrs["keep_dims"]), dtype=object)
@@ -55,13 +57,14 @@ def _evaluated(function: Callable[..., Any]) -> Evaluate:
 
 
 def _reduction(name: str, types: frozenset[dtypes.DType] | None, doc: str, evaluate: Evaluate | None = None) -> OpDef:
-    kind = "T" if types is not None else "bool"
-    type_attr = {} if types is None else {"T": types}
+    kind = "bool" if types is None else "T"
+    type_attr: dict[str, Any] = {} if types is None else {"T": types}
     return op(
         name,
         f"input: {kind}, reduction_indices: Tidx -> output: {kind}",
         keep_dims=False,
         **type_attr,
+        differentiable=types is not None,
         Tidx=attr.types(dtypes.INDEX, dtypes.int32),
         host="reduction_indices",
         infer=_reduced,

@@ -92,3 +92,25 @@ def _as_type(value: Any, dtype: dtypes.DType, name: str) -> Tensor:
     from thalweg.ops.math import cast
 
     return cast(value, dtype)
+
+
+def _linspace(c: Inference) -> Sequence[Shape]:
+    for index in builtins.range(3):
+        name = c.definition.inputs[index].name
+        require(c.shapes[index] in ((), None), f"{name} must be a scalar, got {show(c.shapes[index])}")
+    count = c.value(2)
+    require(count is None or int(count) > 0, f"num is {count}", expected="num > 0")
+    return [(None if count is None else int(count),)]
+
+
+lin_space = op(
+    "LinSpace",
+    "start: T, stop: T, num: Tidx -> output: T",
+    T=dtypes.FLOATING,
+    Tidx=attr.types(dtypes.INDEX, dtypes.int32),
+    host="start, stop, num",
+    infer=_linspace,
+    differentiable=False,
+    doc="num values at equal distances, the first start and the last stop.",
+)
+linspace = lin_space

@@ -17,8 +17,9 @@ from thalweg.graph.infer import Inference
 from thalweg.graph.op_def import op
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
-from thalweg.ops.array import ones_like, pack
+from thalweg.ops.joining import pack
 from thalweg.ops.shape_functions import require
+from thalweg.ops.shaping import ones_like
 from thalweg.shapes import Dimension, Shape, show
 
 _MASKS = {"begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": 0}

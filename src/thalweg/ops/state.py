@@ -15,7 +15,8 @@ from thalweg.graph.op_def import OpDef, op
 from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
 from thalweg.ops.shape_functions import require, scalar
-from thalweg.shapes import Shape, compatible, is_fully_defined, merge, show
+from thalweg.ops.slicing import UNKNOWN, items_of, sliced_shape
+from thalweg.shapes import Shape, compatible, merge, show
 
 _ARITHMETIC = dtypes.NUMERIC | dtypes.QUANTIZED
 
@@ -136,6 +137,19 @@ def _scatter(c: Inference) -> Sequence[Shape]:
 
 def _scatter_nd(c: Inference) -> Sequence[Shape]:
     scatter_nd_shapes(handle_shape(c), c.shapes[1], c.shapes[2])
+    return []
+
+
+def _strided_slice_assign(c: Inference) -> Sequence[Shape]:
+    shape, bounds = handle_shape(c), [c.partial(i) for i in (1, 2, 3)]
+    known = [[UNKNOWN if e is None else e for e in bound.tolist()] for bound in bounds if bound is not None]
+    if shape is not None and len(known) == 3:
+        expected = sliced_shape(shape, items_of(c.attrs, known[0], known[1], known[2], len(shape)))
+        require(
+            compatible(c.shapes[4], expected),
+            f"cannot assign a value of shape {show(c.shapes[4])} to a slice of shape {show(expected)}",
+            expected=f"a value of shape {show(expected)}",
+        )
     return []
 
 
@@ -316,13 +330,6 @@ resource_strided_slice_assign = op(
     stateful=True,
     differentiable=False,
     host="begin, end, strides",
-    infer=lambda c: [],
+    infer=_strided_slice_assign,
     doc="Assigns to a slice of a variable.",
 )
-
-
-def static_shape_of(handle: Tensor) -> Shape:
-    """Returns the shape of the variable behind a handle if all of it is known."""
-    operation = handle_of(handle)
-    shape = None if operation is None else operation._attrs["shape"]
-    return shape if is_fully_defined(shape) else None

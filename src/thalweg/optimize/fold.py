@@ -42,7 +42,7 @@ def _values(node: Node, evaluate: Evaluate) -> list[np.ndarray[Any, Any]] | None
         return None
     if definition.from_shapes:
         return _from_shapes(node)
-    if any(producer.definition.name != "Const" for producer, _ in node.inputs):
+    if any(producer.definition.name != "Const" or producer.controls for producer, _ in node.inputs):
         return None
     if any(dtype in (dtypes.resource, dtypes.variant) for dtype in node.dtypes) or not _is_small(node):
         return None

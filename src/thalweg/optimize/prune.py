@@ -46,7 +46,7 @@ def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[
 
 
 def _feed_node(index: int, tensor: Tensor) -> Node:
-    attrs = {"T": tensor.dtype, "index": index}
+    attrs = {"T": tensor.dtype, "index": index, "_feeds": tensor.name}
     name = f"_arg_{tensor.op.name}_{tensor.value_index}"
     stack = tensor.op._stack
     return Node(name, OPS.lookup("_Arg"), [], attrs, [tensor.dtype], [tensor._shape], order=index - 1e9, stack=stack)

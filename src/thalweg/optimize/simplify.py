@@ -122,9 +122,11 @@ def reshape_to_same(node: Node) -> Output | None:
 
 
 @rule("Reshape")
-def reshape_of_reshape(node: Node) -> Node | None:
+def reshape_of_reshape(node: Node) -> Output | Node | None:
     inner = node.inputs[0][0]
     if inner.type in ("Reshape", "Squeeze", "ExpandDims") and not inner.controls:
+        if _known(node.shapes[0]) and inner.input_shape(0) == node.shapes[0]:
+            return inner.inputs[0]
         return node.like(node.type, [inner.inputs[0], *node.inputs[1:]], node.attrs)
     return None
 

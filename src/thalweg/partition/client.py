@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from thalweg.graph.step_graph import Node, Output, StepGraph
 from thalweg.partition.transfer import receive, send, signal
 
-_CLIENT = "client"
+CLIENT = "client"
 
 
 def receive_feeds(step: StepGraph, names: Sequence[str]) -> None:
     """Puts a waiting node in the place of each feed."""
     received: dict[Output, Output] = {}
     for feed, name in zip(step.feeds, names):
-        node = receive((feed, 0), f"feed {name}", _CLIENT, "")
+        node = receive((feed, 0), f"feed {name}", CLIENT, "")
         received[feed, 0] = (node, 0)
     step.feeds = []
     step.rewrite(received)
@@ -23,10 +23,10 @@ def receive_feeds(step: StepGraph, names: Sequence[str]) -> None:
 def send_fetches(step: StepGraph, tensors: Sequence[str], operations: Sequence[str]) -> None:
     """Sends each fetched value, and a signal after each fetched operation, to the client as soon as it is there."""
     sends: list[Node] = [
-        send(output, f"fetch {name}", "", _CLIENT) for output, name in zip(step.fetches, tensors)
+        send(output, f"fetch {name}", "", CLIENT) for output, name in zip(step.fetches, tensors)
     ]
     sends += [
-        send((signal(node), 0), f"fetch ^{name}", "", _CLIENT, controls=[node])
+        send((signal(node), 0), f"fetch ^{name}", "", CLIENT, controls=[node])
         for node, name in zip(step.targets, operations)
     ]
     step.fetches, step.targets = [], sends

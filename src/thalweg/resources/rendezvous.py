@@ -9,6 +9,11 @@ from typing import Any
 Receive = Callable[[Any], None]
 
 
+def rendezvous_key(source: str, destination: str, name: str) -> str:
+    """Returns the key of a transfer: each tensor meets each destination once a step."""
+    return f"{source};{destination};{name}"
+
+
 class Rendezvous:
     """A table of keys: a value waits for its receiver, or a receiver for its value; nobody holds a thread."""
 

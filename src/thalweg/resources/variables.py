@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg import errors
+from thalweg import dtypes, errors
 from thalweg.dtypes import DType
 from thalweg.shapes import Shape, compatible, show
 
@@ -68,10 +68,9 @@ class VariableResource:
         value = self.value
         if value is None:
             raise uninitialized(self)
-        # Three references: the attribute, the local name and the argument of getrefcount. Strings are always copied.
         if not isinstance(value, torch.Tensor):
             value = self.value = value.copy()
-        elif sys.getrefcount(value) != 3 or _use_count(value.untyped_storage()._cdata) != 2:
+        elif sys.getrefcount(value) > _SOLE or _use_count(value.untyped_storage()._cdata) > 2:
             value = self.value = value.clone()
         return value
 
@@ -94,6 +93,19 @@ class VariableResource:
     def __repr__(self) -> str:
         state = "initialized" if self.is_initialized else "uninitialized"
         return f"<variable {self.name!r} {self.dtype.name}{show(self.shape)}, {state}>"
+
+
+def _count_of_sole_owner() -> int:
+    """Returns what `getrefcount` says in `writable` of a buffer that only the variable holds; interpreters differ."""
+    probe = VariableResource("", dtypes.float32, (), torch.device("cpu"))
+    probe.value = object()
+    value = probe.value
+    if value is None:
+        return 0
+    return sys.getrefcount(value)
+
+
+_SOLE = _count_of_sole_owner()
 
 
 class locked:

@@ -71,6 +71,8 @@ class Executable:
         ]
         for run in runs:
             run.start()
+        if not runs:
+            done()
         return runs
 
     def _gather(self, runs: Sequence[Run]) -> list[Any]:

@@ -15,7 +15,7 @@ from thalweg.graph.operation import Operation
 from thalweg.graph.step_graph import Node, StepGraph
 from thalweg.graph.tensor import Tensor
 from thalweg.kernels.registry import device_types
-from thalweg.kernels.types import from_numpy
+from thalweg.kernels.types import from_numpy, to_numpy
 from thalweg.optimize.optimize import optimize
 from thalweg.optimize.prune import prune
 from thalweg.partition.client import receive_feeds, send_fetches
@@ -73,4 +73,4 @@ def evaluate(node: Node, host: Device) -> list[np.ndarray[Any, Any]] | None:
     except Exception:
         return None  # the step itself will report it, if it ever runs the node
     results = [result] if len(node.dtypes) == 1 else list(result)
-    return [r.clone().contiguous().numpy() if hasattr(r, "clone") else r for r in results]
+    return [np.asarray(to_numpy(r.contiguous())) if hasattr(r, "contiguous") else r for r in results]

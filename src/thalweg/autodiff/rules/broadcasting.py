@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.tensor import Tensor
 from thalweg.ops.array import broadcast_gradient_args, reshape, shape
 from thalweg.ops.reduction import reduce_sum
@@ -10,6 +11,7 @@ from thalweg.shapes import Shape
 
 def sum_to_shape_of(x: Tensor, grad: Tensor) -> Tensor:
     """Sums a gradient over the dimensions that x was repeated along; free where shapes are known to be equal."""
+    grad = convert_to_tensor(grad)  # rows of a look-up become dense here
     if _is_known(x._shape) and x._shape == grad._shape:
         return grad
     if _is_known(x._shape) and _is_known(grad._shape):

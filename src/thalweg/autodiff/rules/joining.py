@@ -9,9 +9,9 @@ from thalweg.autodiff.registry import gradient
 from thalweg.graph.infer import complete, static_value
 from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
-from thalweg.ops.array import shape_n
 from thalweg.ops.joining import concat_offset_op, concat_op, pack, split_op, split_v_op, unpack_op
 from thalweg.ops.math import cast
+from thalweg.ops.shaping import shape_n
 from thalweg.ops.slicing import slice_op
 
 

@@ -177,13 +177,11 @@ def bias_add_grad(op: Operation, grad: Tensor) -> Tensor:
 @gradient("TopK", "TopKV2")
 def top_k(op: Operation, grad: Tensor, _: Any) -> list[Any]:
     """Puts each gradient where its value came from."""
-    from thalweg.ops.indexing import scatter_nd
-
     source, indices = op._inputs[0], op.outputs[1]
     dims = array.shape(source)
     columns = dims[-1]
     rows = array.reshape(math.cast(indices, "int32"), [-1, array.shape(indices)[-1]])
     starts = array.expand_dims(array.range(0, array.size(source), columns), -1)
     places = array.reshape(rows + starts, [-1, 1])
-    flat = scatter_nd(places, array.reshape(grad, [-1]), [array.size(source)])
+    flat = array.scatter_nd(places, array.reshape(grad, [-1]), [array.size(source)])
     return [array.reshape(flat, dims), *[None] * (len(op._inputs) - 1)]

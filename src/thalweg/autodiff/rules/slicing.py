@@ -7,8 +7,8 @@ from typing import Any
 from thalweg.autodiff.registry import gradient
 from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
-from thalweg.ops.array import ones_like, shape
 from thalweg.ops.math import add
+from thalweg.ops.shaping import ones_like, shape
 from thalweg.ops.slicing import strided_slice_grad_op, strided_slice_op
 
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")

@@ -8,7 +8,8 @@ from thalweg.autodiff.registry import gradient
 from thalweg.graph.indexed_slices import IndexedSlices
 from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
-from thalweg.ops.array import concat, expand_dims, reshape, scatter_nd, size, squeeze
+from thalweg.ops.array import concat, expand_dims, reshape, size, squeeze
+from thalweg.ops.gathering import scatter_nd
 from thalweg.ops.state import variable_shape
 
 
@@ -21,7 +22,7 @@ def read_variable(op: Operation, grad: Any) -> Any:
 def resource_gather(op: Operation, grad: Tensor) -> list[Any]:
     """Keeps the gradient sparse: a row of values for each index."""
     handle, indices = op.inputs
-    params_shape = variable_shape(handle)
+    params_shape: Any = variable_shape(handle)
     if op._attrs["batch_dims"]:
         raise LookupError(f"No gradient defined for operation {op.name!r}: ResourceGather with batch_dims > 0.")
     count = expand_dims(size(indices), 0)

@@ -21,6 +21,15 @@ Function = Callable[..., Any]
 STRINGS: dict[str, Any] = {"devices": ("CPU",), "priority": 1, "T": [dtypes.string]}
 
 
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+
+
+def signed(value: torch.Tensor) -> torch.Tensor:
+    """Returns unsigned numbers as signed ones of the same bits, for torch functions that know no others."""
+    other = _SIGNED.get(value.dtype)
+    return value if other is None else value.view(other)
+
+
 @kernel("Shape")
 def bind_shape(node: Node, device: Any) -> Function:
     dtype = TORCH[node.dtypes[0]]

@@ -10,7 +10,7 @@ from thalweg.autodiff.registry import gradient
 from thalweg.graph.infer import complete, static_value
 from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
-from thalweg.ops.array import conjugate_transpose_op, invert_permutation, reshape_op, shape, transpose_op
+from thalweg.ops.shaping import conjugate_transpose_op, invert_permutation, reshape_op, shape, transpose_op
 
 
 @gradient("Reshape", "ExpandDims")

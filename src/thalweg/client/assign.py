@@ -1,0 +1,139 @@
+"""Assignments: the functions that write variables and the questions whether they are initialized."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg import dtypes
+from thalweg.client.variables import Variable, global_variables, local_variables
+from thalweg.graph.operation import Operation
+from thalweg.graph.scopes import control_dependencies, device, name_scope
+from thalweg.graph.tensor import Tensor
+from thalweg.ops import state
+from thalweg.ops.array import pack
+from thalweg.ops.comparison import logical_not
+from thalweg.ops.constants import constant
+from thalweg.ops.control import group
+from thalweg.ops.gathering import boolean_mask
+
+
+@contextlib.contextmanager
+def _written(ref: Any) -> Any:
+    """Gives the variable to write: what an assignment returned stands for its variable after that write."""
+    if isinstance(ref, Tensor):
+        variable = getattr(ref, "_variable", None)
+        if variable is None:
+            raise TypeError(f"only variables can be assigned to, and {ref.name!r} is a tensor")
+        with control_dependencies([ref]):
+            yield variable
+    else:
+        yield ref
+
+
+def assign(
+    ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None, name: str | None = None
+) -> Any:
+    """Gives a variable a new value; returns the value read after the write."""
+    with _written(ref) as variable:
+        return variable.assign(value, name=name)
+
+
+def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+    """Adds to a variable; returns the value read after the write."""
+    with _written(ref) as variable:
+        return variable.assign_add(value, name=name)
+
+
+def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+    """Subtracts from a variable; returns the value read after the write."""
+    with _written(ref) as variable:
+        return variable.assign_sub(value, name=name)
+
+
+def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+    """Replaces rows of a variable."""
+    with _written(ref) as variable:
+        return variable._write(state.resource_scatter_update, indices, variable._convert(updates), name=name)
+
+
+def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Adds to rows of a variable; equal indices add up."""
+    with _written(ref) as variable:
+        return variable._write(state.resource_scatter_add, indices, variable._convert(updates), name=name)
+
+
+def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Subtracts from rows of a variable; equal indices add up."""
+    with _written(ref) as variable:
+        return variable._write(state.resource_scatter_sub, indices, variable._convert(updates), name=name)
+
+
+def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    with _written(ref) as variable:
+        return variable._write(state.resource_scatter_mul, indices, variable._convert(updates), name=name)
+
+
+def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    with _written(ref) as variable:
+        return variable._write(state.resource_scatter_div, indices, variable._convert(updates), name=name)
+
+
+def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    with _written(ref) as variable:
+        return variable._write(state.resource_scatter_min, indices, variable._convert(updates), name=name)
+
+
+def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    with _written(ref) as variable:
+        return variable._write(state.resource_scatter_max, indices, variable._convert(updates), name=name)
+
+
+def scatter_nd_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+    """Replaces elements or slices of a variable, each addressed by a vector of indices."""
+    with _written(ref) as variable:
+        return variable.scatter_nd_update(indices, updates, name=name)
+
+
+def scatter_nd_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    with _written(ref) as variable:
+        return variable.scatter_nd_add(indices, updates, name=name)
+
+
+def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    with _written(ref) as variable:
+        return variable.scatter_nd_sub(indices, updates, name=name)
+
+
+def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
+    """Increments a variable, and fails with OutOfRangeError once it has reached the limit."""
+    with _written(ref) as variable:
+        return variable.count_up_to(limit, name=name)  # type: ignore[no-any-return]
+
+
+def is_variable_initialized(variable: Any) -> Tensor:
+    """Tells whether a variable has a value."""
+    return variable.is_initialized()  # type: ignore[no-any-return]
+
+
+def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Operation | None:
+    """Returns an operation that fails with FailedPreconditionError if a variable has no value."""
+    variables = global_variables() + local_variables() if var_list is None else var_list
+    if not variables:
+        return None
+    return group(*[variable.value().op for variable in variables])
+
+
+def report_uninitialized_variables(
+    var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
+) -> Tensor:
+    """Returns the names of the variables that have no value."""
+    variables = global_variables() + local_variables() if var_list is None else list(var_list)
+    with name_scope(name):
+        if not variables:
+            return constant([], dtypes.string)
+        names = constant([variable.op.name for variable in variables], dtypes.string)
+        missing = [logical_not(is_variable_initialized(variable)) for variable in variables]
+        with device("/cpu:0"):
+            return boolean_mask(names, pack(missing))

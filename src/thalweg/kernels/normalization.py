@@ -1,0 +1,121 @@
+"""Kernels of normalization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from thalweg import errors
+from thalweg.graph.step_graph import Node
+from thalweg.kernels.registry import kernel
+
+Tensor = torch.Tensor
+Function = Callable[..., Any]
+_backward = torch.ops.aten.native_batch_norm_backward.default
+
+
+def _permutations(node: Node) -> tuple[Function, Function]:
+    """Returns the views from the op's layout to torch's NC... and back."""
+    layout = node.attrs["data_format"]
+    if layout.startswith("NC"):
+        return _itself, _itself
+    rank = len(layout)
+    enter, leave = (0, rank - 1, *range(1, rank - 1)), (0, *range(2, rank), 1)
+    return lambda x: x.permute(enter), lambda x: x.permute(leave)
+
+
+def _itself(x: Tensor) -> Tensor:
+    return x
+
+
+def _require(rank: int, x: Tensor, *vectors: Tensor) -> None:
+    if x.dim() != rank:
+        raise errors.ShapeError(f"the images have rank {x.dim()}", expected=f"rank {rank}")
+    for vector in vectors:
+        if vector.dim() != 1 or vector.shape[0] != x.shape[1]:
+            raise errors.ShapeError(
+                f"channels differ: {x.shape[1]} and {list(vector.shape)}", expected="one entry a channel"
+            )
+
+
+@kernel("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+def bind_batch_norm(node: Node, device: Any) -> Function:
+    enter, leave = _permutations(node)
+    rank, epsilon, count = len(node.attrs["data_format"]), node.attrs["epsilon"], len(node.dtypes)
+    factor = node.attrs["exponential_avg_factor"]
+
+    def by_batch(x: Tensor, scale: Tensor, offset: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, ...]:
+        image = enter(x)
+        _require(rank, image, scale, offset)
+        if factor == 1.0:
+            mean, variance = torch.zeros_like(scale), torch.zeros_like(scale)
+        else:
+            _require(rank, image, mean, variance)
+            mean, variance = mean.clone(), variance.clone()
+        if x.numel() == 0:
+            nothing = torch.full_like(scale, torch.nan)
+            return (x, nothing, nothing, nothing, nothing, scale.new_empty(0))[:count]
+        single = image.numel() == image.shape[1]
+        old = variance.clone() if single else variance
+        # torch blends the statistics into those given, the variance without bias: just what the op returns.
+        y, batch_mean, inverse = torch.native_batch_norm(image, scale, offset, mean, variance, True, factor, epsilon)
+        if single:
+            variance = old * (1 - factor)  # of a single element there is no unbiased variance; TensorFlow takes 0
+        return (leave(y), mean, variance, batch_mean, inverse, scale.new_empty(0))[:count]
+
+    def by_given(x: Tensor, scale: Tensor, offset: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, ...]:
+        image = enter(x)
+        _require(rank, image, scale, offset, mean, variance)
+        y = torch.native_batch_norm(image, scale, offset, mean, variance, False, 0.0, epsilon)[0]
+        return (leave(y), mean, variance, mean, variance, scale.new_empty(0))[:count]
+
+    return by_batch if node.attrs["is_training"] else by_given
+
+
+@kernel("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
+def bind_batch_norm_grad(node: Node, device: Any) -> Function:
+    enter, leave = _permutations(node)
+    rank, epsilon, training = len(node.attrs["data_format"]), node.attrs["epsilon"], node.attrs["is_training"]
+
+    def grads(g: Tensor, x: Tensor, scale: Tensor, first: Tensor, second: Tensor, *_: Tensor) -> tuple[Tensor, ...]:
+        """Takes the batch's mean and inverse deviation in training, the given mean and variance else."""
+        grad, image = enter(g), enter(x)
+        _require(rank, image, scale, first, second)
+        if grad.shape != image.shape:
+            raise errors.ShapeError(f"Shapes {list(g.shape)} and {list(x.shape)} are not compatible.")
+        empty = scale.new_empty(0)
+        if x.numel() == 0:
+            return x, torch.zeros_like(scale), torch.zeros_like(scale), empty, empty
+        saved = (None, None, first, second) if training else (first, second, None, None)
+        by_x, by_scale, by_offset = _backward(grad, image, scale, *saved, training, epsilon, [True, True, True])
+        return leave(by_x), by_scale, by_offset, empty, empty
+
+    return grads
+
+
+def _sum_of_neighbours(x: Tensor, radius: int) -> Tensor:
+    """Sums each channel with those at most `radius` away."""
+    return torch.constant_pad_nd(x, [radius, radius]).unfold(-1, 2 * radius + 1, 1).sum(-1)
+
+
+@kernel("LRN")
+def bind_lrn(node: Node, device: Any) -> Function:
+    radius, bias, alpha, beta = (node.attrs[key] for key in ("depth_radius", "bias", "alpha", "beta"))
+
+    def normalize(x: Tensor) -> Tensor:
+        return x * (bias + alpha * _sum_of_neighbours(torch.square(x), radius)).pow(-beta)
+
+    return normalize
+
+
+@kernel("LRNGrad")
+def bind_lrn_grad(node: Node, device: Any) -> Function:
+    radius, bias, alpha, beta = (node.attrs[key] for key in ("depth_radius", "bias", "alpha", "beta"))
+
+    def by_input(grad: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        norm = bias + alpha * _sum_of_neighbours(torch.square(x), radius)
+        return grad * norm.pow(-beta) - 2 * alpha * beta * x * _sum_of_neighbours(grad * y / norm, radius)
+
+    return by_input

@@ -1,0 +1,176 @@
+"""Kernels of selections and distinct values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from thalweg.graph.step_graph import Node
+from thalweg.kernels.registry import Call, Input, kernel
+from thalweg.kernels.shaping import STRINGS, Function
+from thalweg.kernels.types import TORCH
+from thalweg.ops.shape_functions import require
+from thalweg.shapes import show
+
+
+@kernel("Where")
+def bind_where(node: Node, device: Any) -> Function:
+    return lambda value: (value if value.dtype is torch.bool else value != 0).nonzero()
+
+
+@kernel("Select")
+def bind_select(node: Node, device: Any) -> Function | Call:
+    condition, t, e = (node.input_shape(i) for i in range(3))
+    if condition is not None and None not in condition and condition == t == e:
+        return Call(torch.where, (Input(0), Input(1), Input(2)))
+
+    def select(condition: torch.Tensor, t: torch.Tensor, e: torch.Tensor) -> torch.Tensor:
+        return torch.where(_rows(condition, t, e), t, e)
+
+    return select
+
+
+def _rows(condition: Any, t: Any, e: Any) -> Any:
+    """Returns the condition in a shape that broadcasts as Select means it: a vector chooses rows."""
+    require(
+        t.shape == e.shape, f"t and e have shapes {show(tuple(t.shape))} and {show(tuple(e.shape))}", expected="equal"
+    )
+    if condition.ndim == 1 and t.ndim > 1 and condition.shape[0] == t.shape[0]:
+        return (
+            condition.reshape((-1,) + (1,) * (t.ndim - 1))
+            if condition.shape[0]
+            else condition.reshape((0,) + (1,) * (t.ndim - 1))
+        )
+    require(
+        condition.ndim == 0 or condition.shape == t.shape,
+        f"condition has shape {show(tuple(condition.shape))}",
+        expected=f"a scalar, a vector for the rows, or {show(tuple(t.shape))}",
+    )
+    return condition
+
+
+@kernel("Select", **STRINGS)
+def bind_select_strings(node: Node, device: Any) -> Function:
+    return lambda condition, t, e: np.where(_rows(condition, t, e).numpy(), t, e)
+
+
+@kernel("SelectV2")
+def bind_select_v2(node: Node, device: Any) -> Call:
+    return Call(torch.where, (Input(0), Input(1), Input(2)))
+
+
+@kernel("SelectV2", **STRINGS)
+def bind_select_v2_strings(node: Node, device: Any) -> Function:
+    return lambda condition, t, e: np.where(condition.numpy(), t, e)
+
+
+@kernel("OneHot")
+def bind_one_hot(node: Node, device: Any) -> Function:
+    axis = node.attrs["axis"]
+
+    def one_hot(indices: torch.Tensor, depth: torch.Tensor, on: torch.Tensor, off: torch.Tensor) -> torch.Tensor:
+        return torch.where(_hits(indices, int(depth), axis), on, off)
+
+    return one_hot
+
+
+@kernel("OneHot", **STRINGS)
+def bind_one_hot_strings(node: Node, device: Any) -> Function:
+    axis = node.attrs["axis"]
+    return lambda indices, depth, on, off: np.where(_hits(indices, int(depth), axis).numpy(), on, off)
+
+
+def _hits(indices: torch.Tensor, depth: int, axis: int) -> torch.Tensor:
+    """Compares each index with all positions along a new dimension."""
+    require(depth >= 0, f"depth is {depth}", expected="depth >= 0")
+    columns = indices.unsqueeze(axis)
+    shape = [1] * columns.ndim
+    shape[axis] = depth
+    return columns == torch.arange(depth, dtype=torch.int64, device=indices.device).view(shape)
+
+
+def distinct(x: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Returns distinct slices by first appearance, which of them each slice is, and how often each appears."""
+    if x.dtype in (torch.uint16, torch.uint32, torch.uint64):
+        values, which, counts = distinct(x.to(torch.int64), dim)
+        return values.to(x.dtype), which, counts
+    size = x.shape[dim]
+    if not x.numel():
+        return (
+            x,
+            torch.zeros(size, dtype=torch.int64, device=x.device),
+            torch.zeros(0, dtype=torch.int64, device=x.device),
+        )
+    if x.ndim == 1:
+        values, which, counts = torch.unique(x, return_inverse=True, return_counts=True)
+    else:
+        values, which, counts = torch.unique(x, return_inverse=True, return_counts=True, dim=dim)
+    first = torch.full((counts.numel(),), size, dtype=torch.int64, device=x.device)
+    first.scatter_reduce_(0, which, torch.arange(size, device=x.device), "amin")
+    order = first.argsort()
+    rank = torch.empty_like(order)
+    rank[order] = torch.arange(order.numel(), device=x.device)
+    return values.index_select(dim, order), rank[which], counts[order]
+
+
+@kernel("Unique", "UniqueWithCounts")
+def bind_unique(node: Node, device: Any) -> Function:
+    kind, outputs = TORCH[node.attrs["out_idx"]], len(node.dtypes)
+
+    def unique(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        require(x.ndim == 1, f"x must be a vector, got {show(tuple(x.shape))}")
+        values, which, counts = distinct(x, 0)
+        return (values, which.to(kind), counts.to(kind))[:outputs]
+
+    return unique
+
+
+@kernel("UniqueV2")
+def bind_unique_v2(node: Node, device: Any) -> Function:
+    kind = TORCH[node.attrs["out_idx"]]
+
+    def unique(x: torch.Tensor, axis: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        require(axis.numel() == 1 or x.ndim == 1, f"x must be a vector without an axis, got {show(tuple(x.shape))}")
+        values, which, _ = distinct(x, int(axis) if axis.numel() else 0)
+        return values, which.to(kind)
+
+    return unique
+
+
+@kernel("Unique", "UniqueWithCounts", **STRINGS)
+def bind_unique_strings(node: Node, device: Any) -> Function:
+    kind, outputs = TORCH[node.attrs["out_idx"]], len(node.dtypes)
+
+    def unique(x: Any) -> tuple[Any, ...]:
+        place: dict[bytes, int] = {}
+        which = torch.tensor([place.setdefault(item, len(place)) for item in x.tolist()], dtype=torch.int64)
+        values = np.empty(len(place), dtype=object)
+        values[:] = list(place)
+        return (values, which.to(kind), torch.bincount(which, minlength=len(place)).to(kind))[:outputs]
+
+    return unique
+
+
+@kernel("ListDiff")
+def bind_list_diff(node: Node, device: Any) -> Function:
+    kind = TORCH[node.attrs["out_idx"]]
+
+    def difference(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        kept = (~torch.isin(x, y)).nonzero().squeeze(1)
+        return x.index_select(0, kept), kept.to(kind)
+
+    return difference
+
+
+@kernel("ListDiff", **STRINGS)
+def bind_list_diff_strings(node: Node, device: Any) -> Function:
+    kind = TORCH[node.attrs["out_idx"]]
+
+    def difference(x: Any, y: Any) -> tuple[Any, torch.Tensor]:
+        without = set(y.tolist())
+        kept = [i for i, item in enumerate(x.tolist()) if item not in without]
+        return x[kept], torch.tensor(kept, dtype=kind)
+
+    return difference

@@ -1,0 +1,361 @@
+"""GraphDef out and in: names, attributes, devices, controls, maps; every graph comes back as it was."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from tensorboard.compat.proto.graph_pb2 import GraphDef
+from tensorboard.compat.proto.node_def_pb2 import NodeDef
+from tensorboard.compat.proto.tensor_pb2 import TensorProto
+
+from thalweg import dtypes
+from thalweg.client.session import Session
+from thalweg.graph.graph import Graph
+from thalweg.graph.graphdef import PRODUCER, write_graph
+from thalweg.graph.import_graph_def import import_graph_def
+from thalweg.graph.op_def import OPS
+from thalweg.ops.constants import constant, no_op, placeholder
+from thalweg.ops.identity import identity, identity_n
+from thalweg.ops.matrix import matmul
+from thalweg.ops.tensor_proto import make_ndarray, make_tensor_proto
+
+
+def _node(name, op, *inputs, **attrs):
+    node = NodeDef(name=name, op=op, input=inputs)
+    for key, value in attrs.items():
+        node.attr[key].type = value.as_datatype_enum
+    return node
+
+
+def _graph_def(*nodes):
+    return GraphDef(node=nodes)
+
+
+A = _node("A", "Placeholder", dtype=dtypes.float32)
+B = _node("B", "Identity", "A", T=dtypes.float32)
+
+
+@pytest.fixture
+def graph():
+    with Graph().as_default() as graph:
+        yield graph
+
+
+# -- tensors ----------------------------------------------------------------------------------------------------------
+
+VALUES = [
+    (dtypes.float16, [1.5, -2]),
+    (dtypes.bfloat16, [1.5, -2]),
+    (dtypes.float32, [1.5, -2]),
+    (dtypes.float64, [1.5, 1e300]),
+    (dtypes.int8, [1, -2]),
+    (dtypes.int16, [1, -200]),
+    (dtypes.int32, [1, -(2**31)]),
+    (dtypes.int64, [1, -(2**62)]),
+    (dtypes.uint8, [1, 200]),
+    (dtypes.uint16, [1, 60000]),
+    (dtypes.uint32, [1, 2**32 - 1]),
+    (dtypes.uint64, [1, 2**64 - 1]),
+    (dtypes.bool, [True, False]),
+    (dtypes.complex64, [1 + 2j, 3]),
+    (dtypes.complex128, [1 + 2j, 3]),
+    (dtypes.string, [b"a", b"\xff\x00"]),
+    (dtypes.qint8, [1, -2]),
+    (dtypes.quint16, [1, 60000]),
+    (dtypes.qint32, [1, -2]),
+]
+
+
+def _array(dtype, value):
+    kind = object if dtype is dtypes.string else dtype.as_numpy_dtype
+    if dtype.is_quantized:
+        base = np.dtype(kind).fields[dtype.name][0]
+        return np.array(value, base).view(kind)
+    return np.array(value, kind)
+
+
+@pytest.mark.parametrize("dtype, values", VALUES, ids=[d.name for d, _ in VALUES])
+@pytest.mark.parametrize("form", ["pair", "scalar", "empty", "matrix"])
+def test_a_tensor_comes_back(dtype, values, form):
+    array = _array(dtype, values)
+    array = {"pair": array, "scalar": array[1:].reshape(()), "empty": array[:0], "matrix": array.reshape(2, 1)}[form]
+    proto = make_tensor_proto(array, dtype)
+    back = make_ndarray(TensorProto.FromString(proto.SerializeToString()))
+    assert proto.dtype == dtype.as_datatype_enum
+    assert back.dtype == array.dtype and back.shape == array.shape
+    np.testing.assert_array_equal(back, array)
+
+
+def test_typed_fields_repeat_their_last_value():
+    proto = TensorProto(dtype=dtypes.float32.as_datatype_enum, float_val=[1, 2])
+    proto.tensor_shape.dim.add(size=2)
+    proto.tensor_shape.dim.add(size=3)
+    np.testing.assert_array_equal(make_ndarray(proto), [[1, 2, 2], [2, 2, 2]])
+    del proto.float_val[:]
+    np.testing.assert_array_equal(make_ndarray(proto), np.zeros((2, 3)))
+    complex_ = TensorProto(dtype=dtypes.complex64.as_datatype_enum, scomplex_val=[1, 2])
+    complex_.tensor_shape.dim.add(size=2)
+    np.testing.assert_array_equal(make_ndarray(complex_), [1 + 2j, 1 + 2j])
+
+
+def test_a_damaged_tensor_is_refused():
+    proto = TensorProto(dtype=dtypes.float32.as_datatype_enum, tensor_content=b"12345678")
+    proto.tensor_shape.dim.add(size=3)
+    with pytest.raises(ValueError, match="holds 2 values"):
+        make_ndarray(proto)
+    with pytest.raises(TypeError, match="resource"):
+        make_ndarray(TensorProto(dtype=dtypes.resource.as_datatype_enum))
+
+
+def test_make_tensor_proto_shapes():
+    np.testing.assert_array_equal(make_ndarray(make_tensor_proto([1, 2, 3, 4], shape=[2, 2])), [[1, 2], [3, 4]])
+    np.testing.assert_array_equal(make_ndarray(make_tensor_proto(7, shape=[2], allow_broadcast=True)), [7, 7])
+    assert make_ndarray(make_tensor_proto("abc")).item() == b"abc"
+    with pytest.raises(TypeError, match="Expected Tensor's shape"):
+        make_tensor_proto([1, 2], shape=[2, 1], verify_shape=True)
+    with pytest.raises(ValueError, match="does not fit"):
+        make_tensor_proto([1, 2], shape=[3])
+
+
+# -- out --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_node_is_written_with_all_it_has(graph):
+    x = placeholder(dtypes.float32, [None, 3], name="x")
+    w = constant(np.ones((3, 2), np.float32), name="w")
+    first = no_op(name="first")
+    with graph.device("/job:ps/task:1/cpu:0"):
+        a = identity(x, name="a")
+    with graph.control_dependencies([first]), graph.colocate_with(a.op):
+        y = matmul(x, w, transpose_b=False, name="y")
+    node = y.op.node_def
+    assert (node.name, node.op, list(node.input)) == ("y", "MatMul", ["x", "w", "^first"])
+    assert node.device == "/job:ps/task:1/device:CPU:0"
+    assert node.attr["T"].type == dtypes.float32.as_datatype_enum
+    assert node.attr["transpose_a"].b is False and "transpose_a" in node.attr  # defaults are written
+    assert list(node.attr["_class"].list.s) == [b"loc:@a"]
+    shape = graph.get_operation_by_name("x").node_def.attr["shape"].shape
+    assert [dim.size for dim in shape.dim] == [-1, 3]
+
+
+def test_versions_and_shapes(graph):
+    x = placeholder(dtypes.float32, name="x")
+    y = placeholder(dtypes.float32, [2, None], name="y")
+    identity_n([x, y], name="both")
+    message = graph.as_graph_def(add_shapes=True)
+    assert message.versions.producer == PRODUCER == 134
+    shapes = message.node[2].attr["_output_shapes"].list.shape
+    assert shapes[0].unknown_rank and [d.size for d in shapes[1].dim] == [2, -1]
+    assert "_output_shapes" not in graph.as_graph_def().node[2].attr
+    assert str(graph.get_operation_by_name("x")).startswith('name: "x"')
+
+
+def test_unknown_values_are_refused(graph):
+    constant(1.0).op._attrs["_mine"] = object()
+    with pytest.raises(TypeError, match="cannot hold"):
+        graph.as_graph_def()
+
+
+def test_write_graph(graph, tmp_path):
+    constant(1.5, name="c")
+    text = write_graph(graph, str(tmp_path / "new"), "g.pbtxt")
+    assert 'name: "c"' in (tmp_path / "new" / "g.pbtxt").read_text() and text.endswith("g.pbtxt")
+    binary = write_graph(graph.as_graph_def(), str(tmp_path), "g.pb", as_text=False)
+    with open(binary, "rb") as file:
+        assert GraphDef.FromString(file.read()) == graph.as_graph_def()
+
+
+# -- in ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_graph_comes_back_as_it_was(graph):
+    x = placeholder(dtypes.float32, [None, 3], name="x")
+    with graph.name_scope("layer"), graph.device("/device:CPU:0"), graph.control_dependencies([x.op]):
+        y = matmul(x, np.arange(6, dtype=np.float32).reshape(3, 2), name="y")
+    with graph.gradient_override_map({"Identity": "Mine"}):
+        identity(y, name="z")
+    constant(["a", "b"], name="strings")
+    message = graph.as_graph_def()
+    with Graph().as_default() as copy:
+        import_graph_def(message, name="")
+        assert copy.as_graph_def() == message
+        assert copy.get_operation_by_name("z").get_attr("_gradient_op_type") == b"Mine"
+        with Session() as session:
+            value = session.run("z:0", {"x:0": np.ones((1, 3))})
+        np.testing.assert_array_equal(value, [[6, 9]])
+
+
+def test_names_get_a_prefix_made_unique(graph):
+    assert import_graph_def(_graph_def(A, B)) is None
+    import_graph_def(_graph_def(A, B))
+    import_graph_def(_graph_def(A, B), name="mine")
+    with graph.name_scope("outer"):
+        import_graph_def(_graph_def(A, B), name="in")
+    names = [op.name for op in graph.get_operations()]
+    assert names == ["import/A", "import/B", "import_1/A", "import_1/B", "mine/A", "mine/B", "outer/in/A", "outer/in/B"]
+
+
+def test_names_without_prefix_are_made_unique(graph):
+    other = _node("A_1", "Identity", "B", T=dtypes.float32)
+    import_graph_def(_graph_def(A, B), name="")
+    found = import_graph_def(_graph_def(A, B, other), name="", return_elements=["A", "B", "A_1"])
+    assert [op.name for op in found] == ["A_2", "B_1", "A_1"]
+    assert found[1].inputs[0].op is found[0] and found[2].inputs[0].op is found[1]
+    assert identity(found[0].outputs[0], name="a").op.name == "a_3"  # case is ignored for new names, as ever
+
+
+def test_names_that_differ_in_case_are_kept(graph):
+    import_graph_def(_graph_def(A, _node("a", "Identity", "A", T=dtypes.float32)), name="p")
+    assert [op.name for op in graph.get_operations()] == ["p/A", "p/a"]
+
+
+def test_nodes_may_come_in_any_order(graph):
+    c = _node("C", "Identity", "B:0", "^D", T=dtypes.float32)
+    d = _node("D", "NoOp", "^A")
+    (found,) = import_graph_def(_graph_def(c, d, B, A), return_elements=["C"])
+    assert found.inputs[0].name == "import/B:0"
+    assert [op.name for op in found.control_inputs] == ["import/D"]
+
+
+def test_a_cycle_is_refused_unless_it_is_a_loop(graph):
+    with pytest.raises(ValueError, match="cycle through"):
+        import_graph_def(_graph_def(_node("X", "Identity", "Y", T=dtypes.float32), _node("Y", "Identity", "X")))
+
+
+@pytest.mark.skipif("NextIteration" not in OPS, reason="no loops yet")
+def test_the_way_back_of_a_loop_is_closed(graph):
+    merge = _node("M", "Merge", "A", "N", T=dtypes.float32)
+    merge.attr["N"].i = 2
+    back = _node("N", "NextIteration", "M", T=dtypes.float32)
+    found, next_ = import_graph_def(_graph_def(merge, back, A), return_elements=["M", "N"])
+    assert [t.name for t in found.inputs] == ["import/A:0", "import/N:0"]
+    assert next_.outputs[0].consumers() == [found]
+
+
+def test_inputs_are_mapped(graph):
+    feed = placeholder(dtypes.float32, [5], name="feed")
+    c = _node("C", "IdentityN", "A", "B:0", "A:0", "^A")
+    c.attr["T"].list.type.extend([1, 1, 1])
+    found, tensor = import_graph_def(_graph_def(A, B, c), {"A": feed, "^A": feed}, ["C", "A:0"])
+    assert [t.name for t in found.inputs] == ["feed:0", "import/B:0", "feed:0"]
+    assert found.inputs[1].op.inputs[0] is feed and tensor is feed
+    assert found.inputs[1].shape.as_list() == [5]
+
+
+def test_mapped_values_are_converted(graph):
+    (found,) = import_graph_def(_graph_def(A, B), {"A:0": 2.5}, ["B:0"])
+    with Session() as session:
+        assert session.run(found) == 2.5
+    with pytest.raises(ValueError, match="non-empty `name`"):
+        import_graph_def(_graph_def(A, B), {"A:0": 2.5}, name="")
+    first = no_op()
+    (op,) = import_graph_def(_graph_def(_node("X", "NoOp", "^gone")), {"^gone": first}, ["X"])
+    assert op.control_inputs == [first]
+    with pytest.raises(TypeError, match="must be a Tensor"):
+        import_graph_def(_graph_def(A, B), {"A": first})
+
+
+@pytest.mark.parametrize(
+    "message, options, match",
+    [
+        ([_node("X", "Identiti")], {}, "did you mean 'Identity'"),
+        ([_node("X", "Identity", "nobody")], {}, "Unknown input node 'nobody'"),
+        ([A, A], {}, "not unique"),
+        ([A, _node("X", "Identity", "A:1")], {}, "invalid output 1"),
+        ([A, _node("X", "Identity", "^A", "A")], {}, "Control dependencies must come after"),
+        ([A, _node("X", "MatMul", "A")], {}, "needs more inputs"),
+        ([A, _node("X", "Identity", "A", "A")], {}, "takes 1 inputs"),
+        ([A, _node("X", "Identity", "A", T=dtypes.int32)], {}, "does not match|has type float32"),
+        ([_node("X", "Placeholder")], {}, "misses attributes: 'dtype'"),
+        ([_node("X", "Placeholder", dtype=dtypes.float32, mine=dtypes.int32)], {}, "has no attribute 'mine'"),
+        ([A], {"return_elements": ["Q"]}, "'Q' not found"),
+        ([A], {"return_elements": ["A:1"]}, "'A:1' not found"),
+        ([A], {"input_map": {"Q": 1.0}}, r"not found in graph_def: \[Q\]"),
+        ([A], {"input_map": {"A:x": 1.0}}, "Cannot convert 'A:x'"),
+    ],
+)
+def test_what_is_wrong_with_a_message(graph, message, options, match):
+    with pytest.raises(ValueError, match=match):
+        import_graph_def(_graph_def(*message), **options)
+
+
+def test_arguments_of_wrong_type(graph):
+    with pytest.raises(TypeError, match="GraphDef proto"):
+        import_graph_def("graph")
+    with pytest.raises(TypeError, match="list of strings"):
+        import_graph_def(_graph_def(A), return_elements="A")
+    with pytest.raises(TypeError, match="mapping strings"):
+        import_graph_def(_graph_def(A), {3: 1.0})
+    message = _graph_def(A)
+    message.versions.min_consumer = 10**6
+    with pytest.raises(ValueError, match="needs a reader of version"):
+        import_graph_def(message)
+
+
+def test_shapes_of_the_message_are_used(graph):
+    node = NodeDef()
+    node.CopyFrom(A)
+    node.attr["_output_shapes"].list.shape.add().dim.add(size=7)
+    (found,) = import_graph_def(_graph_def(node), return_elements=["A:0"])
+    assert found.shape.as_list() == [7]
+    assert "_output_shapes" not in found.op.node_def.attr
+
+
+def test_an_old_placeholder_has_unknown_shape(graph):
+    node = NodeDef()
+    node.CopyFrom(A)
+    node.attr["shape"].shape.SetInParent()
+    old = _graph_def(node)
+    old.versions.producer = 21
+    new = _graph_def(node)
+    new.versions.producer = 24
+    assert import_graph_def(old, return_elements=["A:0"])[0]._shape is None
+    assert import_graph_def(new, return_elements=["A:0"])[0]._shape == ()
+
+
+def test_attributes_of_newer_producers(graph):
+    node = NodeDef()
+    node.CopyFrom(B)
+    node.attr["novel"].b = False
+    node.attr["_mine"].list.i.extend([1, 2])
+    (found,) = import_graph_def(_graph_def(A, node), return_elements=["B"])
+    assert found._attrs["_mine"] == (1, 2) and "novel" not in found._attrs
+    from tensorboard.compat.proto.op_def_pb2 import OpList
+
+    node.attr["novel"].b = True
+    ops = OpList()
+    ops.op.add(name="Identity").attr.add(name="novel").default_value.b = True
+    import_graph_def(_graph_def(A, node), producer_op_list=ops)
+    with pytest.raises(ValueError, match="no attribute 'novel'"):
+        import_graph_def(_graph_def(A, node))
+
+
+def test_colocation_and_devices(graph):
+    first, second = NodeDef(), NodeDef()
+    first.CopyFrom(A)
+    first.device = "/device:CPU:1"
+    second.CopyFrom(B)
+    second.attr["_class"].list.s.append(b"loc:@A")
+    with graph.device("/job:worker"):
+        found = import_graph_def(_graph_def(first, second), return_elements=["A", "B"])
+    assert found[0].device == found[1].device == "/job:worker/device:CPU:1"
+    assert found[1].colocation_groups() == [b"loc:@import/A"]
+    second.attr["_class"].list.s[0] = b"loc:@nobody"
+    with pytest.raises(ValueError, match="does not exist"):
+        import_graph_def(_graph_def(first, second))
+
+
+def test_control_dependencies_in_force_apply(graph):
+    first = no_op()
+    with graph.control_dependencies([first]):
+        a, b = import_graph_def(_graph_def(A, B), return_elements=["A", "B"])
+    assert a.control_inputs == [first] and b.control_inputs == []
+
+
+def test_protobuf_is_not_needed_to_build_a_graph():
+    code = (
+        "import sys, thalweg.graph.graphdef, thalweg.graph.import_graph_def, thalweg.ops.tensor_proto\n"
+        "assert not [m for m in sys.modules if m.startswith(('google.protobuf', 'tensorboard'))]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

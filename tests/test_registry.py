@@ -1,0 +1,129 @@
+"""Every operation has its three twins, and the schema that TensorFlow gives it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from thalweg import dtypes, shapes
+from thalweg.autodiff.gradients import GRADIENTS
+from thalweg.dtypes import DType
+from thalweg.graph.attr import REQUIRED, AttrDef
+from thalweg.graph.op_def import OPS, ArgDef, OpDef
+from thalweg.kernels.registry import has_kernel
+
+with gzip.open(Path(__file__).parent / "data" / "tf_ops.jsonl.gz", "rt", encoding="utf-8") as lines:
+    FACTS: dict[str, Any] = {fact["op"]: fact for fact in map(json.loads, lines)}
+NAMES = sorted(OPS)
+
+# These need no call in a step: the executor puts their values in place.
+WITHOUT_KERNEL = {"Const", "NoOp", "_Arg"}
+
+# Values of attributes that TensorFlow allows and Thalweg does not: in every op, and in one.
+NOWHERE: set[Any] = {*dtypes.QUANTIZED, "NCHW_VECT_C"}
+LEFT_OUT: dict[tuple[str, str], set[str]] = {
+    ("AddN", "T"): {"variant"},
+    ("Conj", "T"): {"variant"},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_op_has_a_kernel(name: str) -> None:
+    assert name in WITHOUT_KERNEL or has_kernel(name), f"no kernel is registered for {name}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_op_has_a_gradient_or_says_that_it_has_none(name: str) -> None:
+    definition = OPS.lookup(name)
+    assert not definition.differentiable or name in GRADIENTS or not definition.outputs, (
+        f"{name} has neither a gradient rule nor differentiable=False"
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("_")])
+def test_schema_is_tensorflows(name: str) -> None:
+    assert name in FACTS, f"{name} is no operation of TensorFlow; one that is ours alone starts with '_'"
+    found = list(disagreements(OPS.lookup(name), FACTS[name]))
+    assert not found, "; ".join(found)
+
+
+def disagreements(ours: OpDef, theirs: dict[str, Any]) -> Iterator[str]:
+    """Says each difference between a schema of ours and TensorFlow's."""
+    for side, args, facts in (("inputs", ours.inputs, theirs["in"]), ("outputs", ours.outputs, theirs["out"])):
+        shown = [(arg.name, show_type(arg)) for arg in args]
+        wanted = [(name, kind.rstrip("&")) for name, kind in facts]
+        if shown != wanted:
+            yield f"{ours.name}: {side} are {shown}, TensorFlow's {wanted}"
+    for flag in ("stateful", "commutative"):
+        if getattr(ours, flag) != theirs.get(f"is_{flag}", False):
+            yield f"{ours.name}: {flag} is {getattr(ours, flag)}, TensorFlow's {theirs.get(f'is_{flag}', False)}"
+    if set(ours.attrs) != set(theirs["attrs"]):
+        missing, more = set(theirs["attrs"]) - set(ours.attrs), set(ours.attrs) - set(theirs["attrs"])
+        yield f"{ours.name}: attributes missing {sorted(missing)}, not TensorFlow's {sorted(more)}"
+    for key in set(ours.attrs) & set(theirs["attrs"]):
+        yield from attribute_disagreements(ours.name, key, ours.attrs[key], theirs["attrs"][key])
+
+
+def attribute_disagreements(op: str, key: str, ours: AttrDef, theirs: dict[str, Any]) -> Iterator[str]:
+    if ours.kind != theirs["type"]:
+        yield f"{op}.{key}: kind is {ours.kind}, TensorFlow's {theirs['type']}"
+        return
+    if (ours.default is not REQUIRED) != ("default" in theirs):
+        yield f"{op}.{key}: default is {ours.default}, TensorFlow's {theirs.get('default', 'none')}"
+    elif "default" in theirs and not same_default(ours, theirs["default"]):
+        yield f"{op}.{key}: default is {ours.default}, TensorFlow's {theirs['default']}"
+    if (ours.minimum or 0) != max(theirs.get("min", 0), 0) and ours.kind != "int":
+        yield f"{op}.{key}: minimum is {ours.minimum}, TensorFlow's {theirs.get('min')}"
+    everything = dtypes.ALL if ours.element == "type" else None
+    wanted = {fact(ours, value) for value in theirs["allowed"]} if "allowed" in theirs else everything
+    allowed = ours.allowed or everything
+    if wanted is None or allowed is None:
+        if allowed != wanted:
+            yield f"{op}.{key}: we allow {show(allowed)}, TensorFlow {show(wanted)}"
+        return
+    left_out = NOWHERE | {fact(ours, value) for value in LEFT_OUT.get((op, key), ())}
+    if allowed - wanted:
+        yield f"{op}.{key}: TensorFlow does not allow {show(allowed - wanted)}"
+    if wanted - allowed - left_out:
+        yield f"{op}.{key}: we do not allow {show(wanted - allowed - left_out)}"
+
+
+def show_type(arg: ArgDef) -> str:
+    if arg.type_list_attr:
+        return f"list({arg.type_list_attr})"
+    base = arg.type_attr or (SHORT.get(arg.dtype.name, arg.dtype.name) if arg.dtype else "?")
+    return f"{arg.number_attr}*{base}" if arg.number_attr else base
+
+
+SHORT = {"float16": "half", "float32": "float", "float64": "double"}
+
+
+def fact(attr: AttrDef, value: Any) -> Any:
+    """Returns a value of the facts in the form that our attributes keep."""
+    return dtypes.as_dtype(value) if attr.element == "type" else value
+
+
+def same_default(attr: AttrDef, theirs: Any) -> bool:
+    ours = attr.default
+    if attr.is_list:
+        return list(ours) == [fact(attr, item) for item in theirs]
+    if attr.kind == "shape":
+        unknown = theirs is None or theirs == "unknown"
+        return ours is None if unknown else shapes.as_shape(theirs) == ours
+    if attr.kind == "float":
+        return bool(np.float32(ours) == np.float32(theirs))
+    return bool(ours == fact(attr, theirs))
+
+
+def show(values: Iterable[Any] | None) -> list[str] | str:
+    return (
+        "everything"
+        if values is None
+        else sorted(value.name if isinstance(value, DType) else str(value) for value in values)
+    )
