@@ -5,18 +5,25 @@ import pathlib
 import re
 
 import numpy as np
+import pytest
 import torch
 
 import thalweg as tf
 from thalweg.autodiff.numeric import compute_gradient_error
 
 ROOT = pathlib.Path(__file__).parent.parent
-spec = importlib.util.spec_from_file_location("own_op", ROOT / "examples/own_op.py")
-own_op = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(own_op)
 
 
-def test_the_example_runs(capsys):
+@pytest.fixture(scope="module")
+def own_op():
+    """Loads the example when a test asks for it: tests of all ops are collected before and see Thalweg's own alone."""
+    spec = importlib.util.spec_from_file_location("own_op", ROOT / "examples/own_op.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_example_runs(own_op, capsys):
     with tf.Graph().as_default():
         values = own_op.main()
     x = torch.tensor([[-1.0, 0.0, 1.0]], requires_grad=True)
@@ -28,7 +35,7 @@ def test_the_example_runs(capsys):
     assert "d2y/dx2" in capsys.readouterr().out
 
 
-def test_the_op_is_one_like_any_other():
+def test_the_op_is_one_like_any_other(own_op):
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.placeholder(tf.float64, [2, 3])
         y = own_op.swish(x, name="act")

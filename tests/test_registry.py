@@ -23,7 +23,6 @@ with gzip.open(Path(__file__).parent / "data" / "tf_ops.jsonl.gz", "rt", encodin
 NAMES = sorted(OPS)
 
 # These need no call in a step: the executor puts their values in place.
-WITHOUT_KERNEL = {"Const", "NoOp", "_Arg"}
 
 # Values of attributes that TensorFlow allows and Thalweg does not: in every op, and in one.
 NOWHERE: set[Any] = {*dtypes.QUANTIZED, "NCHW_VECT_C"}
@@ -35,7 +34,7 @@ LEFT_OUT: dict[tuple[str, str], set[str]] = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_op_has_a_kernel(name: str) -> None:
-    assert name in WITHOUT_KERNEL or has_kernel(name), f"no kernel is registered for {name}"
+    assert has_kernel(name), f"no kernel is registered for {name}"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -2,7 +2,38 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.client.optimizer_numbers import EXPECTED, OPTIMIZERS, train
+from thalweg import errors
+from thalweg.autodiff.gradients import gradients
+from thalweg.client import optimizers, training_steps
+from thalweg.client.optimizer import Optimizer
+from thalweg.client.session import Session
+from thalweg.client.variable_scope import get_variable
+from thalweg.client.variables import Variable, global_variables, global_variables_initializer, variables_initializer
+from thalweg.graph.default import get_default_graph
+from thalweg.graph.graph import Graph
+from thalweg.graph.indexed_slices import IndexedSlices
+from thalweg.graph.scopes import GraphKeys, control_dependencies, get_collection, name_scope
+from thalweg.ops.constants import constant, placeholder
+from thalweg.ops.math import maximum, multiply, square
+from thalweg.ops.reduction import reduce_sum
+
+thalweg = SimpleNamespace(
+    Graph=Graph,
+    Variable=Variable,
+    placeholder=placeholder,
+    constant=constant,
+    IndexedSlices=IndexedSlices,
+    Session=Session,
+    global_variables_initializer=global_variables_initializer,
+    train=optimizers,
+)
 
 
 @pytest.fixture(autouse=True)

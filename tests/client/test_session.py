@@ -12,12 +12,6 @@ import thalweg as tf
 Pair = collections.namedtuple("Pair", "first second")
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def counter(name="counter"):
     """Returns a tensor with a side effect that counts how often it ran, and the list it counts in."""
     calls = []
@@ -93,7 +87,11 @@ def test_control_dependencies_run_first():
 @pytest.mark.parametrize(
     "value, error, text",
     [
-        (np.zeros((2, 4)), ValueError, r"Cannot feed value of shape \(2, 4\) for Tensor 'x:0', which has shape \[\?, 3\]"),
+        (
+            np.zeros((2, 4)),
+            ValueError,
+            r"Cannot feed value of shape \(2, 4\) for Tensor 'x:0', which has shape \[\?, 3\]",
+        ),
         ("word", ValueError, "Cannot feed 'word' for Tensor 'x:0' of dtype float32"),
         ([[1.0, 2.0], [3.0]], ValueError, "for Tensor 'x:0'"),
     ],

@@ -19,7 +19,7 @@ tf.disable_v2_behavior()
 
 
 def run_tensorflow(code, *arguments):
-    """Runs code in TensorFlow's Python, with `tf` and `np` ready and the arguments in sys.argv[1:]; returns its output."""
+    """Runs code in TensorFlow's Python, with `tf` and `np` ready and arguments in sys.argv[1:]; returns its output."""
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"}
     environment.pop("PYTHONPATH", None)
     process = subprocess.run(
@@ -28,6 +28,7 @@ def run_tensorflow(code, *arguments):
         text=True,
         env=environment,
         timeout=110,
+        check=False,
     )
     assert process.returncode == 0, process.stderr[-4000:]
     return process.stdout

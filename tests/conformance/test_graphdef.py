@@ -7,6 +7,7 @@ from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
 import thalweg as tf
 from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
+from thalweg import dtypes
 from thalweg.graph.tensor_proto import MakeNdarray
 
 pytestmark = [needs_tensorflow, pytest.mark.timeout(300)]
@@ -134,17 +135,19 @@ open(sys.argv[1], "wb").write(tf.get_default_graph().as_graph_def().SerializeToS
         mine = ours[node.name]
         assert (mine.op, mine.device, sorted(mine.input)) == (node.op, node.device, sorted(node.input))
         for key in mine.attr:
-            assert mine.attr[key] == node.attr[key], f"{node.name} {key}"
+            if mine.attr[key].HasField("tensor"):
+                np.testing.assert_array_equal(MakeNdarray(mine.attr[key].tensor), MakeNdarray(node.attr[key].tensor))
+            else:
+                assert mine.attr[key] == node.attr[key], f"{node.name} {key}"
 
 
-DTYPES = ["float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
-          "uint64", "bool", "complex64", "complex128", "string", "qint8", "quint8", "qint16", "quint16", "qint32"]  # fmt: skip
+DTYPES = sorted(dtype.name for dtype in dtypes.ALL - {dtypes.resource, dtypes.variant})
 
 
 def _samples(dtype):
-    """Gives a scalar, a matrix and an empty array of a type."""
+    """Gives a scalar, a matrix, an array of equal elements and an empty one of a type."""
     kind = object if dtype.name == "string" else dtype.as_numpy_dtype
-    for value in (3, [[1, 0, 2], [3, 1, 1]], []):
+    for value in (3, [[1, 0, 2], [3, 1, 1]], [2, 2, 2], []):
         if kind is object:
             yield np.array(np.vectorize(lambda e: b"%d" % e, otypes=[object])(value) if value != [] else [], object)
         elif dtype.is_quantized:

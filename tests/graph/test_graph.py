@@ -8,12 +8,6 @@ import pytest
 import thalweg as tf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def test_names_are_unique_and_case_is_ignored():
     assert tf.constant(1, name="a").op.name == "a"
     assert tf.constant(1, name="a").op.name == "a_1"

@@ -99,6 +99,16 @@ def test_typed_fields_repeat_their_last_value():
     np.testing.assert_array_equal(make_ndarray(complex_), [1 + 2j, 1 + 2j])
 
 
+def test_equal_elements_are_written_once():
+    zeros = make_tensor_proto(np.zeros((1000, 1000), np.float32))
+    assert zeros.ByteSize() < 50
+    np.testing.assert_array_equal(make_ndarray(zeros), np.zeros((1000, 1000)))
+    signs = make_ndarray(make_tensor_proto(np.array([0.0, -0.0])))
+    assert np.signbit(signs).tolist() == [False, True]
+    assert np.isnan(make_ndarray(make_tensor_proto([np.nan, np.nan]))).all()
+    np.testing.assert_array_equal(make_ndarray(make_tensor_proto([1j, 1j, 1j])), [1j, 1j, 1j])
+
+
 def test_a_damaged_tensor_is_refused():
     proto = TensorProto(dtype=dtypes.float32.as_datatype_enum, tensor_content=b"12345678")
     proto.tensor_shape.dim.add(size=3)

@@ -79,7 +79,7 @@ def test_static_shape_of_a_reshape_follows_from_shapes() -> None:
 
 
 def test_reshape_refuses_other_counts() -> None:
-    with pytest.raises(ValueError, match="24 elements to shape .5, 5. with 25 elements"):
+    with pytest.raises(ValueError, match=r"24 elements to shape \[5, 5\] with 25 elements"):
         tf.reshape(placeholder("float32", [2, 3, 4]), [5, 5])
     with pytest.raises(ValueError, match="more than one -1"):
         tf.reshape(placeholder("float32", [6]), [-1, -1])
@@ -87,7 +87,7 @@ def test_reshape_refuses_other_counts() -> None:
         tf.reshape(placeholder("float32", [2, 3, 4]), [5, -1])
     x, target = placeholder("float32"), placeholder("int32")
     y = tf.reshape(x, target)
-    with pytest.raises(errors.InvalidArgumentError, match="6 elements to shape .2, 2. with 4 elements"):
+    with pytest.raises(errors.InvalidArgumentError, match=r"6 elements to shape \[2, 2\] with 4 elements"):
         run(y, {x: np.zeros(6), target: [2, 2]})
     with pytest.raises(errors.InvalidArgumentError, match="more than one -1"):
         run(y, {x: np.zeros(6), target: [-1, -1]})
@@ -183,7 +183,13 @@ def test_concat(axis: int) -> None:
 
 
 def test_concat_with_an_axis_of_the_step() -> None:
-    check_op(lambda x, y, a: tf.concat([x, y], a), lambda x, y, a: torch.cat([x, y], 1), array(2, 3), array(2, 4), np.array(1))
+    check_op(
+        lambda x, y, a: tf.concat([x, y], a),
+        lambda x, y, a: torch.cat([x, y], 1),
+        array(2, 3),
+        array(2, 4),
+        np.array(1),
+    )
 
 
 def test_concat_errors() -> None:
@@ -305,7 +311,7 @@ def test_bitcast() -> None:
     x = constant([[1.0, 2.0, 3.0]])
     same, narrow = bitcast(x, "int32"), bitcast(x, "uint8")
     assert narrow.shape.as_list() == [1, 3, 4]
-    a, b, c = run([same, narrow, bitcast(narrow, "float32")])
+    a, c = run([same, bitcast(narrow, "float32")])
     np.testing.assert_array_equal(a, np.array([[1, 2, 3]], np.float32).view(np.int32))
     np.testing.assert_array_equal(c, [[1, 2, 3]])
     with pytest.raises(ValueError, match="last dimension"):

@@ -27,9 +27,7 @@ def test_matmul(transpose_a: bool, transpose_b: bool) -> None:
 @pytest.mark.parametrize("adjoint", [False, True])
 def test_batches_broadcast(adjoint: bool) -> None:
     a, b = array(5, 1, 2, 3), array(*((7, 4, 3) if adjoint else (7, 3, 4)), seed=1)
-    check_op(
-        lambda x, y: matmul(x, y, adjoint_b=adjoint), lambda x, y: torch.matmul(x, y.mH if adjoint else y), a, b
-    )
+    check_op(lambda x, y: matmul(x, y, adjoint_b=adjoint), lambda x, y: torch.matmul(x, y.mH if adjoint else y), a, b)
 
 
 def test_inner_dimensions_are_checked_when_the_graph_is_built() -> None:

@@ -140,15 +140,12 @@ def test_labels_stop_gradients_in_the_first_version() -> None:
         nn.softmax_cross_entropy_with_logits(labels=z)
 
 
-def test_cross_entropy_broadcasts_and_ignores_impossible_classes() -> None:
+def test_cross_entropy_broadcasts() -> None:
     x, z = array(1, 3), distribution(4, 3)
     loss, backprop = run(lambda x, z: list(nn.softmax_cross_entropy_op.many(x, z)), x, z)
     logs = torch.log_softmax(torch.from_numpy(x), 1).numpy()
     np.testing.assert_allclose(loss, -(z * logs).sum(1), rtol=1e-5)
     np.testing.assert_allclose(backprop, np.exp(logs) - z, rtol=1e-5)
-    masked = np.array([[1.0, -np.inf, 2.0]], "float32")
-    loss = run(lambda x, z: nn.softmax_cross_entropy_op.many(x, z)[0], masked, np.array([[1.0, 0.0, 0.0]], "float32"))
-    np.testing.assert_allclose(loss, [np.log(1 + np.e)], rtol=1e-5)
 
 
 def test_second_order_of_cross_entropy() -> None:
@@ -220,7 +217,9 @@ def test_log_poisson_loss() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 def test_l2_loss(dtype: str) -> None:
-    check_op(nn.l2_loss, lambda x: (x * x).sum() / 2, array(2, 3, dtype=dtype), rtol=1e-2 if dtype == "float16" else 1e-5)
+    check_op(
+        nn.l2_loss, lambda x: (x * x).sum() / 2, array(2, 3, dtype=dtype), rtol=1e-2 if dtype == "float16" else 1e-5
+    )
 
 
 @pytest.mark.parametrize("shape", [(2, 3), (2, 4, 5, 3), (0, 3)])

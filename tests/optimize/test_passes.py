@@ -19,12 +19,6 @@ HOST = local_devices(tf.ConfigProto(), Containers())[0]
 PLAIN = tf.ConfigProto(graph_options=tf.GraphOptions(optimizer_options=tf.OptimizerOptions(opt_level=-1)))
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def run_fold(step):
     fold(step, lambda node: evaluate(node, HOST))
 

@@ -8,12 +8,6 @@ import thalweg as tf
 FOUR = tf.ConfigProto(device_count={"CPU": 4})
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def test_values_cross_devices():
     x = tf.placeholder(tf.float32, [2], name="x")
     with tf.device("/cpu:1"):

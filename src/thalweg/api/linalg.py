@@ -3,11 +3,35 @@
 from thalweg.client.clipping import (
     global_norm,
 )
+from thalweg.ops.diagonal import (
+    diag as tensor_diag,
+)
+from thalweg.ops.diagonal import (
+    diag_part as tensor_diag_part,
+)
+from thalweg.ops.diagonal import (
+    eye,
+)
+from thalweg.ops.diagonal import (
+    matrix_band_part as band_part,
+)
+from thalweg.ops.diagonal import (
+    matrix_diag as diag,
+)
+from thalweg.ops.diagonal import (
+    matrix_diag_part as diag_part,
+)
+from thalweg.ops.diagonal import (
+    matrix_set_diag as set_diag,
+)
 from thalweg.ops.math import (
     inv,
 )
 from thalweg.ops.matrix import (
     matmul,
+)
+from thalweg.ops.normalization import (
+    l2_normalize,
 )
 from thalweg.ops.shaping import (
     matrix_transpose,
@@ -17,4 +41,19 @@ from thalweg.ops.statistics import (
     norm,
 )
 
-__all__ = ["global_norm", "inv", "matmul", "matrix_transpose", "norm", "transpose"]
+__all__ = [
+    "band_part",
+    "diag",
+    "diag_part",
+    "eye",
+    "global_norm",
+    "inv",
+    "l2_normalize",
+    "matmul",
+    "matrix_transpose",
+    "norm",
+    "set_diag",
+    "tensor_diag",
+    "tensor_diag_part",
+    "transpose",
+]

@@ -91,6 +91,9 @@ from thalweg.ops.nn import (
     top_k,
     zero_fraction,
 )
+from thalweg.ops.normalization import (
+    l2_normalize,
+)
 from thalweg.ops.reduction import (
     argmax,
     argmin,
@@ -201,6 +204,7 @@ __all__ = [
     "is_nan",
     "is_non_decreasing",
     "is_strictly_increasing",
+    "l2_normalize",
     "lbeta",
     "less",
     "less_equal",

@@ -1,5 +1,10 @@
 """tf.nn: layers without state, activations and losses."""
 
+from thalweg.ops.blocks import (
+    depth_to_space,
+    space_to_batch,
+    space_to_depth,
+)
 from thalweg.ops.convolution import (
     atrous_conv2d,
     atrous_conv2d_transpose,
@@ -22,6 +27,9 @@ from thalweg.ops.convolution import (
     depthwise_conv2d_native_backprop_filter,
     depthwise_conv2d_native_backprop_input,
     separable_conv2d,
+)
+from thalweg.ops.embedding import (
+    embedding_lookup,
 )
 from thalweg.ops.math import (
     sigmoid,
@@ -55,6 +63,18 @@ from thalweg.ops.nn import (
     xw_plus_b,
     zero_fraction,
 )
+from thalweg.ops.normalization import (
+    batch_norm_with_global_normalization,
+    batch_normalization,
+    fused_batch_norm,
+    l2_normalize,
+    local_response_normalization,
+    lrn,
+    moments,
+    normalize_moments,
+    sufficient_statistics,
+    weighted_moments,
+)
 from thalweg.ops.pooling import (
     avg_pool,
     avg_pool1d,
@@ -78,6 +98,8 @@ __all__ = [
     "avg_pool2d",
     "avg_pool3d",
     "avg_pool_v2",
+    "batch_norm_with_global_normalization",
+    "batch_normalization",
     "bias_add",
     "conv1d",
     "conv1d_transpose",
@@ -92,6 +114,7 @@ __all__ = [
     "conv_transpose",
     "convolution",
     "crelu",
+    "depth_to_space",
     "depthwise_conv2d",
     "depthwise_conv2d_backprop_filter",
     "depthwise_conv2d_backprop_input",
@@ -100,17 +123,24 @@ __all__ = [
     "depthwise_conv2d_native_backprop_input",
     "dropout",
     "elu",
+    "embedding_lookup",
+    "fused_batch_norm",
     "in_top_k",
     "l2_loss",
+    "l2_normalize",
     "leaky_relu",
+    "local_response_normalization",
     "log_poisson_loss",
     "log_softmax",
+    "lrn",
     "max_pool",
     "max_pool1d",
     "max_pool2d",
     "max_pool3d",
     "max_pool_v2",
     "max_pool_with_argmax",
+    "moments",
+    "normalize_moments",
     "pool",
     "relu",
     "relu6",
@@ -125,11 +155,15 @@ __all__ = [
     "softmax_cross_entropy_with_logits_v2",
     "softplus",
     "softsign",
+    "space_to_batch",
+    "space_to_depth",
     "sparse_softmax_cross_entropy_with_logits",
+    "sufficient_statistics",
     "swish",
     "tanh",
     "top_k",
     "weighted_cross_entropy_with_logits",
+    "weighted_moments",
     "xw_plus_b",
     "zero_fraction",
 ]

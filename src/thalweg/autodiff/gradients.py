@@ -21,7 +21,7 @@ from thalweg.graph.operation import Operation
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
 from thalweg.ops.array import concat, ones_like, zeros_like
-from thalweg.ops.math import accumulate_n, add_n
+from thalweg.ops.math import accumulate_n, add_n, cast
 from thalweg.shapes import compatible, merge, show
 
 
@@ -66,7 +66,9 @@ def gradients(
         return [None] * len(x_tensors)
     graph = y_tensors[0].graph
     with graph.as_default(), name_scope(name, "gradients"):
-        walk = _Walk(graph, y_tensors, x_tensors, stops, colocate_gradients_with_ops, gate_gradients, aggregation_method)
+        walk = _Walk(
+            graph, y_tensors, x_tensors, stops, colocate_gradients_with_ops, gate_gradients, aggregation_method
+        )
         walk.start(_initial(y_tensors, _as_list(grad_ys) if grad_ys is not None else [None] * len(y_tensors)))
         walk.go()
         found = [walk.gradient_of(x) for x in x_tensors]
@@ -188,18 +190,21 @@ class _Walk:
             for index, tensor in enumerate(operation.outputs):
                 if output_grads[index] is None and len(operation.outputs) > 1:
                     is_number = tensor.dtype.is_floating or tensor.dtype.is_complex
-                    output_grads[index] = zeros_like(tensor) if is_number else None
-            result = as_list(rule(operation, *output_grads), len(operation._inputs))
+                    output_grads[index] = zeros_like(tensor, optimize=False) if is_number else None
+            result: list[Any] = as_list(rule(operation, *output_grads), len(operation._inputs))
             if len(result) != len(operation._inputs):
                 raise ValueError(
                     f"Num gradients {len(result)} generated for op {operation.name!r} ({operation.type}) "
                     f"do not match num inputs {len(operation._inputs)}"
                 )
+            for index, tensor in enumerate(operation._inputs):
+                wanted = tensor in self._xs or (tensor.op in members and tensor not in self._stops)
+                grad = result[index] if wanted else None
+                result[index] = grad() if callable(grad) else grad
             if self._gate:
                 result = _gated(result)
         for tensor, grad in zip(operation._inputs, result):
-            wanted = tensor in self._xs or (tensor.op in members and tensor not in self._stops)
-            if grad is not None and wanted:
+            if grad is not None:
                 self._add(operation, tensor, grad)
 
     def _add(self, operation: Operation, tensor: Tensor, grad: Gradient) -> None:
@@ -242,11 +247,11 @@ def _rule_of(operation: Operation) -> GradientFunction | None:
     )
 
 
-def _gated(grads: Sequence[Any]) -> list[Any]:
+def _gated(grads: list[Any]) -> list[Any]:
     """Makes every gradient of an operation wait for all of them."""
     from thalweg.ops.control import tuple as wait_for_all
 
-    return wait_for_all(list(grads)) if sum(g is not None for g in grads) > 1 else list(grads)
+    return wait_for_all(grads) if sum(g is not None for g in grads) > 1 else grads
 
 
 def aggregate(partials: Sequence[Gradient], method: int | None = None) -> Gradient:
@@ -274,8 +279,6 @@ def _concatenate(slices: Sequence[IndexedSlices]) -> IndexedSlices:
 
 
 def _as_int64(indices: Tensor, slices: Sequence[IndexedSlices]) -> Tensor:
-    from thalweg.ops.math import cast
-
     if len({s.indices.dtype for s in slices}) == 1:
         return indices
     return cast(indices, dtypes.int64)

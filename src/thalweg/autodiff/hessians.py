@@ -39,7 +39,7 @@ def hessians(
 def _hessian(first: Any, x: Any, options: dict[str, Any]) -> Tensor:
     shape = x._shape if isinstance(x, Tensor) else tuple(x.shape.as_list())
     size = num_elements(shape)
-    if size is None:
+    if shape is None or size is None:
         raise ValueError(f"a Hessian needs a known shape, but {x.name!r} has {show(shape)}")
     if first is None:
         raise ValueError(f"the targets do not depend on {x.name!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from thalweg.registry import Registry
@@ -13,7 +13,10 @@ GRADIENTS: Registry[GradientFunction | None] = Registry("gradient")
 
 
 class RegisterGradient:
-    """Decorates `def rule(op, *output_gradients) -> input_gradients`; None stands for no gradient."""
+    """Decorates `def rule(op, *output_gradients) -> input_gradients`; None stands for no gradient.
+
+    A gradient may be given as a function without arguments, which is called only if somebody wants that gradient.
+    """
 
     def __init__(self, *op_types: str) -> None:
         if not all(isinstance(op_type, str) for op_type in op_types):
@@ -35,7 +38,7 @@ def no_gradient(*op_types: str) -> None:
         GRADIENTS.register(op_type, None)
 
 
-def as_list(result: Any, count: int) -> Sequence[Any]:
+def as_list(result: Any, count: int) -> list[Any]:
     """Returns a rule's result as one gradient for each input."""
     if count == 1 and not isinstance(result, list | tuple):
         return [result]

@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg import dtypes
 from thalweg.graph.graph import Graph
+from thalweg.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
 
@@ -26,6 +27,17 @@ def register_session_run_conversion_functions(
     if tensor_type in _expansions:
         raise ValueError(f"{tensor_type} is registered for Session.run already")
     _expansions[tensor_type] = (lambda value: fetch_function(value)[0], lambda value: fetch_function(value)[1])
+
+
+def _slices_value(parts: Sequence[Any]) -> IndexedSlicesValue:
+    values, indices, *dense_shape = parts
+    return IndexedSlicesValue(values, indices, dense_shape[0] if dense_shape else None)
+
+
+register_session_run_conversion_functions(
+    IndexedSlices,
+    lambda s: ([s.values, s.indices] + ([] if s.dense_shape is None else [s.dense_shape]), _slices_value),
+)
 
 
 @dataclass(slots=True)

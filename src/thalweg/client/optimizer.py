@@ -326,4 +326,4 @@ def _as_gradient(grad: Any) -> Any:
 def _sum_equal_indices(values: Any, indices: Any) -> tuple[Tensor, Tensor]:
     """Returns one row for each distinct index, and these."""
     rows, positions = unique(indices)
-    return unsorted_segment_sum(values, positions, shape(rows)[0]), rows  # type: ignore[index]
+    return unsorted_segment_sum(values, positions, shape(rows)[0]), rows

@@ -60,7 +60,9 @@ class PartialRuns:
 
     def run(self, handle: str, fetches: Any, feed_dict: dict[Any, Any]) -> Any:
         if handle not in self._started:
-            raise errors.InvalidArgumentError(None, None, f"Must run 'setup' before performing partial runs: {handle!r}")
+            raise errors.InvalidArgumentError(
+                None, None, f"Must run 'setup' before performing partial runs: {handle!r}"
+            )
         state = self._started[handle]
         graph = self._session.graph
         flat = flatten(graph, fetches)
@@ -71,7 +73,8 @@ class PartialRuns:
             _require(tensor not in state.fed, f"The feed {tensor.name!r} has been fed already.")
             values[tensor] = converter(tensor)(value)
         known = state.fed | values.keys()
-        for element in [*flat.tensors, *flat.operations]:
+        wanted: list[Any] = [*flat.tensors, *flat.operations]
+        for element in wanted:
             _require(element in state.fetchable, f"The fetch {element.name!r} was not given to partial_run_setup.")
             _require(element not in state.fetched, f"The fetch {element.name!r} has been fetched already.")
             missing = needed_feeds(element, state.feeds) - known

@@ -22,6 +22,7 @@ from thalweg.kernels.types import to_numpy
 from thalweg.resources.containers import Containers
 from thalweg.runtime.devices import Device, local_devices
 from thalweg.runtime.executable import Executable
+from thalweg.runtime.host import core_share
 from thalweg.runtime.pipeline import compile_step
 from thalweg.runtime.step import Step
 from thalweg.runtime.trace import Trace
@@ -54,6 +55,8 @@ class BaseSession:
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
         self._graph = graph if graph is not None else get_default_graph()
         self._config = config if config is not None else ConfigProto()
+        if self._config.intra_op_parallelism_threads > 0:
+            core_share.fix(self._config.intra_op_parallelism_threads)
         self._resources = Containers()
         self._devices: list[Device] = local_devices(self._config, self._resources)
         self._plans: dict[Any, _Plan] = {}
@@ -137,6 +140,8 @@ class BaseSession:
     def _execute(
         self, executable: Executable, feeds: list[Any], options: Any = None, run_metadata: Any = None
     ) -> list[Any]:
+        if core_share.active:
+            core_share.look()
         step = Step()
         timeout = options.timeout_in_ms if options is not None else 0
         timeout = timeout or self._config.operation_timeout_in_ms

@@ -339,7 +339,7 @@ class Variable:
 
     def __getitem__(self, key: Any) -> Tensor:
         """Slices the value; the result has an `assign` that writes to the slice of the variable."""
-        part: Any = self.value()[key]  # type: ignore[index]
+        part: Any = self.value()[key]
         operation = part.op
         if operation.type == "StridedSlice":
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from thalweg.execute.failure import explain
 from thalweg.graph.step_graph import Node, Output, StepGraph
-from thalweg.kernels.registry import Call, Input, select
-from thalweg.kernels.types import from_numpy
+from thalweg.kernels.registry import Call, Input, Known, select
 
 
 class Bound:
@@ -17,30 +16,27 @@ class Bound:
 
     def __init__(self) -> None:
         self.calls: dict[Node, Call] = {}
-        self.waiting: dict[Node, Any] = {}
+        self.waiting: dict[Node, Call] = {}
         self.constants: dict[Output, Any] = {}
 
 
 def bind(step: StepGraph, device: Any) -> Bound:
-    """Binds the nodes of a partition on its device. Constants, feeds and no-ops need no call in the step."""
+    """Binds the nodes of a partition on its device; feeds come with the step."""
     bound = Bound()
     for node in step.nodes:
-        if node.type == "Const":
-            bound.constants[node, 0] = constant(node, device)
-        elif node.type not in ("_Arg", "NoOp"):
-            kernel = bind_node(node, device)
-            if node.definition.waits:
-                bound.waiting[node] = kernel
-            else:
-                bound.calls[node] = kernel
+        if node.type == "_Arg":
+            continue
+        kernel = bind_node(node, device)
+        if isinstance(kernel, Known):
+            bound.constants.update(((node, i), kernel.value) for i in range(len(node.dtypes)))
+        elif node.definition.waits:
+            bound.waiting[node] = kernel
+        else:
+            bound.calls[node] = kernel
     return bound
 
 
-def constant(node: Node, device: Any) -> Any:
-    return from_numpy(node.attrs["value"], node.dtypes[0], device.host if "_host" in node.attrs else device.torch)
-
-
-def bind_node(node: Node, device: Any) -> Call:
+def bind_node(node: Node, device: Any) -> Call | Known:
     """Returns the call of one node: what the binder gave, or the plain call of it with all inputs."""
     if "_host" in node.attrs:
         device = device.host_side()
@@ -48,6 +44,6 @@ def bind_node(node: Node, device: Any) -> Call:
         kernel = select(node, device.type).bind(node, device)
     except Exception as error:
         raise explain(error, node, None, device.name) from error
-    if isinstance(kernel, Call):
+    if isinstance(kernel, Call | Known):
         return kernel
     return Call(kernel, tuple(Input(i) for i in range(len(node.inputs))))

@@ -12,7 +12,7 @@ from typing import Any
 
 from thalweg.execute.segment import Segment
 from thalweg.graph.step_graph import Node, Output
-from thalweg.kernels.registry import STEP, Call, Input
+from thalweg.kernels.registry import STEP, Call, Input, inputs_of
 from thalweg.shapes import show
 
 _CHECK_EVERY = 32  # lines between two looks at the step's cancellation
@@ -24,7 +24,9 @@ class Code:
 
     __slots__ = ("filename", "function", "names", "nodes", "text")
 
-    def __init__(self, text: str, function: Callable[..., Any], nodes: dict[int, Node], names: dict[Output, str]) -> None:
+    def __init__(
+        self, text: str, function: Callable[..., Any], nodes: dict[int, Node], names: dict[Output, str]
+    ) -> None:
         self.text = text
         self.function = function
         self.nodes = nodes
@@ -63,10 +65,12 @@ class _Writer:
         self._last_use = self._find_last_uses()
 
     def _find_last_uses(self) -> dict[Output, Node]:
+        """Returns the last node to use each value; an input that the bound call leaves out is not used."""
         last: dict[Output, Node] = {}
         for node in self.segment.nodes:
-            for output in node.inputs:
-                last[output] = node
+            if node in self.calls:
+                for index in inputs_of(self.calls[node]):
+                    last[node.inputs[index]] = node
         for output in self.segment.outputs:
             last.pop(output, None)
         return last
@@ -152,11 +156,18 @@ class _Writer:
     def _global(self, value: Any, base: str = "") -> str:
         key = id(value)
         if key not in self._global_of:
-            name = self._fresh(base or getattr(value, "__name__", "") or type(value).__name__)
+            name = self._fresh(_name_of(value) or base or type(value).__name__)
             self.globals[name] = value
             self._global_of[key] = name
             self._kept.append(value)
         return self._global_of[key]
+
+
+def _name_of(value: Any) -> str:
+    """Returns a name for a function: its own, and for a method of a resource the resource's too, as in `read_w1`."""
+    name = getattr(value, "__name__", "")
+    owner = getattr(getattr(value, "__self__", None), "name", "")
+    return f"{name}_{owner}" if isinstance(owner, str) and owner else name
 
 
 def _is_literal(value: Any) -> bool:

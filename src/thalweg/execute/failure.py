@@ -47,7 +47,7 @@ def explain(error: BaseException, node: Node, values: Sequence[Any] | None, devi
     if isinstance(error, errors.OpError):
         if error.op is None:
             text = f"{node.type} '{node.name}'{place}: {error.message}"
-            error = type(error)(node, node, _with_line(text, node))  # type: ignore[call-arg]
+            return type(error)(node, node, _with_line(text, node))  # type: ignore[call-arg]
         return error
     text = errors.describe(
         f"{node.type} '{node.name}'{place}: {_first_sentence(error)}",

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: str | None) -> Any:
     """Converts the inputs, infers the attributes that they imply, adds the operation, returns its outputs."""
-    values = _positional(definition, args, attrs)
+    if len(args) == len(definition.inputs) and not attrs:
+        values = args
+    else:
+        values, name = _arrange(definition, args, attrs, name)
     graph = _graph_of(values)
     given: dict[str, Any] = {}
     if attrs:
@@ -52,16 +55,17 @@ def _argument_scope(graph: Graph, name: str) -> str:
     return name if name.endswith("/") else graph.unique_name(name, mark_as_used=False) + "/"
 
 
-def _positional(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any]) -> list[Any]:
-    """Returns the inputs in order, taking those given by keyword out of `attrs` and surplus positions into it."""
+def _arrange(
+    definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: str | None
+) -> tuple[list[Any], str | None]:
+    """Returns the inputs in order and the name; keywords that are inputs leave `attrs`, surplus positions enter it."""
     count = len(definition.inputs)
-    if len(args) == count and not attrs:
-        return list(args)
-    values = list(args[:count])
-    for key, value in zip(definition.explicit, args[count:]):
-        attrs[key] = value
-    if len(args) > count + len(definition.explicit):
+    values, surplus = list(args[:count]), list(args[count:])
+    if len(surplus) > len(definition.explicit) and name is None and isinstance(surplus[-1], str | None):
+        name = surplus.pop()
+    if len(surplus) > len(definition.explicit):
         raise TypeError(f"{definition.name} takes {count + len(definition.explicit)} arguments, {len(args)} were given")
+    attrs.update(zip(definition.explicit, surplus))
     for arg in definition.inputs[len(values) :]:
         if arg.name not in attrs:
             raise TypeError(f"{definition.name} misses its input {arg.name!r}")
@@ -70,7 +74,7 @@ def _positional(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any]) -
         if key not in definition.attrs:
             known = ", ".join([arg.name for arg in definition.inputs] + list(definition.attrs))
             raise TypeError(f"{definition.name} has no argument {key!r}; it has {known}, name")
-    return values
+    return values, name
 
 
 def _graph_of(values: Sequence[Any]) -> Graph:
@@ -92,7 +96,7 @@ def _graph_of(values: Sequence[Any]) -> Graph:
     return graph if graph is not None else get_default_graph()
 
 
-def _convert_inputs(definition: OpDef, values: list[Any], attrs: dict[str, Any], inputs: list[Tensor]) -> None:
+def _convert_inputs(definition: OpDef, values: Sequence[Any], attrs: dict[str, Any], inputs: list[Tensor]) -> None:
     for position, (arg, value) in enumerate(zip(definition.inputs, values)):
         if arg.number_attr is not None:
             inputs += _convert_list(definition, arg, value, attrs, values, position)
@@ -103,7 +107,7 @@ def _convert_inputs(definition: OpDef, values: list[Any], attrs: dict[str, Any],
 
 
 def _convert_input(
-    definition: OpDef, arg: ArgDef, value: Any, attrs: dict[str, Any], values: list[Any], position: int
+    definition: OpDef, arg: ArgDef, value: Any, attrs: dict[str, Any], values: Sequence[Any], position: int
 ) -> Tensor:
     expected: DType | None = arg.dtype if arg.type_attr is None else attrs.get(arg.type_attr)
     if type(value) is Tensor:
@@ -131,7 +135,7 @@ def _convert_to(definition: OpDef, arg: ArgDef, value: Any, expected: DType) -> 
         ) from None
 
 
-def _convert_free(definition: OpDef, arg: ArgDef, value: Any, values: list[Any], position: int) -> Tensor:
+def _convert_free(definition: OpDef, arg: ArgDef, value: Any, values: Sequence[Any], position: int) -> Tensor:
     """Converts a value whose type is not settled yet: by a tensor given later, by the default, by the value itself."""
     for other, candidate in zip(definition.inputs[position + 1 :], values[position + 1 :]):
         if other.type_attr == arg.type_attr and not other.is_list and hasattr(candidate, "dtype"):
@@ -145,7 +149,7 @@ def _convert_free(definition: OpDef, arg: ArgDef, value: Any, values: list[Any],
 
 
 def _convert_list(
-    definition: OpDef, arg: ArgDef, value: Any, attrs: dict[str, Any], values: list[Any], position: int
+    definition: OpDef, arg: ArgDef, value: Any, attrs: dict[str, Any], values: Sequence[Any], position: int
 ) -> list[Tensor]:
     if isinstance(value, Tensor) or not isinstance(value, list | tuple):
         raise TypeError(f"Expected list for {arg.name!r} argument to {definition.name!r} Op, not {value!r}.")
@@ -159,7 +163,9 @@ def _convert_list(
     number = arg.number_attr
     assert number is not None
     if number in attrs and attrs[number] != len(tensors):
-        raise ValueError(f"{definition.name}: list {arg.name!r} has {len(tensors)} entries, another has {attrs[number]}.")
+        raise ValueError(
+            f"{definition.name}: list {arg.name!r} has {len(tensors)} entries, another has {attrs[number]}."
+        )
     minimum = definition.attrs[number].minimum or 0
     if len(tensors) < minimum:
         raise ValueError(f"{definition.name}: list {arg.name!r} needs at least {minimum} entries, got {len(tensors)}.")

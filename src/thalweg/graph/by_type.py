@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg.dtypes import DType
 from thalweg.graph.apply import mismatch, normalize, output_types
 from thalweg.graph.attr import show_value
 from thalweg.graph.graph import Graph
@@ -40,9 +41,11 @@ def _imply_attrs(definition: OpDef, inputs: list[Tensor], attrs: dict[str, Any])
         fixed = len(definition.inputs) - 1
         length = 1 if arg.number_attr is None else attrs.setdefault(arg.number_attr, len(inputs) - fixed)
         if position + length > len(inputs):
-            raise ValueError(f"{definition.name} needs more inputs than the {len(inputs)} given: {arg.name!r} is missing")
+            raise ValueError(
+                f"{definition.name} needs more inputs than the {len(inputs)} given: {arg.name!r} is missing"
+            )
         for tensor in inputs[position : position + length]:
-            expected = arg.dtype if arg.type_attr is None else attrs.setdefault(arg.type_attr, tensor.dtype)
+            expected: DType = arg.dtype or attrs.setdefault(arg.type_attr, tensor.dtype)
             if tensor.dtype.base_dtype != expected.base_dtype:
                 raise TypeError(mismatch(definition, arg, tensor, expected))
         position += length

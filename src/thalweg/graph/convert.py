@@ -65,10 +65,10 @@ def _convert(value: Any, dtype: DType | None, name: str | None) -> Tensor:
         if dtype is not None and not dtype.is_compatible_with(result.dtype):
             raise RuntimeError(f"the conversion function {conversion} gave {result.dtype.name}, not {dtype.name}")
         return result
-    raise TypeError(f"Cannot convert {value!r} of type {type(value).__name__} to a Tensor: no conversion is registered.")
+    raise TypeError(
+        f"Cannot convert {value!r} of type {type(value).__name__} to a Tensor: no conversion is registered."
+    )
 
 
 def convert_n_to_tensor(values: Sequence[Any], dtype: Any = None, name: str | None = None) -> list[Tensor]:
-    return [
-        convert_to_tensor(value, dtype, None if name is None else f"{name}_{i}") for i, value in enumerate(values)
-    ]
+    return [convert_to_tensor(value, dtype, None if name is None else f"{name}_{i}") for i, value in enumerate(values)]

@@ -112,7 +112,7 @@ class Graph:
                 control._control_outputs.append(operation)
             for scope in scopes.controls:
                 scope.made.add(operation)
-            if scopes.colocated:
+            if scopes.colocated and scopes.colocated[-1].device:
                 operation.device = scopes.colocated[-1].device
             if scopes.device_functions:
                 self._apply_device_functions(operation)
@@ -151,7 +151,8 @@ class Graph:
             attrs["_gradient_op_type"] = scopes.gradient_overrides[definition.name]
 
     def _apply_device_functions(self, operation: Operation) -> None:
-        operation.device = self._scopes.colocated[-1].device if self._scopes.colocated else ""
+        colocated = self._scopes.colocated
+        operation.device = colocated[-1].device if colocated else ""
         for entry in reversed(self._scopes.devices):
             if entry is None:
                 break

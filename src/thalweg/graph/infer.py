@@ -25,9 +25,7 @@ class Inference:
 
     __slots__ = ("_sources", "attrs", "definition", "num_outputs", "shapes")
 
-    def __init__(
-        self, definition: OpDef, attrs: dict[str, Any], sources: Sequence[Any], num_outputs: int = 1
-    ) -> None:
+    def __init__(self, definition: OpDef, attrs: dict[str, Any], sources: Sequence[Any], num_outputs: int = 1) -> None:
         self.definition = definition
         self.attrs = attrs
         self._sources = sources

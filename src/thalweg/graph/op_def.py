@@ -87,10 +87,7 @@ class OpDef:
         self.__doc__ = doc
         self.defaults = {key: a.default for key, a in attrs.items() if a.default is not attr.REQUIRED}
         self.implied = {
-            key
-            for arg in inputs
-            for key in (arg.type_attr, arg.number_attr, arg.type_list_attr)
-            if key is not None
+            key for arg in inputs for key in (arg.type_attr, arg.number_attr, arg.type_list_attr) if key is not None
         }
         self.explicit = tuple(key for key in attrs if key not in self.implied)
         self.plain_inputs = not any(arg.is_list for arg in inputs)

@@ -124,7 +124,8 @@ class StepGraph:
     def rewrite(self, replaced: dict[Output, Output], moved: dict[Node, Node] | None = None) -> None:
         """Points every use of a replaced output, and every control on a moved node, to its successor."""
         moved = moved or {}
-        for node in self.nodes:
+        made = {node for node, _ in replaced.values()} | set(moved.values())
+        for node in {*self.nodes, *made}:
             if replaced:
                 node.inputs = [_follow(replaced, output) for output in node.inputs]
             if moved and node.controls:

@@ -51,7 +51,7 @@ def shape_proto(shape: Shape) -> Any:
 
 
 def array_proto(array: Array, dtype: DType) -> Any:
-    """Returns an array as a TensorProto: one value in its typed field, more as raw bytes, as TensorFlow writes them."""
+    """Returns an array as a TensorProto: one typed value, which stands for all if they are equal, or raw bytes."""
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
     dtype = dtype.base_dtype
@@ -64,10 +64,12 @@ def array_proto(array: Array, dtype: DType) -> Any:
     stored = np.ascontiguousarray(array).reshape(-1)
     if dtype in _STORED:
         stored = stored.view(_STORED[dtype])
-    if array.size > 1:
-        proto.tensor_content = stored.astype(stored.dtype.newbyteorder("<"), copy=False).tobytes()
+    parts = 2 if dtype.is_complex else 1
+    content = stored.astype(stored.dtype.newbyteorder("<"), copy=False).tobytes()
+    if content == content[: parts * stored.itemsize] * array.size:  # bits, not numbers: NaN is itself, -0.0 is not 0.0
+        getattr(proto, _FIELDS[dtype]).extend(stored[:parts].tolist())
     else:
-        getattr(proto, _FIELDS[dtype]).extend(stored.tolist())
+        proto.tensor_content = content
     return proto
 
 

@@ -1,4 +1,4 @@
-"""Kernels of constants and placeholders; Const itself is bound before the step, NoOp needs no call."""
+"""Kernels of constants and placeholders."""
 
 from __future__ import annotations
 
@@ -10,8 +10,25 @@ import torch
 
 from thalweg import dtypes, errors
 from thalweg.graph.step_graph import Node
-from thalweg.kernels.registry import Call, Input, kernel
+from thalweg.kernels.registry import Call, Input, Known, kernel
+from thalweg.kernels.types import from_numpy
 from thalweg.shapes import compatible, show
+
+
+@kernel("Const")
+def bind_constant(node: Node, device: Any) -> Known:
+    return Known(from_numpy(node.attrs["value"], node.dtypes[0], device.torch))
+
+
+@kernel("NoOp")
+def bind_no_op(node: Node, device: Any) -> Known:
+    """Does nothing: the order that its control inputs ask for is that of the lines around it."""
+    return Known()
+
+
+@kernel("_Arg")
+def bind_arg(node: Node, device: Any) -> NoReturn:
+    raise errors.InternalError(None, None, "a fed value has no kernel: the step brings it")
 
 
 @kernel("Placeholder")

@@ -1,7 +1,7 @@
 """Kernels of convolutions.
 
-An NHWC tensor seen as NCHW by a permutation is what torch calls channels-last, its fastest layout, and what comes back is
-so too: activations are never copied for their layout.
+An NHWC tensor seen as NCHW by a permutation is what torch calls channels-last, its fastest layout, and what comes back
+is so too: activations are never copied for their layout.
 """
 
 from __future__ import annotations
@@ -73,15 +73,19 @@ def _settled(pads: Pads) -> tuple[list[int], list[int] | None]:
     return [0] * len(pads), [size for pair in reversed(pads) for size in pair]
 
 
-def _check(node: Node, *shapes: Any, values: Any = None) -> None:
+class _Seen:
+    """An input as it came, in the form that shape functions ask for."""
+
+    __slots__ = ("_shape", "_static")
+
+    def __init__(self, shape: Any, value: Any) -> None:
+        self._shape, self._static = tuple(shape), value
+
+
+def check(node: Node, *shapes: Any, values: dict[int, Any] | None = None) -> None:
     """Runs the op's shape function on what came, for conditions that torch does not refuse."""
-
-    class Seen:
-        def __init__(self, shape: Any, value: Any) -> None:
-            self._shape, self._static = tuple(shape), value
-
-    sources = [Seen(shape, None if values is None else values.get(i)) for i, shape in enumerate(shapes)]
-    node.definition.infer(Inference(node.definition, node.attrs, sources, []))
+    sources = [_Seen(shape, None if values is None else values.get(i)) for i, shape in enumerate(shapes)]
+    node.definition.infer(Inference(node.definition, node.attrs, sources, len(node.dtypes)))
 
 
 class _Facts:
@@ -114,7 +118,7 @@ def bind_convolution(node: Node, device: Any) -> Function | Call:
     window, layout, depthwise = facts.window, facts.layout, facts.depthwise
 
     def convolve(x: Tensor, w: Tensor) -> Tensor:
-        _check(node, x.shape, w.shape)
+        check(node, x.shape, w.shape)
         return layout.leave(_convolve(layout.enter(x), _filter(w, layout, depthwise), None, window))
 
     return convolve
@@ -159,7 +163,7 @@ def bind_backprop_input(node: Node, device: Any) -> Function | Call:
 
     def to_input(sizes: Tensor, w: Tensor, grad: Tensor) -> Tensor:
         dims = sizes.tolist()
-        _check(node, sizes.shape, w.shape, grad.shape, values={0: sizes.numpy()})
+        check(node, sizes.shape, w.shape, grad.shape, values={0: sizes.numpy()})
         whole = [dims[0], window.channels(dims), *window.spatial(dims)]
         return layout.leave(_to_input(whole, _filter(w, layout, depthwise), layout.enter(grad), window))
 
@@ -217,7 +221,7 @@ def bind_backprop_filter(node: Node, device: Any) -> Function | Call:
     window, layout, depthwise = facts.window, facts.layout, facts.depthwise
 
     def to_filter(x: Tensor, sizes: Tensor, grad: Tensor) -> Tensor:
-        _check(node, x.shape, sizes.shape, grad.shape, values={1: sizes.numpy()})
+        check(node, x.shape, sizes.shape, grad.shape, values={1: sizes.numpy()})
         return _to_filter(layout.enter(x), sizes.tolist(), layout.enter(grad), window, layout, depthwise)
 
     return to_filter
@@ -261,7 +265,7 @@ def _to_filter(x: Tensor, sizes: list[int], grad: Tensor, window: Window, layout
 
 
 _pointwise: Function | None = None
-if torch.backends.mkldnn.is_available():
+if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
     _pointwise = torch.ops.mkldnn._convolution_pointwise.default
 
 
@@ -276,7 +280,7 @@ def bind_fused_convolution(node: Node, device: Any) -> Function | Call:
         ending = _interpreted(activate(Call(torch.positive, (Input(0),)), fused[1:], node))
 
         def convolve(x: Tensor, w: Tensor, bias: Tensor) -> Tensor:
-            _check(node, x.shape, w.shape, bias.shape)
+            check(node, x.shape, w.shape, bias.shape)
             return layout.leave(ending(_convolve(layout.enter(x), _filter(w, layout, False), bias, window)))
 
         return convolve

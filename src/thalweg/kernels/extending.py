@@ -10,7 +10,7 @@ import torch
 
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import Call, Input, kernel
-from thalweg.kernels.shaping import STRINGS, Function, signed
+from thalweg.kernels.shaping import STRINGS, Function, flip, signed, turn
 from thalweg.kernels.types import TORCH
 from thalweg.ops.shape_functions import normalize_axis, require
 from thalweg.shapes import broadcast, show
@@ -141,8 +141,8 @@ def bind_mirror_pad_grad(node: Node, device: Any) -> Function:
 def bind_reverse(node: Node, device: Any) -> Function | Call:
     axes = node.constant(1)
     if axes is not None:
-        return Call(torch.flip, (Input(0), tuple(axes.tolist())))
-    return lambda value, axes: value.flip(axes.tolist())
+        return Call(turn(node), (Input(0), tuple(axes.tolist())))
+    return lambda value, axes: flip(value, axes.tolist())
 
 
 @kernel("ReverseV2", **STRINGS)

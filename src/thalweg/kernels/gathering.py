@@ -32,14 +32,16 @@ def refuse_index(indices: Any, size: int, name: str = "indices") -> None:
         raise InvalidArgumentError(None, None, f"{name}[{where}] = {index} is not in [0, {size})")
 
 
-def select_rows(params: torch.Tensor, axis: int, indices: torch.Tensor) -> torch.Tensor:
-    """Returns slices of params at a vector of indices."""
+def select_rows(
+    params: torch.Tensor, axis: int, indices: torch.Tensor, given: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Returns slices of params at a vector of indices, which the user gave in another shape perhaps."""
     size = params.shape[axis]
     if params.device.type == "cpu":
         try:
             return torch.index_select(params, axis, indices)
         except (IndexError, RuntimeError):
-            refuse_index(indices, size)
+            refuse_index(indices if given is None else given, size)
             shape = [*params.shape]
             shape[axis] = indices.numel()  # torch refuses to take nothing from nothing
             return params.new_empty(shape)
@@ -60,7 +62,7 @@ def _take(params: torch.Tensor, indices: torch.Tensor, axis: int, batch_dims: in
         return _take_batches(params, indices, axis, batch_dims)
     if indices.ndim == 1:
         return select_rows(params, axis, indices)
-    rows = select_rows(params, axis, indices.reshape(-1))
+    rows = select_rows(params, axis, indices.reshape(-1), indices)
     return rows.reshape(params.shape[:axis] + indices.shape + params.shape[axis + 1 :])
 
 
@@ -115,8 +117,8 @@ def bind_gather_strings(node: Node, device: Any) -> Function:
 
 def linear_index(indices: torch.Tensor, dims: Sequence[int], outside: int) -> torch.Tensor:
     """Returns the rows of indices as positions in dimensions laid out in one; rows out of range go `outside`."""
-    columns = indices.to(torch.int64).reshape(-1, len(dims)).unbind(1)
     rows = math.prod(indices.shape[:-1])
+    columns = indices.to(torch.int64).reshape(rows, len(dims)).unbind(1)
     linear = torch.zeros(rows, dtype=torch.int64, device=indices.device)
     valid = torch.ones(rows, dtype=torch.bool, device=indices.device)
     for column, size in zip(columns, dims):

@@ -112,27 +112,24 @@ def bind_split(node: Node, device: Any) -> Function | Call:
         size = value.shape[axis]
         if size % count:
             raise ShapeError(f"dimension {axis} of size {size} does not divide into {count} equal parts")
-        return one_or_all(value.split([size // count] * count, axis))
+        return one_or_all(torch.split(value, [size // count] * count, axis))
 
     return split
 
 
 @kernel("SplitV")
 def bind_split_v(node: Node, device: Any) -> Function | Call:
-    def split(value: torch.Tensor, size_splits: torch.Tensor, split_dim: torch.Tensor) -> Any:
-        axis = normalize_axis(int(split_dim), value.ndim)
-        sizes = split_sizes(size_splits.tolist(), value.shape[axis])
-        return one_or_all(value.split(sizes, axis))  # type: ignore[no-untyped-call]
+    axis, source = node.constant(2), node.input_shape(0)
+    if axis is not None and source is not None and source[int(axis)] is not None and len(node.shapes) > 1:
+        sizes = [None if shape is None else shape[int(axis)] for shape in node.shapes]
+        if None not in sizes:
+            return Call(torch.split, (Input(0), sizes, int(axis)))
 
-    axis = node.constant(2)
-    sizes = [None] if axis is None else [s[int(axis)] if s is not None else None for s in node.shapes]
-    if (
-        len(sizes) > 1
-        and None not in sizes
-        and node.input_shape(0) is not None
-        and node.input_shape(0)[int(axis)] is not None
-    ):
-        return Call(torch.split, (Input(0), sizes, int(axis)))
+    def split(value: torch.Tensor, size_splits: torch.Tensor, split_dim: torch.Tensor) -> Any:
+        where = normalize_axis(int(split_dim), value.ndim)
+        sizes = split_sizes(size_splits.tolist(), value.shape[where])
+        return one_or_all(torch.split(value, sizes, where))  # type: ignore[arg-type]
+
     return split
 
 

@@ -14,11 +14,26 @@ from thalweg.kernels.registry import Call, Input, kernel
 _WIDE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
 
 
+_FEW = 16  # columns; MKL splits such products badly
+
+
 @kernel("MatMul")
 def bind_matmul(node: Node, device: Any) -> Call:
+    if device.type == "CPU" and _is_narrow_outer(node):
+        # a.t() @ b with few columns: the transposed product is several times faster, its copy small.
+        return Call(
+            torch.Tensor.contiguous, (Call(torch.t, (Call(torch.mm, (Call(torch.t, (Input(1),)), Input(0))),)),)
+        )
     a = Call(torch.t, (Input(0),)) if node.attrs["transpose_a"] else Input(0)
     b = Call(torch.t, (Input(1),)) if node.attrs["transpose_b"] else Input(1)
     return Call(torch.mm, (a, b))
+
+
+def _is_narrow_outer(node: Node) -> bool:
+    """Tells whether a weight gradient `x.t() @ g` has few columns: that of a layer with few units."""
+    shape = node.shapes[0]
+    columns = None if shape is None else shape[1]
+    return node.attrs["transpose_a"] and not node.attrs["transpose_b"] and columns is not None and columns <= _FEW
 
 
 @kernel("BatchMatMulV2")

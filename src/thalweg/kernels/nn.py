@@ -155,9 +155,7 @@ def _softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple[Tensor, Te
     if features.shape[1] != labels.shape[1] and features.shape[1] == 1:
         features = features.expand(-1, labels.shape[1])
     logs = torch.log_softmax(features, 1)
-    # A label of zero takes no part, even where the logarithm is infinite.
-    loss = torch.sum(torch.where(labels == 0, 0, logs * labels), 1).neg_()
-    return loss.to(logs.dtype), torch.exp(logs).sub(labels)
+    return torch.sum(logs * labels, 1).neg_(), torch.exp(logs).sub(labels)
 
 
 @kernel("SparseSoftmaxCrossEntropyWithLogits")
@@ -254,7 +252,7 @@ def _check_bias(value: Tensor, bias: Tensor, axis: int) -> None:
 def bind_bias_add_grad(node: Node, device: Any) -> Function | Call:
     shape, dtype = node.input_shape(0), TORCH[node.attrs["T"]]
     last = node.attrs["data_format"] == "NHWC"
-    exact = {} if dtype.is_floating_point or dtype.is_complex else {"dtype": dtype}
+    exact: dict[str, Any] = {} if dtype.is_floating_point or dtype.is_complex else {"dtype": dtype}
     if shape is not None:
         axes = tuple(range(len(shape) - 1)) if last else (0, *range(2, len(shape)))
         return Call(torch.sum, (Input(0), axes), exact)
@@ -282,7 +280,7 @@ def bind_fused_matmul(node: Node, device: Any) -> Function | Call:
 
 _DEEP = 512  # from this inner dimension on oneDNN's product is faster than MKL's, several times for few columns
 _linear: Function | None = None
-if torch.backends.mkldnn.is_available():
+if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
     _linear = torch.ops.mkldnn._linear_pointwise.default
 
 
@@ -300,7 +298,9 @@ def activate(product: Call, fused: list[str], node: Node) -> Call:
     """Appends the activations of a fused op to a fresh result, in place."""
     for name in fused:
         if name not in _IN_PLACE:
-            raise errors.UnimplementedError(None, None, f"{node.type} cannot fuse {name}: it knows {', '.join(_IN_PLACE)}")
+            raise errors.UnimplementedError(
+                None, None, f"{node.type} cannot fuse {name}: it knows {', '.join(_IN_PLACE)}"
+            )
         extra = (node.attrs.get("leakyrelu_alpha", 0.2),) if name == "LeakyRelu" else ()
         product = Call(_IN_PLACE[name], (product, *extra))
     return product
@@ -340,7 +340,7 @@ def bind_top_k(node: Node, device: Any) -> Function:
 
 
 def _largest_by_sort(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    values, indices = torch.sort(x, -1, descending=True, stable=True)
+    values, indices = torch.sort(x, dim=-1, descending=True, stable=True)
     return values[..., :k], indices[..., :k]
 
 

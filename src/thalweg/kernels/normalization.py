@@ -100,9 +100,14 @@ def _sum_of_neighbours(x: Tensor, radius: int) -> Tensor:
     return torch.constant_pad_nd(x, [radius, radius]).unfold(-1, 2 * radius + 1, 1).sum(-1)
 
 
+def _lrn_settings(node: Node) -> tuple[int, float, float, float]:
+    attrs = node.attrs
+    return attrs["depth_radius"], attrs["bias"], attrs["alpha"], attrs["beta"]
+
+
 @kernel("LRN")
 def bind_lrn(node: Node, device: Any) -> Function:
-    radius, bias, alpha, beta = (node.attrs[key] for key in ("depth_radius", "bias", "alpha", "beta"))
+    radius, bias, alpha, beta = _lrn_settings(node)
 
     def normalize(x: Tensor) -> Tensor:
         return x * (bias + alpha * _sum_of_neighbours(torch.square(x), radius)).pow(-beta)
@@ -112,7 +117,7 @@ def bind_lrn(node: Node, device: Any) -> Function:
 
 @kernel("LRNGrad")
 def bind_lrn_grad(node: Node, device: Any) -> Function:
-    radius, bias, alpha, beta = (node.attrs[key] for key in ("depth_radius", "bias", "alpha", "beta"))
+    radius, bias, alpha, beta = _lrn_settings(node)
 
     def by_input(grad: Tensor, x: Tensor, y: Tensor) -> Tensor:
         norm = bias + alpha * _sum_of_neighbours(torch.square(x), radius)

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 from thalweg.graph.step_graph import Node
-from thalweg.kernels.convolution import Layout, _check
+from thalweg.kernels.convolution import Layout, check
 from thalweg.kernels.registry import Call, Input, kernel
 from thalweg.kernels.types import TORCH
-from thalweg.ops.windows import Pads, Window, kernel_of, window_of
+from thalweg.ops.windows import Window, kernel_of, window_of
 
 Tensor = torch.Tensor
 Function = Callable[..., Any]
@@ -85,9 +85,9 @@ class _Pool:
         self.layout = Layout(self.window)
         self.rank = self.window.rank
         self.plan: _Plan | None = None
-        self.sizes = sizes = (None,) if shape is None else self.window.spatial(shape)
-        if None not in sizes and 0 not in sizes:
-            self.plan = _Plan(self.window, self.kernel, sizes)
+        self.sizes = self.window.spatial(shape or (None,) * (self.rank + 2))
+        if None not in self.sizes and 0 not in self.sizes:
+            self.plan = _Plan(self.window, self.kernel, self.sizes)
         self._plans: dict[tuple[int, ...], _Plan] = {}
 
     def plan_for(self, sizes: Sequence[int]) -> _Plan:
@@ -105,14 +105,14 @@ class _Pool:
         """Returns the largest elements of images in torch's order, and where they were in the (padded) image."""
         if x.numel() == 0:
             dims = (*x.shape[:2], *self.window.output(tuple(x.shape[2:]), self.kernel))
-            return x.new_zeros(dims), x.new_zeros(dims, dtype=torch.int64)  # type: ignore[arg-type]
+            return x.new_zeros(dims), x.new_zeros(dims, dtype=torch.int64)
         if x.dtype in _WIDE:
             y, indices = self.maximum(x.to(torch.int64))
             return y.to(x.dtype), indices
         plan = self.plan_for(x.shape[2:])
         if plan.added is not None:
             x = torch.constant_pad_nd(x, plan.added, _lowest(x.dtype))
-        return _MAX[self.rank](x, plan.kernel, plan.strides, plan.padding, 1, plan.ceil)  # type: ignore[no-any-return]
+        return _MAX[self.rank](x, plan.kernel, plan.strides, plan.padding, 1, plan.ceil)
 
     def spread(self, grad: Tensor, indices: Tensor, dims: Sequence[int]) -> Tensor:
         """Puts gradients where the largest elements were, in an image of zeros with the given NC... sizes."""
@@ -200,7 +200,7 @@ def _halve_rows_last(x: Tensor) -> Tensor:
 
 def _require_fit(pool: _Pool, x: Tensor) -> None:
     if pool.plan is None:
-        _check(pool.node, x.shape)
+        check(pool.node, x.shape)
 
 
 @kernel("_MaxPoolIndexed")
@@ -238,7 +238,7 @@ def bind_max_pool_grad(node: Node, device: Any) -> Function:
 
     def spread(x: Tensor, y: Tensor, grad: Tensor) -> Tensor:
         if grad.shape != y.shape or pool.plan is None:
-            _check(node, x.shape, y.shape, grad.shape)
+            check(node, x.shape, y.shape, grad.shape)
         image = layout.enter(x)
         return layout.leave(pool.spread(layout.enter(grad), pool.maximum(image)[1], image.shape))
 
@@ -252,7 +252,7 @@ def bind_max_pool_grad_grad(node: Node, device: Any) -> Function:
 
     def collect(x: Tensor, y: Tensor, grad: Tensor) -> Tensor:
         if grad.shape != x.shape or pool.plan is None:
-            _check(node, x.shape, y.shape, grad.shape)
+            check(node, x.shape, y.shape, grad.shape)
         return layout.leave(pool.collect(layout.enter(grad), pool.maximum(layout.enter(x))[1]))
 
     return collect
@@ -287,7 +287,7 @@ def bind_avg_pool_grad(node: Node, device: Any) -> Function:
     def spread(shape: Tensor, grad: Tensor) -> Tensor:
         dims = shape.tolist()
         if pool.plan is None:
-            _check(node, shape.shape, grad.shape, values={0: shape.numpy()})
+            check(node, shape.shape, grad.shape, values={0: shape.numpy()})
         whole = [dims[0], window.channels(dims), *window.spatial(dims)]
         return layout.leave(pool.mean_backward(layout.enter(grad), whole))
 
@@ -334,12 +334,12 @@ def bind_max_pool_grad_with_argmax(node: Node, device: Any) -> Function:
         return flat.flatten()
 
     def spread(x: Tensor, grad: Tensor, argmax: Tensor) -> Tensor:
-        _check(node, x.shape, grad.shape, argmax.shape)
+        check(node, x.shape, grad.shape, argmax.shape)
         image = torch.zeros(x.numel(), dtype=x.dtype, device=x.device)
         return image.index_add_(0, places(x, argmax), grad.flatten()).reshape(x.shape)
 
     def collect(x: Tensor, grad: Tensor, argmax: Tensor) -> Tensor:
-        _check(node, x.shape, grad.shape, argmax.shape)
+        check(node, x.shape, grad.shape, argmax.shape)
         return grad.flatten().index_select(0, places(x, argmax)).reshape(argmax.shape)
 
     return spread if backward else collect

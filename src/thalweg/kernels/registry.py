@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -36,10 +36,28 @@ class Call:
     kwargs: dict[str, Any] = field(default_factory=dict)
 
 
+def inputs_of(value: Any) -> Iterator[int]:
+    """Yields the inputs that a call uses."""
+    if isinstance(value, Input):
+        yield value
+    elif isinstance(value, Call):
+        yield from inputs_of([*value.args, *value.kwargs.values()])
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from inputs_of(item)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a binder returns for a value that is the same in every step: no call is needed."""
+
+    value: Any = None
+
+
 class Bind(Protocol):
     """A binder: pays for attributes, dtypes and resources once, returns what each step calls."""
 
-    def __call__(self, node: Node, device: Any, /) -> Callable[..., Any] | Call: ...
+    def __call__(self, node: Node, device: Any, /) -> Callable[..., Any] | Call | Known: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +98,9 @@ def kernel(
 
 def device_types(node: Node) -> set[str]:
     """Returns the device types that have a kernel for the node; strings live on the host alone."""
-    if node.type in ("Const", "NoOp", "_Arg"):
-        found = {"CPU", "GPU"}
-    else:
-        found = _kernel_devices(node)
+    found = {device for entry in _kernels.get(node.type, ()) if entry.serves(node) for device in entry.devices}
     strings = dtypes.string in node.dtypes or any(p.dtypes[i] is dtypes.string for p, i in node.inputs)
     return found & {"CPU"} if strings else found
-
-
-def _kernel_devices(node: Node) -> set[str]:
-    return {device for entry in _kernels.get(node.type, ()) if entry.serves(node) for device in entry.devices}
 
 
 def has_kernel(op: str) -> bool:

@@ -30,6 +30,16 @@ def signed(value: torch.Tensor) -> torch.Tensor:
     return value if other is None else value.view(other)
 
 
+def flip(value: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
+    """Returns a tensor turned around along some dimensions, of whatever type."""
+    return signed(value).flip(tuple(axes)).view(value.dtype)
+
+
+def turn(node: Node) -> Function:
+    """Returns the function that turns a node's values around: torch's own where it knows the type."""
+    return flip if TORCH[node.dtypes[0]] in _SIGNED else torch.flip
+
+
 @kernel("Shape")
 def bind_shape(node: Node, device: Any) -> Function:
     dtype = TORCH[node.dtypes[0]]

@@ -12,7 +12,7 @@ import torch
 
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import Call, Input, kernel
-from thalweg.kernels.shaping import STRINGS, Function
+from thalweg.kernels.shaping import STRINGS, Function, flip, turn
 from thalweg.ops.shape_functions import require
 from thalweg.ops.slicing import Item, index_of, items_of
 from thalweg.shapes import is_fully_defined, show
@@ -90,7 +90,7 @@ def bind_strided_slice(node: Node, device: Any) -> Function | Call:
     if items is not None:
         index, flipped = forward_index(items, shape)  # type: ignore[arg-type]
         part = Call(operator.getitem, (Input(0), index))
-        return Call(torch.flip, (part, flipped)) if flipped else part
+        return Call(turn(node), (part, flipped)) if flipped else part
 
     def strided_slice(
         value: torch.Tensor, begin: torch.Tensor, end: torch.Tensor, strides: torch.Tensor
@@ -98,7 +98,7 @@ def bind_strided_slice(node: Node, device: Any) -> Function | Call:
         items = items_of(attrs, begin.tolist(), end.tolist(), strides.tolist(), value.ndim)
         index, flipped = forward_index(items, value.shape)
         part = value[index]
-        return part.flip(flipped) if flipped else part
+        return flip(part, flipped) if flipped else part
 
     return strided_slice
 
@@ -127,7 +127,7 @@ def bind_strided_slice_grad(node: Node, device: Any) -> Function:
         result = dy.new_zeros(sizes)
         part = result[index]
         require(part.shape == dy.shape, f"dy has shape {show(tuple(dy.shape))}", expected=show(tuple(part.shape)))
-        result[index] = dy.flip(flipped) if flipped else dy
+        result[index] = flip(dy, flipped) if flipped else dy
         return result
 
     return spread

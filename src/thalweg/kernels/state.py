@@ -10,7 +10,7 @@ import torch
 
 from thalweg import dtypes, errors
 from thalweg.graph.step_graph import Node
-from thalweg.kernels.registry import Call, Input, kernel
+from thalweg.kernels.registry import Call, Input, Known, kernel
 from thalweg.kernels.scatter import SCATTER, gather, gather_nd, scatter_nd
 from thalweg.kernels.slicing import forward_index
 from thalweg.kernels.types import TORCH
@@ -61,8 +61,8 @@ def call_method(node: Node, device: Any, method: str, *args: Any) -> Call:
 
 @kernel("VarHandleOp", dtype=_TENSORS)
 @kernel("VarHandleOp", devices=("CPU",), dtype=[dtypes.string])
-def bind_handle(node: Node, device: Any) -> Call:
-    return Call(find_variable(node, device).handle, ())
+def bind_handle(node: Node, device: Any) -> Known:
+    return Known(find_variable(node, device))
 
 
 @kernel("ReadVariableOp", dtype=_TENSORS)

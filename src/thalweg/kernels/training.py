@@ -44,6 +44,12 @@ class _Buffers:
         found = {variable: variable.writable() for variable in set(self.variables)}
         return [found[variable] for variable in self.variables]
 
+    def shapes(self, count: int) -> list[Any]:
+        """Returns the declared shape that each of `count` variables shares with its slots, None if there is none."""
+        declared = [variable.shape for variable in self.variables]
+        first = declared[:count]
+        return first if declared == first * (len(declared) // count) else [None] * count
+
 
 def _buffers(node: Node, device: Any, indices: Sequence[int]) -> Any:
     """Returns the variables behind the inputs: found now, or in each step where a handle comes from elsewhere."""
@@ -132,7 +138,7 @@ def _require_rows(buffers: Sequence[torch.Tensor], grad: torch.Tensor, indices: 
                 expected=f"a row of the variable, whose shape is {show(tuple(buffer.shape))}, for each index",
             )
     count = min(len(buffer) for buffer in buffers)
-    if indices.device.type == "cpu" and len(indices):
+    if len(indices):  # on a device too: there a bad index would end the whole process, and Unique waited already
         low, high = torch.aminmax(indices)
         if low.item() < 0 or high.item() >= count:
             place, index = next((i, x) for i, x in enumerate(indices.tolist()) if not 0 <= x < count)
@@ -190,10 +196,9 @@ class _Group:
         def update(buffers: _Buffers, grads: list[torch.Tensor], *values: Any) -> None:
             with buffers.guard:
                 writable = buffers.writable()
-                for i, grad in enumerate(grads):
-                    for kind in range(kinds):
-                        if writable[kind * count + i].shape != grad.shape:
-                            _require_shapes(writable[kind * count + i :: count], grad.shape, "grad")
+                for i, (grad, shape) in enumerate(zip(grads, buffers.shapes(count))):
+                    if grad.shape != shape:
+                        _require_shapes(writable[i::count], grad.shape, "grad")
                     if not grad.is_contiguous():  # the fused kernels walk through memory
                         grads[i] = grad.contiguous()
                 if buffers.distinct:

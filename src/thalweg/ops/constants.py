@@ -32,7 +32,9 @@ const_op = op(
     evaluate=lambda c: c.attrs["value"],
     doc="A value that is part of the graph.",
 )
-placeholder_op = op("Placeholder", "-> output: dtype", dtype=attr.types(), shape=attr.shape(None), infer=from_shape_attr)
+placeholder_op = op(
+    "Placeholder", "-> output: dtype", dtype=attr.types(), shape=attr.shape(None), infer=from_shape_attr
+)
 
 
 def _default_shape(c: Inference) -> list[Shape]:
@@ -47,7 +49,9 @@ placeholder_with_default_op = op(
     shape=attr.shape(),
     infer=_default_shape,
 )
-arg_op = op("_Arg", "-> output: T", T=attr.types(), index=attr.integer(0), stateful=True, doc="A value fed to the step.")
+arg_op = op(
+    "_Arg", "-> output: T", T=attr.types(), index=attr.integer(0), stateful=True, doc="A value fed to the step."
+)
 no_op_op = op("NoOp", "->", infer=no_outputs, doc="Does nothing; control dependencies give it meaning.")
 fill = op(
     "Fill",
@@ -178,16 +182,18 @@ def _with_shape(array: Array, shape: Shape) -> Array:
         raise ValueError(f"a constant needs a fully defined shape, got {shapes.show(shape)}")
     count = shapes.num_elements(shape) or 0
     if array.size == count:
-        return array.reshape(shape)  # type: ignore[arg-type]
+        return array.reshape(shape)
     if count == 0 and array.ndim == 0:
-        return np.empty(shape, array.dtype)  # type: ignore[arg-type]
+        return np.empty(shape, array.dtype)
     if array.size > count or array.size == 0:
         raise ValueError(f"Too many elements provided. Needed at most {count}, but received {array.size}")
     flat = array.ravel()
-    return np.concatenate([flat, np.full(count - array.size, flat[-1], dtype=array.dtype)]).reshape(shape)  # type: ignore[arg-type]
+    return np.concatenate([flat, np.full(count - array.size, flat[-1], dtype=array.dtype)]).reshape(shape)
 
 
-def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False) -> Tensor:
+def constant(
+    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
+) -> Tensor:
     """Returns a tensor with a fixed value."""
     array, kind = as_array(value, None if dtype is None else dtypes.as_dtype(dtype).base_dtype, shape)
     if verify_shape and shape is not None and np.shape(value) != array.shape:
@@ -242,15 +248,19 @@ def _flat(values: Any) -> Any:
             yield item
 
 
-def _convert_shape(value: TensorShape, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Tensor:
+def _convert_shape(
+    value: TensorShape, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     if not value.is_fully_defined():
         raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {value}")
     dims = value.as_list()
-    wide = any(d >= 2**31 for d in dims)
+    wide = any(d is not None and d >= 2**31 for d in dims)
     return constant(np.array(dims, np.int64 if wide else np.int32), dtype, name=name or "shape_as_tensor")
 
 
-def _convert_dimension(value: Dimension, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Tensor:
+def _convert_dimension(
+    value: Dimension, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     if value.value is None:
         raise ValueError("Cannot convert an unknown Dimension to a Tensor: use tf.shape(x)[i] for its value in a step")
     return constant(value.value, dtype or dtypes.int32, name=name or "Const")

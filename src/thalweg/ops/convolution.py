@@ -134,9 +134,10 @@ def _family(name: str, depthwise: bool, suffix: str, attrs: dict[str, Any], *sig
     names = (name, f"{name}BackpropInput{suffix}", f"{name}BackpropFilter{suffix}")
     docs = (f"{doc}.", f"{doc}: its gradient by the input.", f"{doc}: its gradient by the filter.")
     hosts = ("", "input_sizes", "filter_sizes")
+    types_of: tuple[dict[str, Any], ...] = ({}, {}, {"T": _FLOATS})
     return [
         op(n, signature, infer=infer, host=host, doc=text, **(attrs | types))
-        for n, signature, infer, host, text, types in zip(names, signatures, infers, hosts, docs, ({}, {}, {"T": _FLOATS}))
+        for n, signature, infer, host, text, types in zip(names, signatures, infers, hosts, docs, types_of)
     ]
 
 
@@ -181,9 +182,7 @@ def _is_first(data_format: str | None) -> bool:
     return data_format is not None and data_format.startswith("NC")
 
 
-def _settings(
-    rank: int, data_format: str | None, strides: Any, padding: Any, dilations: Any = None
-) -> dict[str, Any]:
+def _settings(rank: int, data_format: str | None, strides: Any, padding: Any, dilations: Any = None) -> dict[str, Any]:
     """Returns the attributes of a convolution from what its callers may write."""
     first = _is_first(data_format)
     layouts = {2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}[rank]
@@ -555,7 +554,9 @@ def separable_conv2d(
         pointwise_filter = convert_to_tensor(pointwise_filter, name="pointwise_filter")
         shape = pointwise_filter._shape
         if shape is not None and (len(shape) != 4 or shape[0] not in (None, 1) or shape[1] not in (None, 1)):
-            raise ValueError(f"pointwise_filter must have the shape [1, 1, channels in, channels out], got {show(shape)}")
+            raise ValueError(
+                f"pointwise_filter must have the shape [1, 1, channels in, channels out], got {show(shape)}"
+            )
         each = depthwise_conv2d(
             input, depthwise_filter, strides, padding, rates, name="depthwise", data_format=data_format
         )

@@ -10,7 +10,7 @@ import numpy as np
 from thalweg import dtypes, shapes
 from thalweg.graph import attr
 from thalweg.graph.convert import convert_to_tensor
-from thalweg.graph.infer import Inference
+from thalweg.graph.infer import Inference, complete, static_value
 from thalweg.graph.op_def import op
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
@@ -70,7 +70,7 @@ def _padded(c: Inference) -> Sequence[Shape]:
     require(all(p is None or p >= 0 for row in rows for p in row), f"paddings {rows} has a negative number")
     dims = source if source is not None else (None,) * len(rows)
     _require_mirrored(c, dims, rows)
-    return [tuple(None if None in (d, *row) else d + sum(row) for d, row in zip(dims, rows))]  # type: ignore[operator]
+    return [tuple(None if None in (d, *row) else d + sum(row) for d, row in zip(dims, rows))]
 
 
 def _require_mirrored(c: Inference, dims: Sequence[int | None], rows: list[list[Any]]) -> None:
@@ -163,7 +163,7 @@ reverse_op = op(
     T=dtypes.NUMERIC | {dtypes.bool, dtypes.string},
     host="axis",
     infer=_reversed,
-    evaluate=lambda c: np.flip(c.partial(0), tuple(c.value(1))),  # type: ignore[arg-type]
+    evaluate=lambda c: np.flip(np.asarray(c.partial(0), dtype=object), tuple(c.value(1))),  # type: ignore[arg-type]
     doc="A tensor turned around along some dimensions.",
 )
 
@@ -256,7 +256,7 @@ def _broadcast_shape(c: Inference) -> Sequence[Shape]:
     return [(None if None in lengths else max(lengths),)]  # type: ignore[type-var]
 
 
-broadcast_dynamic_shape = op(
+broadcast_args_op = op(
     "BroadcastArgs",
     "s0: T, s1: T -> r0: T",
     T=_INDEX,
@@ -266,6 +266,11 @@ broadcast_dynamic_shape = op(
     differentiable=False,
     doc="The shape that two shapes broadcast to.",
 )
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+    """Returns the shape that two shapes of the step broadcast to."""
+    return broadcast_args_op(shape_x, shape_y)
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
@@ -292,6 +297,9 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
         counts = convert_to_tensor(repeats, name="repeats")
         if axis is None:
             data, axis = reshape(data, [-1]), 0
+        fixed, length = complete(static_value(counts)), None if data._shape is None else data._shape[axis]
+        if fixed is not None and length is not None:
+            return gather(data, np.repeat(np.arange(length, dtype=np.int32), fixed), axis=axis)
         dims: Any = shape(data)
         rows = broadcast_to(reshape(counts, [-1]), expand_dims(dims[axis], 0))
         positions: Any = where(sequence_mask(rows))

@@ -24,16 +24,6 @@ from thalweg.shapes import Shape, merge, show
 _INDICES = dtypes.INDEX | {dtypes.int16}
 
 
-def _require_in_range(indices: Any, size: int | None) -> None:
-    """Refuses known indices outside a dimension; torch would say no more than that there are some."""
-    if indices is None or size is None:
-        return
-    for position, index in zip(np.ndindex(indices.shape), indices.ravel().tolist()):
-        if index is not None and not 0 <= index < size:
-            where_ = ",".join(map(str, position))
-            require(False, f"indices[{where_}] = {index} is not in [0, {size})", expected=f"indices in [0, {size})")
-
-
 def gathered(params: Shape, indices: Shape, axis: int | None, batch_dims: int) -> Shape:
     """Returns the shape of a gather."""
     if indices is not None and batch_dims < 0:
@@ -51,19 +41,13 @@ def gathered(params: Shape, indices: Shape, axis: int | None, batch_dims: int) -
 
 
 def _gather(c: Inference) -> Sequence[Shape]:
-    params = at_least_rank(c, 0, 1)
-    if params is not None:
-        _require_in_range(c.partial(1), params[0])
-    return [gathered(params, c.shapes[1], 0, 0)]
+    return [gathered(at_least_rank(c, 0, 1), c.shapes[1], 0, 0)]
 
 
 def _gather_v2(c: Inference) -> Sequence[Shape]:
     params, axis = at_least_rank(c, 0, 1), c.value(2)
     require(c.shapes[2] in ((), None), f"axis must be a scalar, got {show(c.shapes[2])}")
-    result = gathered(params, c.shapes[1], None if axis is None else int(axis), c.attrs["batch_dims"])
-    if params is not None and axis is not None:
-        _require_in_range(c.partial(1), params[int(axis)])
-    return [result]
+    return [gathered(params, c.shapes[1], None if axis is None else int(axis), c.attrs["batch_dims"])]
 
 
 def _gather_value(c: Inference) -> Any:
@@ -255,6 +239,11 @@ def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None
 def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Returns a tensor with updates subtracted from what the rows of indices name."""
     return tensor_scatter_sub_op(tensor, indices, updates, name=name)
+
+
+tensor_scatter_nd_update = tensor_scatter_update
+tensor_scatter_nd_add = tensor_scatter_add
+tensor_scatter_nd_sub = tensor_scatter_sub
 
 
 def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:

@@ -72,9 +72,9 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
     """Returns relu(x) and relu(-x) side by side along an axis."""
-    with name_scope(name, "CRelu", [features]) as scope:
+    with name_scope(name, "CRelu", [features]):
         features = convert_to_tensor(features, name="features")
-        return relu(array.concat([features, -features], axis), name=scope)
+        return relu(array.concat([features, -features], axis))
 
 
 def swish(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
@@ -227,7 +227,7 @@ def softmax_cross_entropy_with_logits(
 def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
     """Returns the cross entropy of softmax(logits) with the class that each label names."""
     _require_both(labels, logits)
-    with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]) as scope:
+    with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
         labels = convert_to_tensor(labels)
         logits = convert_to_tensor(logits)
         if labels.dtype not in dtypes.INDEX:
@@ -242,12 +242,13 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = N
                 f"{len(labels_shape)}) should equal rank of logits minus 1 (received {len(shape)})."
             )
         if shape is not None and len(shape) == 2 and labels_shape is not None:
-            loss = sparse_softmax_cross_entropy_op.many(logits, labels, name=scope if dtype is logits.dtype else None)[0]
-            return loss if dtype is logits.dtype else math.cast(loss, dtype, name=scope)
+            return math.cast(sparse_softmax_cross_entropy_op.many(logits, labels, name=name)[0], dtype)
         if shape is not None and labels_shape is not None:
             merge(shape[:-1], labels_shape)
         classes = array.shape(logits)[-1] if shape is None or shape[-1] is None else shape[-1]
-        flat = sparse_softmax_cross_entropy_op.many(array.reshape(logits, [-1, classes]), array.reshape(labels, [-1]))[0]
+        flat = sparse_softmax_cross_entropy_op.many(array.reshape(logits, [-1, classes]), array.reshape(labels, [-1]))[
+            0
+        ]
         loss = array.reshape(flat, array.shape(labels))
         loss.set_shape(labels_shape)
         return math.cast(loss, dtype)
@@ -262,9 +263,7 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
         try:
             merge(labels._shape, logits._shape)
         except ValueError:
-            raise ValueError(
-                f"logits and labels must have the same shape ({logits.shape} vs {labels.shape})"
-            ) from None
+            raise ValueError(f"logits and labels must have the same shape ({logits.shape} vs {labels.shape})") from None
         # max(x, 0) - x * z + log(1 + exp(-|x|)), whose exponentials cannot overflow; the condition, unlike max and
         # abs, has the right gradient at zero.
         positive = logits >= array.zeros_like(logits)
@@ -284,9 +283,7 @@ def weighted_cross_entropy_with_logits(
         try:
             merge(labels._shape, logits._shape)
         except ValueError:
-            raise ValueError(
-                f"logits and labels must have the same shape ({logits.shape} vs {labels.shape})"
-            ) from None
+            raise ValueError(f"logits and labels must have the same shape ({logits.shape} vs {labels.shape})") from None
         weight = 1 + (pos_weight - 1) * labels
         return math.add(
             (1 - labels) * logits,
@@ -318,7 +315,8 @@ def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = Fal
 
 
 def _channels_last(c: Inference) -> bool:
-    return c.attrs.get("data_format", "NHWC") == "NHWC"
+    layout: str = c.attrs.get("data_format", "NHWC")
+    return layout == "NHWC"
 
 
 def _bias_add(c: Inference) -> Sequence[Shape]:
@@ -432,14 +430,10 @@ top_k_v2_op = op(
     infer=_top_k,
     doc="The k largest entries of each row, with their places; the earlier of two equals comes first.",
 )
-top_k_v1_op = op(
-    "TopK", "input: T -> values: T, indices: int32", k=attr.integer(0), sorted=True, T=_REAL, infer=_top_k
-)
+top_k_v1_op = op("TopK", "input: T -> values: T, indices: int32", k=attr.integer(0), sorted=True, T=_REAL, infer=_top_k)
 
 
-def top_k(
-    input: Any, k: Any = 1, sorted: bool = True, index_type: Any = dtypes.int32, name: str | None = None
-) -> Any:
+def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = dtypes.int32, name: str | None = None) -> Any:
     """Returns the k largest entries of each row and their indices, largest first."""
     return top_k_v2_op.many(input, k, sorted=sorted, index_type=index_type, name=name)
 

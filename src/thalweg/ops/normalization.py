@@ -16,7 +16,7 @@ from thalweg.ops import array, math
 from thalweg.ops.constants import constant
 from thalweg.ops.reduction import one_of, reduce_mean, reduce_prod, reduce_sum
 from thalweg.ops.shape_functions import same_dimension, with_rank
-from thalweg.shapes import Shape, merge
+from thalweg.shapes import Shape, merge, num_elements
 
 _SMALL = frozenset((dtypes.float16, dtypes.bfloat16, dtypes.float32))
 _FLOAT32 = frozenset((dtypes.float32,))
@@ -260,10 +260,7 @@ def sufficient_statistics(
         axes = sorted(set(_listed(axes)))
         dims = None if x._shape is None else [x._shape[axis] for axis in axes]
         if dims is not None and None not in dims:
-            count = 1
-            for size in dims:
-                count *= size  # type: ignore[operator]
-            counts = constant(count, x.dtype, name="count")
+            counts = constant(num_elements(tuple(dims)), x.dtype, name="count")
         else:
             counts = reduce_prod(math.cast(array.gather(array.shape(x), axes), x.dtype), name="count")
         if shift is None:
@@ -294,9 +291,7 @@ def normalize_moments(
 # By norms and neighbours.
 
 
-def l2_normalize(
-    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
-) -> Tensor:
+def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
     """Returns x / sqrt(max(sum(x ** 2), epsilon)) along axes."""
     axis = one_of("axis", axis, "dim", dim)
     with name_scope(name, "l2_normalize", [x]) as scope:

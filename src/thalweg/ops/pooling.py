@@ -13,6 +13,7 @@ from thalweg.graph.op_def import op
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
 from thalweg.ops import array
+from thalweg.ops.blocks import batch_to_space_nd, space_to_batch_nd
 from thalweg.ops.reduction import one_of
 from thalweg.ops.shape_functions import require, with_rank
 from thalweg.ops.windows import full_sequence, kernel_of, padding_attrs, window_of
@@ -339,7 +340,7 @@ def pool(
 ) -> Tensor:
     """Pools over one, two or three dimensions by "MAX" or "AVG"."""
     rates = one_of("dilations", dilations, "dilation_rate", dilation_rate)
-    functions = {
+    functions: dict[str, Any] = {
         "MAX": (max_pool1d, max_pool2d, max_pool3d),
         "AVG": (avg_pool1d, avg_pool2d, avg_pool3d),
     }
@@ -347,10 +348,33 @@ def pool(
         rank = len(window_shape)
         if pooling_type not in functions or not 1 <= rank <= 3:
             raise ValueError(f"no pool of type {pooling_type!r} over {rank} dimensions; MAX and AVG pool over 1 to 3")
-        if rates is not None and any(rate != 1 for rate in rates):
-            raise ValueError(f"pooling with dilation_rate {list(rates)} is not supported; only 1 is")
         layout = data_format or ("NWC", "NHWC", "NDHWC")[rank - 1]
         steps = [1] * rank if strides is None else list(strides)
-        return functions[pooling_type][rank - 1](  # type: ignore[no-any-return]
-            input, list(window_shape), steps, padding.upper(), data_format=layout, name=scope
-        )
+        function, padding = functions[pooling_type][rank - 1], padding.upper()
+        if rates is None or all(rate == 1 for rate in rates):
+            return function(input, list(window_shape), steps, padding, data_format=layout, name=scope)  # type: ignore[no-any-return]
+        if any(step > 1 for step in steps):
+            raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
+        input = convert_to_tensor(input, name="input")
+        block, pads, crops = _dilated(input, list(window_shape), list(rates), padding, layout.startswith("NC"))
+        pooled = function(space_to_batch_nd(input, block, pads), list(window_shape), steps, "VALID", data_format=layout)
+        return batch_to_space_nd(pooled, block, crops, name=scope)
+
+
+def _dilated(
+    x: Tensor, window: list[int], rates: list[int], padding: str, channels_first: bool
+) -> tuple[list[int], list[list[int]], list[list[int]]]:
+    """Returns the blocks that turn a pool with holes into one without, how to pad for them and how to crop."""
+    start = 2 if channels_first else 1
+    sizes = None if x._shape is None else x._shape[start : start + len(window)]
+    if sizes is None or None in sizes:
+        raise ValueError(f"pooling with dilation_rate {rates} needs known spatial sizes, got {show(x._shape)}")
+    pads, crops = [], []
+    for size, extent, rate in zip(sizes, window, rates):
+        assert size is not None
+        total = (extent - 1) * rate if padding == "SAME" else 0
+        extra = -(size + total) % rate
+        pads.append([total // 2, total - total // 2 + extra])
+        crops.append([0, extra])
+    leading = [[0, 0]] * (start - 1)
+    return [1] * (start - 1) + rates, leading + pads, leading + crops

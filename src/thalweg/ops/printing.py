@@ -103,7 +103,7 @@ def string_format(
     tensors = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     places = template.count(placeholder)
     if places != len(tensors):
-        raise ValueError(f"{places} placeholder(s) in template does not match {len(tensors)} tensor(s) provided as input")
+        raise ValueError(f"the template has {places} placeholder(s) for {len(tensors)} tensor(s)")
     return string_format_op(tensors, template=template, placeholder=placeholder, summarize=summarize, name=name)
 
 

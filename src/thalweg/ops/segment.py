@@ -104,6 +104,13 @@ def _by_count(data: Any, segment_ids: Any, num_segments: Any, name: str | None, 
 
 
 def to_dense(value: IndexedSlices, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Tensor:
+    """Returns IndexedSlices as a tensor, as conversion does: with a warning if it may be large."""
+    result = without_warning(value, dtype, name)
+    _warn_if_large(num_elements(value.shape._dims))
+    return result
+
+
+def without_warning(value: IndexedSlices, dtype: DType | None = None, name: str | None = None) -> Tensor:
     """Returns IndexedSlices as a tensor: equal indices add up, rows that no index names are zero."""
     if dtype is not None and not dtype.is_compatible_with(value.dtype):
         raise ValueError(
@@ -111,21 +118,17 @@ def to_dense(value: IndexedSlices, dtype: DType | None = None, name: str | None 
         )
     if value.dense_shape is None:
         raise ValueError(f"Tensor conversion requested for IndexedSlices without dense_shape: {value}")
-    count = num_elements(value.shape._dims)
-    if count is None:
-        warnings.warn(
-            "Converting sparse IndexedSlices to a dense Tensor of unknown shape. "
-            "This may consume a large amount of memory.",
-            stacklevel=2,
-        )
-    elif count >= _LARGE:
-        warnings.warn(
-            f"Converting sparse IndexedSlices to a dense Tensor with {count} elements. "
-            "This may consume a large amount of memory.",
-            stacklevel=2,
-        )
     rows = squeeze(slice(value.dense_shape, [0], [1]), [0])
     return unsorted_segment_sum(value.values, value.indices, rows, name=name)
+
+
+def _warn_if_large(count: int | None) -> None:
+    if count is None or count >= _LARGE:
+        size = "of unknown shape" if count is None else f"with {count} elements"
+        warnings.warn(
+            f"Converting sparse IndexedSlices to a dense Tensor {size}. This may consume a large amount of memory.",
+            stacklevel=5,
+        )
 
 
 register_tensor_conversion_function(IndexedSlices, to_dense)

@@ -24,7 +24,7 @@ def _range_value(c: Inference) -> Any:
     start, limit, delta = (c.value(i) for i in builtins.range(3))
     if start is None or limit is None or delta is None or not delta:
         return None
-    return np.arange(start, limit, delta, dtype=np.result_type(start, limit, delta))
+    return np.arange(start.item(), limit.item(), delta.item(), dtype=np.result_type(start, limit, delta))
 
 
 def _range(c: Inference) -> Sequence[Shape]:
@@ -91,7 +91,8 @@ def _as_type(value: Any, dtype: dtypes.DType, name: str) -> Tensor:
         return convert_to_tensor(value, dtype, name=name)
     from thalweg.ops.math import cast
 
-    return cast(value, dtype)
+    result: Tensor = cast(value, dtype)
+    return result
 
 
 def _linspace(c: Inference) -> Sequence[Shape]:

@@ -222,7 +222,8 @@ def _transpose(c: Inference) -> Sequence[Shape]:
     require(source is None or len(source) == rank, f"perm has {rank} entries", expected="one for each dimension of x")
     order = [normalize_axis(int(p), rank, "perm entry") for p in perm.ravel()]
     require(len(set(order)) == rank, f"perm {perm.tolist()} names a dimension twice", expected="a permutation")
-    return [(None,) * rank if source is None else tuple(source[p] for p in order)]
+    dims: Sequence[int | None] = (None,) * rank if source is None else source
+    return [tuple(dims[p] for p in order)]
 
 
 transpose_op = op("Transpose", "x: T, perm: Tperm -> y: T", T=attr.types(), Tperm=_INDEX, host="perm", infer=_transpose)
@@ -420,7 +421,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
             count = len(dims)
             return transpose(tensor, [*range(count - 2), count - 1, count - 2], scope, conjugate)
         axes = range_op(0, rank_op(tensor), 1)
-        return transpose(tensor, concat([axes[:-2], axes[-1:], axes[-2:-1]], 0), scope, conjugate)  # type: ignore[index]
+        return transpose(tensor, concat([axes[:-2], axes[-1:], axes[-2:-1]], 0), scope, conjugate)
 
 
 def constant_value(tensor: Any, partial: bool = False) -> Any:

@@ -22,7 +22,7 @@ from thalweg.ops.shape_functions import require
 from thalweg.ops.shaping import ones_like
 from thalweg.shapes import Dimension, Shape, show
 
-_MASKS = {"begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": 0}
+_MASKS: dict[str, Any] = {"begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": 0}
 
 
 def _slice(c: Inference) -> Sequence[Shape]:
@@ -173,8 +173,8 @@ def _strided_slice(c: Inference) -> Sequence[Shape]:
     source, count = c.shapes[0], _spec_length(c, 1)
     if source is None or count is None:
         return [None]
-    items = items_of(c.attrs, *(_bounds(c, i, count) for i in (1, 2, 3)), len(source))
-    return [sliced_shape(source, items)]
+    begin, end, strides = (_bounds(c, i, count) for i in (1, 2, 3))
+    return [sliced_shape(source, items_of(c.attrs, begin, end, strides, len(source)))]
 
 
 def _strided_slice_value(c: Inference) -> Any:
@@ -353,7 +353,8 @@ def _as_type(value: Any, kind: dtypes.DType) -> Tensor:
     if isinstance(value, Tensor) and value.dtype.base_dtype is not kind:
         from thalweg.ops.math import cast
 
-        return cast(value, kind)
+        result: Tensor = cast(value, kind)
+        return result
     return convert_to_tensor(value, kind)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from thalweg import dtypes
 from thalweg.graph.step_graph import Node, Output, StepGraph
+from thalweg.shapes import num_elements
 
 Evaluate = Callable[[Node], list[np.ndarray[Any, Any]] | None]
 
@@ -53,8 +54,8 @@ def _is_small(node: Node) -> bool:
     """Tells whether the outputs stay small; where their shapes are unknown, the inputs must be small."""
     for shape in node.shapes:
         if shape is None or None in shape:
-            return all(np.size(node.constant(i)) <= 64 for i in range(len(node.inputs)))
-        if int(np.prod(shape, dtype=object)) > _LIMIT:
+            return all(producer.attrs["value"].size <= 64 for producer, _ in node.inputs)
+        if (num_elements(shape) or 0) > _LIMIT:
             return False
     return True
 

@@ -36,7 +36,8 @@ def _fuse_bias(step: StepGraph) -> None:
         product, bias = _bias_of(node)
         if product is None or bias is None or not only_for(product, node) or product.dtypes[0] not in _FLOATS:
             continue
-        last, fused_ops = node, ("BiasAdd",)
+        last = node
+        fused_ops: tuple[str, ...] = ("BiasAdd",)
         follower = consumers[node][0] if len(consumers[node]) == 1 else None
         if follower is not None and follower.type == "Relu" and only_for(node, follower):
             last, fused_ops = follower, ("BiasAdd", "Relu")
@@ -94,9 +95,7 @@ def _keep_pooling_indices(step: StepGraph) -> None:
             )
             replaced[pool, 0] = (indexed[pool], 0)
             moved[pool] = indexed[pool]
-        made = grad.like(
-            "_MaxPoolIndexedGrad", [grad.inputs[0], (indexed[pool], 1), grad.inputs[2]], pool.attrs
-        )
+        made = grad.like("_MaxPoolIndexedGrad", [grad.inputs[0], (indexed[pool], 1), grad.inputs[2]], pool.attrs)
         replaced[grad, 0] = (made, 0)
         moved[grad] = made
     if replaced:

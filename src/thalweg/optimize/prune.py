@@ -52,9 +52,7 @@ def _feed_node(index: int, tensor: Tensor) -> Node:
     return Node(name, OPS.lookup("_Arg"), [], attrs, [tensor.dtype], [tensor._shape], order=index - 1e9, stack=stack)
 
 
-def _needed(
-    fed: dict[Tensor, Node], fetches: Sequence[Tensor], targets: Sequence[Operation]
-) -> set[Operation]:
+def _needed(fed: dict[Tensor, Node], fetches: Sequence[Tensor], targets: Sequence[Operation]) -> set[Operation]:
     needed: set[Operation] = set()
     stack = [tensor.op for tensor in fetches if tensor not in fed] + list(targets)
     while stack:

@@ -22,9 +22,7 @@ def receive_feeds(step: StepGraph, names: Sequence[str]) -> None:
 
 def send_fetches(step: StepGraph, tensors: Sequence[str], operations: Sequence[str]) -> None:
     """Sends each fetched value, and a signal after each fetched operation, to the client as soon as it is there."""
-    sends: list[Node] = [
-        send(output, f"fetch {name}", "", CLIENT) for output, name in zip(step.fetches, tensors)
-    ]
+    sends: list[Node] = [send(output, f"fetch {name}", "", CLIENT) for output, name in zip(step.fetches, tensors)]
     sends += [
         send((signal(node), 0), f"fetch ^{name}", "", CLIENT, controls=[node])
         for node, name in zip(step.targets, operations)

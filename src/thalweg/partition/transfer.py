@@ -44,6 +44,4 @@ def receive(output: Output, key: str, source: str, destination: str) -> Node:
 def signal(after: Node) -> Node:
     """Returns a value to send when a node has run and only that matters."""
     attrs = {"value": np.array(False), "dtype": dtypes.bool}
-    return after.like(
-        "Const", [], attrs, dtypes=[dtypes.bool], shapes=[()], controls=[], name=f"{after.name}/_signal"
-    )
+    return after.like("Const", [], attrs, dtypes=[dtypes.bool], shapes=[()], controls=[], name=f"{after.name}/_signal")

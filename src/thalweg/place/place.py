@@ -75,9 +75,7 @@ def _groups(step: StepGraph) -> list[list[Node]]:
     return list(groups.values())
 
 
-def _choose(
-    group: list[Node], devices: Sequence[str], device_types: DeviceTypes, soft: bool, notes: list[str]
-) -> str:
+def _choose(group: list[Node], devices: Sequence[str], device_types: DeviceTypes, soft: bool, notes: list[str]) -> str:
     requested = _request(group, soft, notes)
     feasible = set.intersection(*[device_types(node) for node in group if node.type != "_Arg"] or [{"CPU"}])
     able = [name for name in devices if DeviceSpec.from_string(name).device_type in feasible]

@@ -20,7 +20,7 @@ def sum_to_shape_of(x: Tensor, grad: Tensor) -> Tensor:
         axes = list(range(missing))
         axes += [i + missing for i, d in enumerate(x._shape) if d == 1 and grad._shape[i + missing] != 1]
         total = reduce_sum(grad, axes) if axes else grad
-        return total if total._shape == x._shape else reshape(total, list(x._shape))  # type: ignore[arg-type]
+        return total if total._shape == x._shape else reshape(total, list(x._shape))
     axes_of_x, _ = broadcast_gradient_args(shape(x), shape(grad))
     return reshape(reduce_sum(grad, axes_of_x), shape(x))
 

@@ -20,7 +20,7 @@ from thalweg.ops.gathering import (
 from thalweg.ops.joining import concat
 from thalweg.ops.math import add, cast, floormod, multiply, negative
 from thalweg.ops.reduction import reduce_prod
-from thalweg.ops.segment import unsorted_segment_sum
+from thalweg.ops.segments import unsorted_segment_sum
 from thalweg.ops.sequences import range
 from thalweg.ops.shaping import expand_dims, rank, reshape, shape, size, squeeze, transpose_op, zeros_like
 
@@ -57,7 +57,7 @@ def _along_axis(params: Tensor, indices: Tensor, axis: Any, batch_dims: int, gra
         batch_dims += len(indices._shape)
     after = dims[:0] if where == -1 else dims[where + 1 :]
     batches, outer, inner = (reduce_prod(part) for part in (dims[:batch_dims], dims[batch_dims:where], after))
-    count: Any = reduce_prod(shape(indices)[batch_dims:])  # type: ignore[index]
+    count: Any = reduce_prod(shape(indices)[batch_dims:])
     spread = transpose_op(reshape(grad, [batches, outer, count, inner]), [0, 2, 1, 3])
     starts = multiply(range(batches), length)
     ids = add(reshape(indices, [batches, count]), cast(expand_dims(starts, 1), indices.dtype))

@@ -6,6 +6,7 @@ real tensors.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from thalweg.autodiff.registry import gradient, no_gradient
@@ -29,57 +30,57 @@ def _one(like: Tensor) -> Tensor:
     return constant(1, like.dtype.base_dtype)
 
 
-def _to_inputs(op: Operation, by_x: Tensor, by_y: Tensor) -> list[Any]:
-    """Returns the gradients of two operands, each summed to the shape of its own."""
+def _to_inputs(op: Operation, by_x: Callable[[], Tensor], by_y: Callable[[], Tensor]) -> list[Any]:
+    """Returns the gradients of two operands, each made only if wanted and summed to the shape of its own."""
     x, y = op._inputs
-    return [sum_to_shape_of(x, by_x), sum_to_shape_of(y, by_y)]
+    return [lambda: sum_to_shape_of(x, by_x()), lambda: sum_to_shape_of(y, by_y())]
 
 
 @gradient("Add", "AddV2")
 def add(op: Operation, grad: Tensor) -> list[Any]:
-    return _to_inputs(op, grad, grad)
+    return _to_inputs(op, lambda: grad, lambda: grad)
 
 
 @gradient("Sub")
 def sub(op: Operation, grad: Tensor) -> list[Any]:
-    return _to_inputs(op, grad, negative(grad))
+    return _to_inputs(op, lambda: grad, lambda: negative(grad))
 
 
 @gradient("Mul")
 def mul(op: Operation, grad: Tensor) -> list[Any]:
     x, y = op._inputs
-    return _to_inputs(op, multiply(grad, conj(y)), multiply(conj(x), grad))
+    return _to_inputs(op, lambda: multiply(grad, conj(y)), lambda: multiply(conj(x), grad))
 
 
 @gradient("MulNoNan")
 def mul_no_nan(op: Operation, grad: Tensor) -> list[Any]:
     x, y = (conj(t) for t in op._inputs)
-    return _to_inputs(op, math.multiply_no_nan_op(grad, y), math.multiply_no_nan_op(x, grad))
+    return _to_inputs(op, lambda: math.multiply_no_nan_op(grad, y), lambda: math.multiply_no_nan_op(x, grad))
 
 
 @gradient("Div", "RealDiv")
 def div(op: Operation, grad: Tensor) -> list[Any]:
     x, y = (conj(t) for t in op._inputs)
-    return _to_inputs(op, realdiv(grad, y), multiply(grad, realdiv(realdiv(negative(x), y), y)))
+    return _to_inputs(op, lambda: realdiv(grad, y), lambda: multiply(grad, realdiv(realdiv(negative(x), y), y)))
 
 
 @gradient("DivNoNan")
 def div_no_nan(op: Operation, grad: Tensor) -> list[Any]:
     x, y = (conj(t) for t in op._inputs)
     divide = math.div_no_nan_op
-    return _to_inputs(op, divide(grad, y), multiply(grad, divide(divide(negative(x), y), y)))
+    return _to_inputs(op, lambda: divide(grad, y), lambda: multiply(grad, divide(divide(negative(x), y), y)))
 
 
 @gradient("FloorMod")
 def floormod(op: Operation, grad: Tensor) -> list[Any]:
     x, y = op._inputs
-    return _to_inputs(op, grad, multiply(grad, negative(math.floordiv_op(x, y))))
+    return _to_inputs(op, lambda: grad, lambda: multiply(grad, negative(math.floordiv_op(x, y))))
 
 
 @gradient("Mod", "TruncateMod")
 def truncatemod(op: Operation, grad: Tensor) -> list[Any]:
     x, y = op._inputs
-    return _to_inputs(op, grad, multiply(grad, negative(math.truncatediv(x, y))))
+    return _to_inputs(op, lambda: grad, lambda: multiply(grad, negative(math.truncatediv(x, y))))
 
 
 def _is_not_zero(x: Tensor) -> Tensor:
@@ -90,21 +91,21 @@ def _is_not_zero(x: Tensor) -> Tensor:
 def xdivy(op: Operation, grad: Tensor) -> list[Any]:
     x, y = (conj(t) for t in op._inputs)
     by_x, by_y = math.xdivy(_is_not_zero(x), y), math.xdivy(negative(x), square(y))
-    return _to_inputs(op, multiply(grad, by_x), multiply(grad, by_y))
+    return _to_inputs(op, lambda: multiply(grad, by_x), lambda: multiply(grad, by_y))
 
 
 @gradient("Xlogy")
 def xlogy(op: Operation, grad: Tensor) -> list[Any]:
     x, y = (conj(t) for t in op._inputs)
     by_x, by_y = math.xlogy(_is_not_zero(x), y), math.xdivy(x, y)
-    return _to_inputs(op, multiply(grad, by_x), multiply(grad, by_y))
+    return _to_inputs(op, lambda: multiply(grad, by_x), lambda: multiply(grad, by_y))
 
 
 @gradient("Xlog1py")
 def xlog1py(op: Operation, grad: Tensor) -> list[Any]:
     x, y = (conj(t) for t in op._inputs)
     by_x, by_y = math.xlog1py(_is_not_zero(x), y), math.xdivy(x, add_v2_op(y, _one(y)))
-    return _to_inputs(op, multiply(grad, by_x), multiply(grad, by_y))
+    return _to_inputs(op, lambda: multiply(grad, by_x), lambda: multiply(grad, by_y))
 
 
 @gradient("Pow")
@@ -116,7 +117,7 @@ def pow(op: Operation, grad: Tensor) -> list[Any]:
     zero = _zero(x)
     has_log = comparison.not_equal(x, zero) if x.dtype.is_complex else comparison.greater(x, zero)
     log_x = select(has_log, math.log(select(has_log, x, _one(x))), zero)
-    return _to_inputs(op, by_x, multiply(grad, multiply(z, log_x)))
+    return _to_inputs(op, lambda: by_x, lambda: multiply(grad, multiply(z, log_x)))
 
 
 @gradient("Maximum")
@@ -131,21 +132,21 @@ def minimum(op: Operation, grad: Tensor) -> list[Any]:
 
 def _choice(op: Operation, grad: Tensor, x_chosen: Tensor) -> list[Any]:
     zero = _zero(grad)
-    return _to_inputs(op, select(x_chosen, grad, zero), select(x_chosen, zero, grad))
+    return _to_inputs(op, lambda: select(x_chosen, grad, zero), lambda: select(x_chosen, zero, grad))
 
 
 @gradient("SquaredDifference")
 def squared_difference(op: Operation, grad: Tensor) -> list[Any]:
     x, y = op._inputs
     by_x = multiply(add_v2_op(grad, grad), subtract(x, y))
-    return _to_inputs(op, by_x, negative(by_x))
+    return _to_inputs(op, lambda: by_x, lambda: negative(by_x))
 
 
 @gradient("Atan2")
 def atan2(op: Operation, grad: Tensor) -> list[Any]:
     y, x = op._inputs
     shared = realdiv(grad, add_v2_op(square(x), square(y)))
-    return _to_inputs(op, multiply(shared, x), multiply(shared, negative(y)))
+    return _to_inputs(op, lambda: multiply(shared, x), lambda: multiply(shared, negative(y)))
 
 
 @gradient("NextAfter")
@@ -336,7 +337,7 @@ def conjugate(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("Complex")
 def complex(op: Operation, grad: Tensor) -> list[Any]:
-    return _to_inputs(op, math.real(grad), math.imag(grad))
+    return _to_inputs(op, lambda: math.real(grad), lambda: math.imag(grad))
 
 
 @gradient("Real")

@@ -112,7 +112,9 @@ def log_softmax(op: Operation, grad: Tensor) -> Tensor:
 
 def _is_zero(grad: Tensor | None) -> bool:
     """Tells whether a gradient is one that no use of the output gave."""
-    return grad is None or grad.op.type == "ZerosLike" or (grad.op.type == "Const" and not grad.op._attrs["value"].any())
+    return (
+        grad is None or grad.op.type == "ZerosLike" or (grad.op.type == "Const" and not grad.op._attrs["value"].any())
+    )
 
 
 def _through_backprop(features: Tensor, grad: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ def _register(forward: OpDef, backward: OpDef) -> None:
     @gradient(forward.name)
     def by_input_scale_offset(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
         """Differentiates y; in training by the batch's own statistics, which depend on x, else by the given ones."""
-        x, scale, _, mean, variance = op._inputs
+        x, scale, _offset, mean, variance = op._inputs
         training = op._attrs["is_training"]
         statistics = op.outputs[3:] if training else [mean, variance, *op.outputs[5:]]
         attrs = {key: op._attrs[key] for key in ("epsilon", "data_format", "is_training")}
@@ -69,4 +69,6 @@ def _written_out(
 
 @gradient("LRN")
 def lrn(op: Operation, grad: Tensor) -> Tensor:
-    return normalization.lrn_grad(grad, op._inputs[0], op.outputs[0], **{k: v for k, v in op._attrs.items() if k != "T"})
+    return normalization.lrn_grad(
+        grad, op._inputs[0], op.outputs[0], **{k: v for k, v in op._attrs.items() if k != "T"}
+    )

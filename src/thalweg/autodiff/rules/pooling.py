@@ -15,7 +15,9 @@ from thalweg.ops.array import shape, zeros_like
 def _settings(op: Operation, definition: OpDef) -> dict[str, Any]:
     """Returns the attributes that the other op shares, its types aside."""
     return {
-        key: value for key, value in op._attrs.items() if key in definition.attrs and key not in ("T", "TInput", "Targmax")
+        key: value
+        for key, value in op._attrs.items()
+        if key in definition.attrs and key not in ("T", "TInput", "Targmax")
     }
 
 
@@ -59,7 +61,7 @@ def max_pool_with_argmax(op: Operation, grad: Tensor, _: Any) -> Tensor:
 
 @gradient("MaxPoolGradWithArgmax")
 def max_pool_grad_with_argmax(op: Operation, grad: Tensor) -> list[Any]:
-    x, out_backprop, argmax = op._inputs
+    x, _, argmax = op._inputs
     again = pooling.max_pool_grad_grad_with_argmax
     return [zeros_like(x), again(x, grad, argmax, **_settings(op, again)), None]
 

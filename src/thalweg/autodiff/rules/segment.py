@@ -12,7 +12,8 @@ from thalweg.ops.constants import fill
 from thalweg.ops.gathering import gather
 from thalweg.ops.joining import concat
 from thalweg.ops.math import cast, divide, maximum, multiply, subtract
-from thalweg.ops.segment import segment_sum, unsorted_segment_prod, unsorted_segment_sum
+from thalweg.ops.segment import segment_sum, unsorted_segment_prod
+from thalweg.ops.segments import unsorted_segment_sum
 from thalweg.ops.selecting import where_v2
 from thalweg.ops.shaping import expand_dims, ones_like, rank, reshape, shape, zeros_like
 

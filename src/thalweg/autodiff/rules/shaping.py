@@ -7,14 +7,18 @@ from typing import Any
 import numpy as np
 
 from thalweg.autodiff.registry import gradient
+from thalweg.graph.indexed_slices import IndexedSlices
 from thalweg.graph.infer import complete, static_value
 from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
+from thalweg.ops.segment import without_warning
 from thalweg.ops.shaping import conjugate_transpose_op, invert_permutation, reshape_op, shape, transpose_op
 
 
 @gradient("Reshape", "ExpandDims")
-def reshape(op: Operation, grad: Tensor) -> list[Any]:
+def reshape(op: Operation, grad: Any) -> list[Any]:
+    if isinstance(grad, IndexedSlices):
+        grad = without_warning(grad)
     return [reshape_op(grad, shape(op.inputs[0])), None]
 
 

@@ -1,0 +1,241 @@
+"""Messages: settings and reports that read and write like protocol buffers, as plain slotted dataclasses."""
+
+from __future__ import annotations
+
+import difflib
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import partial
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex, TypeVar, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+
+
+class Choice(IntEnum):
+    """Is an integer with a name, as the enums of protocol messages are."""
+
+    @classmethod
+    def Name(cls, number: int) -> str:
+        """Gives the name of a number."""
+        return cls(number).name
+
+    @classmethod
+    def Value(cls, name: str) -> int:
+        """Gives the number of a name."""
+        return cls[name].value
+
+
+class Repeated(list[T]):
+    """Is the list in a repeated field; it takes only values of the field's type."""
+
+    def __init__(self, convert: Callable[[Any], T], make: Callable[..., T], values: Iterable[Any]) -> None:
+        super().__init__(map(convert, values))
+        self._convert = convert
+        self._make = make
+
+    def add(self, **fields: Any) -> T:
+        """Appends a message with these fields and gives it."""
+        self.append(self._make(**fields))
+        return self[-1]
+
+    def append(self, value: Any) -> None:
+        """Appends a value, a copy if it is a message."""
+        super().append(self._convert(value))
+
+    def extend(self, values: Iterable[Any]) -> None:
+        """Appends each of the values."""
+        super().extend(map(self._convert, values))
+
+    def insert(self, index: SupportsIndex, value: Any) -> None:
+        """Puts a value before the index."""
+        super().insert(index, self._convert(value))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        super().__setitem__(index, map(self._convert, value) if isinstance(index, slice) else self._convert(value))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The message that is being restored wraps it again, with the type of its field.
+        return list, (list(self),)
+
+
+class Message:
+    """Checks names and types of its fields; a field that was never set reads as zero or empty.
+
+    A slot stays vacant until it is written or read, so that the record of a step costs what it holds.
+    """
+
+    __slots__ = ()
+
+    _converters: ClassVar[dict[str, Callable[[Any], Any]]]
+
+    def __init_subclass__(cls) -> None:
+        cls._converters = {
+            name: partial(_convert, f"{cls.__name__}.{name}", kind)
+            for name, kind in get_type_hints(cls).items()
+            if ClassVar not in (kind, get_origin(kind))
+        }
+
+    def __init__(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            if name not in self._converters:
+                raise TypeError(_no_field(type(self), name))
+            if value is not None:
+                setattr(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        convert = self._converters.get(name)
+        if convert is None:
+            raise AttributeError(_no_field(type(self), name))
+        object.__setattr__(self, name, convert(value))
+
+    if not TYPE_CHECKING:  # the checker knows the declared fields, and would take this to mean that any name exists
+
+        def __getattr__(self, name: str) -> Any:
+            convert = self._converters.get(name)
+            if convert is None:
+                raise AttributeError(_no_field(type(self), name))
+            value = convert(_UNSET)
+            object.__setattr__(self, name, value)
+            return value
+
+    def HasField(self, name: str) -> bool:
+        """Tells whether a field holds something other than its default."""
+        if name not in self._converters:
+            raise ValueError(_no_field(type(self), name))
+        return name in self._set_fields()
+
+    def CopyFrom(self, other: Self) -> None:
+        """Becomes equal to another message of this class."""
+        if other is not self:
+            _require_same(self, other)
+            self.Clear()
+            self.MergeFrom(other)
+
+    def MergeFrom(self, other: Self) -> None:
+        """Takes over what the other message sets: replaces values, merges messages and maps, extends lists."""
+        _require_same(self, other)
+        for name, value in other._set_fields().items():
+            if isinstance(value, Message):
+                getattr(self, name).MergeFrom(value)
+            elif isinstance(value, dict):
+                getattr(self, name).update(value)
+            elif isinstance(value, Repeated):
+                getattr(self, name).extend(list(value))
+            else:
+                object.__setattr__(self, name, value)
+
+    def Clear(self) -> None:
+        """Sets every field back to its default."""
+        for name, _ in list(self._written()):
+            object.__delattr__(self, name)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Gives the set fields as plain values, in the form that protobuf's `json_format.ParseDict` reads."""
+        return {name: _plain(value) for name, value in self._set_fields().items()}
+
+    def _written(self) -> Iterator[tuple[str, Any]]:
+        for name in self._converters:
+            try:
+                yield name, object.__getattribute__(self, name)
+            except AttributeError:
+                continue
+
+    def _set_fields(self) -> dict[str, Any]:
+        return {
+            name: value
+            for name, value in self._written()
+            if (value._set_fields() if isinstance(value, Message) else value)
+        }
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Message):
+            return NotImplemented
+        return type(other) is type(self) and other._set_fields() == self._set_fields()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={value!r}" for name, value in self._set_fields().items())
+        return f"{type(self).__name__}({fields})"
+
+
+_UNSET: Any = object()
+_ZEROS: dict[Any, Any] = {bool: False, int: 0, float: 0.0, str: "", Any: None}
+
+
+def _convert(field: str, kind: Any, value: Any) -> Any:
+    if kind in _ZEROS:
+        return _ZEROS[kind] if value is _UNSET else _scalar(field, kind, value)
+    items = get_args(kind)
+    if get_origin(kind) is Repeated:
+        if isinstance(value, str | bytes | Message | dict):
+            raise _wrong_type(field, "a list", value)
+        return Repeated(partial(_convert, field, items[0]), items[0], () if value is _UNSET else value)
+    if get_origin(kind) is dict:
+        if not isinstance(value, dict) and value is not _UNSET:
+            raise _wrong_type(field, "a dict", value)
+        pairs = () if value is _UNSET else value.items()
+        return {_convert(field, items[0], key): _convert(field, items[1], item) for key, item in pairs}
+    if issubclass(kind, Choice):
+        return _choice(field, kind, 0 if value is _UNSET else value)
+    if value is _UNSET:
+        return kind()
+    if isinstance(value, dict):
+        return kind(**value)
+    if type(value) is not kind:
+        raise _wrong_type(field, kind.__name__, value)
+    message = kind()
+    message.MergeFrom(value)
+    return message
+
+
+def _scalar(field: str, kind: Any, value: Any) -> Any:
+    if kind is Any or type(value) is kind:
+        return value
+    if kind is bool and not isinstance(value, float) and value in (0, 1):
+        return bool(value)
+    if kind is int and not isinstance(value, bool) and hasattr(value, "__index__"):
+        return operator.index(value)
+    if kind is float and not isinstance(value, bool) and isinstance(value, Real):
+        return float(value)
+    raise _wrong_type(field, kind.__name__, value)
+
+
+def _choice(field: str, kind: type[Choice], value: Any) -> Choice:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise _wrong_type(field, kind.__name__, value)
+    try:
+        return kind[value] if isinstance(value, str) else kind(value)
+    except (KeyError, ValueError):
+        choices = ", ".join(f"{choice.name} ({choice.value})" for choice in kind)
+        raise ValueError(f"{field} is one of {choices}, not {value!r}.") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Message):
+        return value.as_dict()
+    if isinstance(value, Repeated):
+        return list(map(_plain, value))
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return int(value) if isinstance(value, Choice) else value
+
+
+def _require_same(message: Message, other: Message) -> None:
+    if type(other) is not type(message):
+        raise TypeError(f"{type(message).__name__} cannot take fields from {type(other).__name__}.")
+
+
+def _no_field(cls: type[Message], name: str) -> str:
+    near = difflib.get_close_matches(name, cls._converters, 1, 0)
+    return f"{cls.__name__} has no field {name!r}" + (f"; did you mean {near[0]!r}?" if near else ".")
+
+
+def _wrong_type(field: str, expected: str, value: Any) -> TypeError:
+    return TypeError(f"{field} takes {expected}, not {value!r} of type {type(value).__name__}.")
+
+
+message = dataclass(init=False, eq=False, repr=False, slots=True)
