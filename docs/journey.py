@@ -4,6 +4,7 @@ Run it: `python docs/journey.py`. It prints what each stage makes of a network w
 tests, so what it shows is what happens. Each chapter names the file to read next.
 """
 
+import re
 import textwrap
 
 import numpy as np
@@ -27,26 +28,19 @@ WIDTH = 110
 def chapter(title: str, file: str, text: str, *shown: str) -> None:
     """Prints a heading, what there is to see, and the thing itself."""
     print(f"\n\n=== {title} {'=' * (WIDTH - len(title) - len(file) - 6)} {file}\n")
-    print(textwrap.fill(" ".join(text.split()), WIDTH), end="\n\n")
+    print(textwrap.fill(" ".join(text.split()), WIDTH) + "\n")
     print("\n".join(shown).rstrip())
 
 
 def folded(text: str) -> str:
-    """Breaks lines that are too long for the page; `x -> float32[2, 3]` stays together."""
-    whole = text.replace(" -> ", "\0->\0").replace(", ", ",\0").replace(",\0", ", ")
-    lines = (
-        textwrap.fill(line, WIDTH, subsequent_indent=" " * 8, break_long_words=False) for line in whole.split("\n")
-    )
-    return "\n".join(lines).replace("\0", " ")
+    """Breaks lines that are too long for the page, but never within what comes after the arrow."""
+    whole = re.sub(r" -> .*", lambda found: found[0].replace(" ", "\0"), text)
+    fill = textwrap.TextWrapper(WIDTH, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False).fill
+    return "\n".join(fill(line) for line in whole.split("\n")).replace("\0", " ")
 
 
-def main() -> float:
-    with tf.Graph().as_default() as graph, tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as sess:
-        return follow(graph, sess)
-
-
-def follow(graph: tf.Graph, sess: tf.Session) -> float:
-    # -- A TensorFlow 1 program. Nothing is computed here: each call adds operations to the graph. ---------------------
+def build(graph):
+    """A TensorFlow 1 program. Nothing is computed here: each call adds operations to the graph."""
     tf.set_random_seed(1)
     x = tf.placeholder(tf.float32, [4, 3], name="x")
     labels = tf.placeholder(tf.int64, [4], name="labels")
@@ -62,87 +56,91 @@ def follow(graph: tf.Graph, sess: tf.Session) -> float:
     text = """A line is an operation: its name, its type, the tensors it takes, and type and shape of what it gives.
         Shapes are known before anything runs. What initializes the variables is left out here."""
     chapter("The graph", "src/thalweg/graph/graph.py", text, folded(show_graph(graph, forward)))
+    return x, labels, loss
 
-    # -- Gradients and updates are operations like all others. --------------------------------------------------------
+
+def differentiate(graph, loss):
+    """Gradients and updates are operations like all others: `minimize` adds them to the graph."""
     before = len(graph.get_operations())
     train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss, name="train")
-    init = tf.global_variables_initializer()
-    total = len(graph.get_operations())
-    telling = ("MatMul", "ReluGrad", "ResourceApplyMomentum")
-    added = [op.name for op in graph.get_operations()[before:] if op.type in telling]
-    text = f"""`minimize` walks from the loss back to the variables. The rule of each operation (src/thalweg/autodiff/rules/)
-        adds those that compute its gradient; then comes an update for each variable. {before} operations have become
-        {total}. Some of the new ones:"""
-    chapter("The gradients", "src/thalweg/autodiff/gradients.py", text, folded(show_graph(graph, added)))
+    added = graph.get_operations()[before:]
+    telling = [op.name for op in added if op.type in ("MatMul", "ReluGrad", "ResourceApplyMomentum")]
+    text = f"""`minimize` walks from the loss back to the variables. The rule of each operation, in
+        src/thalweg/autodiff/rules/, adds those that compute its gradient; then comes an update for each variable.
+        {before} operations have become {before + len(added)}. Some of the new ones:"""
+    chapter("The gradients", "src/thalweg/autodiff/gradients.py", text, folded(show_graph(graph, telling)))
+    return train
 
-    # -- 1 and 2: only what the step needs, then less. ----------------------------------------------------------------
-    step = prune([x, labels], [loss], [train])
-    text = f"""The step fetches the loss, runs `train`, and feeds x and labels. {len(step.nodes)} of {total} operations are
-        needed; the feeds take the places of the placeholders (`_Arg`). This is a private copy: from here on the
-        user's graph is not touched. `^name` is a control dependency: run after it, take nothing from it."""
+
+def compile_by_hand(sess, feeds, loss, train):
+    """Stages 1 to 5, which happen once for each kind of step; `compile_step` in runtime/pipeline.py calls the same."""
+    step = prune(feeds, [loss], [train])
+    text = f"""The step fetches the loss, runs `train`, and feeds x and labels. {len(step.nodes)} of
+        {len(sess.graph.get_operations())} operations are needed; the feeds take the places of the placeholders
+        (`_Arg`). This is a private copy: from here on the user's graph is not touched. `^name` is a control dependency:
+        run after it, take nothing from it."""
     chapter("1 prune", "src/thalweg/optimize/prune.py", text, folded(show_step(step)))
 
     optimize(step, sess._config.graph_options.optimizer_options, lambda node: evaluate(node, sess._devices[0]))
-    text = f"""{len(step.nodes)} nodes are left. Look for `hidden`: product, bias and Relu are one node. What depended on
-        constants alone is a constant. The three updates are one, which takes all variables at once."""
+    text = f"""{len(step.nodes)} nodes are left. Look for `hidden`: product, bias and Relu are one node. What depended
+        on constants alone is a constant. The three updates are one, which takes all variables at once."""
     chapter("2 optimize", "src/thalweg/optimize/optimize.py", text, folded(show_step(step)))
 
-    # -- 3 and 4: devices. A program asks for one by `with tf.device("/cpu:1")`; here we ask for it afterwards. --------
-    for node in step.nodes:
+    for node in step.nodes:  # a program asks for a device when it builds: `with tf.device("/cpu:1"):`
         if node.name.startswith(("loss", "gradients/loss")):
             node.device = "/device:CPU:1"
-    placement = place(step, [device.name for device in sess._devices], device_types, soft=False)
-    homes = {
-        device.name: [n.name for n, home in placement.devices.items() if home == device.name]
-        for device in sess._devices
-    }
-    text = """The session has two (virtual) devices, and we want the loss on the second one. All other nodes go to the first
-        that has a kernel for them, variables together with all that reads or writes them."""
-    chapter(
-        "3 place", "src/thalweg/place/place.py", text, *[folded(f"{d}\n  {', '.join(n)}\n") for d, n in homes.items()]
-    )
+    devices = {device.name: device for device in sess._devices}
+    placement = place(step, list(devices), device_types, soft=False)
+    homes = {name: [node.name for node, home in placement.devices.items() if home == name] for name in devices}
+    text = """The session has two (virtual) devices, and we ask for the second one to compute the loss. All other nodes
+        go to the first that has a kernel for them, a variable together with all that reads or writes it."""
+    shown = [folded(f"{name}\n    {', '.join(nodes)}\n") for name, nodes in homes.items()]
+    chapter("3 place", "src/thalweg/place/place.py", text, *shown)
 
     parts = partition(step, placement.devices)
-    text = """Each device gets a graph of its own. Two tensors cross the border: the logits go over, their gradient comes
-        back. For each there is a `_Send` on one side and a `_Recv` on the other, and no other tie between the two."""
-    chapter(
-        "4 partition",
-        "src/thalweg/partition/partition.py",
-        text,
-        *[folded(f"{d}\n{show_step(p)}\n") for d, p in parts.items()],
-    )
+    text = """Each device gets a graph of its own. Two tensors cross the border: the logits go over, their gradient
+        comes back. For each there is a `_Send` on one side and a `_Recv` on the other; nothing else ties the two."""
+    shown = [folded(f"{name}\n{show_step(part)}\n") for name, part in parts.items()]
+    chapter("4 partition", "src/thalweg/partition/partition.py", text, *shown)
 
-    # -- 5: bound kernels as straight Python, one function for each set of waits. -------------------------------------
-    devices = {device.name: device for device in sess._devices}
     programs = [Program(part, devices[name]) for name, part in parts.items()]
-    text = """Nodes that wait for the same `_Recv` nodes become one Python function. Each line calls a kernel, most often a torch
-        function itself, and `del` frees a value after its last use. Arguments that do not change, as the axis of a
-        sum, are written in. A function starts when what it waits for has come."""
+    text = """Nodes that wait for the same `_Recv` nodes become one Python function, which starts when they have come.
+        Each line calls a kernel, most often a torch function itself. Arguments that never change, as the axis of a sum,
+        are written in. `del` frees a value after its last use."""
     chapter("5 compile", "src/thalweg/execute/codegen.py", text, *[program.text for program in programs])
+    return programs
 
-    # -- 6: run it, by hand and then through the front door. ----------------------------------------------------------
+
+def follow(graph, sess):
+    x, labels, loss = build(graph)
+    train = differentiate(graph, loss)
+    init = tf.global_variables_initializer()
+    programs = compile_by_hand(sess, [x, labels], loss, train)
+
     sess.run(init)
-    values = {x: np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32), labels: np.array([0, 1, 1, 0])}
-    first = sess.run(loss, values)
-    fed = [from_numpy(value, tensor.dtype) for tensor, value in values.items()]
-    (by_hand,) = Executable(programs, num_fetches=1, placement="").run(Step(), fed)
-    text = f"""The programs of both devices run at once and meet at the rendezvous of the step. This step, run from the parts
-        above, gives the loss {by_hand:.4f}; `Session.run(loss)` before it gave {first:.4f}. On one device nothing waits, so the
-        whole step is one function; this is what `Session.run([loss, train], ...)` calls from now on:"""
-    chapter("6 execute", "src/thalweg/runtime/executable.py", text, sess.show_program([loss, train], values))
+    feed = {x: np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32), labels: np.array([0, 1, 1, 0])}
+    first = sess.run(loss, feed)
+    values = [from_numpy(value, tensor.dtype) for tensor, value in feed.items()]
+    (by_hand,) = Executable(programs, num_fetches=1, placement="").run(Step(), values)
+    text = f"""The programs of both devices run at once and meet at the rendezvous of the step. Run from the parts
+        above, the step gives the loss {by_hand:.4f}; `Session.run(loss)` gave {first:.4f} before it. On one device
+        nothing waits, so the whole step is one function. This is what `Session.run([loss, train], ...)` calls:"""
+    chapter("6 execute", "src/thalweg/runtime/executable.py", text, sess.show_program([loss, train], feed))
 
     for _ in range(20):
-        sess.run(train, values)
-    last = sess.run(loss, values)
-    text = "All of the above happens once for each kind of step; its programs are kept, and every later run is stage 6 alone."
-    chapter(
-        "The result",
-        "src/thalweg/client/session.py",
-        text,
-        f"loss before training  {first:.4f}\nloss after 21 steps   {last:.4f}",
-    )
-    assert by_hand == first and last < first
+        sess.run(train, feed)
+    last = sess.run(loss, feed)
+    text = "Stages 1 to 5 happen once for each kind of step. Their programs are kept; every later run is stage 6 alone."
+    shown = f"loss before training  {first:.4f}\nloss after 21 steps   {last:.4f}"
+    chapter("The result", "src/thalweg/client/session.py", text, shown)
+    assert np.isclose(by_hand, first) and last < first
     return float(last)
+
+
+def main():
+    config = tf.ConfigProto(device_count={"CPU": 2, "GPU": 0})
+    with tf.Graph().as_default() as graph, tf.Session(config=config) as sess:
+        return follow(graph, sess)
 
 
 if __name__ == "__main__":

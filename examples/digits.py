@@ -1,6 +1,7 @@
 """Trains a small convolutional network on handwritten digits and shows what it learned.
 
-The images come inside scikit-learn: 1,797 scans of 8 x 8 pixels. The program is plain TensorFlow 1: only its import differs.
+The images come inside scikit-learn: 1,797 scans of 8 x 8 pixels. The program is plain TensorFlow 1: only its
+import differs.
 """
 
 import pathlib
@@ -15,6 +16,9 @@ import thalweg as tf
 EPOCHS = 30
 BATCH = 64
 OUT = pathlib.Path("runs/digits")
+BLUE, RED = "#1f6fb4", "#d1495b"
+ABOVE = {"xytext": (0, 8), "textcoords": "offset points", "ha": "right", "va": "bottom"}
+BELOW = {"xytext": (0, -8), "textcoords": "offset points", "ha": "right", "va": "top"}
 
 
 def load():
@@ -97,28 +101,41 @@ def picture(images, labels, guesses, history):
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.5), gridspec_kw={"width_ratios": [1.1, 1]})
-    losses, accuracies = zip(*history)
-    axes[0].plot(range(1, len(losses) + 1), losses, color="tab:red", label="loss")
-    axes[0].set(xlabel="epoch", ylabel="loss on held-out images", title="training")
-    right = axes[0].twinx()
-    right.plot(range(1, len(losses) + 1), np.array(accuracies) * 100, color="tab:blue", label="accuracy")
-    right.set_ylabel("accuracy, %")
-    axes[0].legend(loc="center right", bbox_to_anchor=(1, 0.55))
-    right.legend(loc="center right", bbox_to_anchor=(1, 0.45))
-    shown = np.argsort(guesses == labels, kind="stable")[:40]
-    sheet = np.ones((5 * 10, 8 * 10))
-    for i, index in enumerate(shown):
-        row, column = divmod(i, 8)
-        sheet[row * 10 + 1 : row * 10 + 9, column * 10 + 1 : column * 10 + 9] = 1 - images[index, :, :, 0]
-        wrong = guesses[index] != labels[index]
-        text = f"{guesses[index]} ({labels[index]})" if wrong else str(guesses[index])
-        color = "tab:red" if wrong else "tab:green"
-        axes[1].text(column * 10 + 9, row * 10 + 9.4, text, color=color, ha="right", va="top", fontsize=7)
-    axes[1].imshow(sheet, cmap="gray", vmin=0, vmax=1)
-    axes[1].set(title="guesses; mistakes in red, with the truth", xticks=[], yticks=[])
-    figure.tight_layout()
-    figure.savefig(OUT / "digits.png", dpi=120)
+    figure = pyplot.figure(figsize=(11, 4.6), dpi=120, layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
+    left, right = figure.subfigures(1, 2, width_ratios=[1, 1.35], wspace=0.05)
+    draw_course(left, *np.transpose(history))
+    draw_digits(right, images, labels, guesses)
+    figure.savefig(OUT / "digits.png")
+    pyplot.close(figure)
+
+
+def draw_course(figure, losses, accuracies):
+    figure.suptitle("held-out images while training", fontsize=11)
+    epochs = np.arange(1, len(losses) + 1)
+    top, bottom = figure.subplots(2, 1, sharex=True)
+    top.plot(epochs, accuracies * 100, color=BLUE)
+    top.set(ylabel="accuracy, %", ylim=(None, 100.5))
+    top.annotate(f"{accuracies[-1]:.1%}", (epochs[-1], accuracies[-1] * 100), **BELOW, color=BLUE)
+    bottom.semilogy(epochs, losses, color=RED)
+    bottom.set(ylabel="loss", xlabel="epoch", xlim=(0, len(losses) + 1))
+    bottom.yaxis.set_major_formatter("{x:g}")
+    bottom.annotate(f"{losses[-1]:.3f}", (epochs[-1], losses[-1]), **ABOVE, color=RED)
+    for axes in (top, bottom):
+        axes.grid(color="0.9")
+        axes.spines[["top", "right"]].set_visible(False)
+
+
+def draw_digits(figure, images, labels, guesses):
+    wrong = guesses != labels
+    figure.suptitle(f"what it reads: {wrong.sum()} of {len(labels)} wrong, those first", fontsize=11)
+    shown = np.argsort(~wrong, kind="stable")[:40]
+    for axes, index in zip(figure.subplots(5, 8).flat, shown):
+        axes.imshow(images[index, :, :, 0], cmap="gray_r", vmin=0, vmax=1)
+        axes.set(xticks=[], yticks=[])
+        axes.spines[:].set_color(RED if wrong[index] else "0.85")
+        text = f"{guesses[index]}, not {labels[index]}" if wrong[index] else str(guesses[index])
+        axes.set_xlabel(text, color=RED if wrong[index] else "0.3", fontsize=9, labelpad=2)
 
 
 if __name__ == "__main__":

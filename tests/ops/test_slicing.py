@@ -12,8 +12,7 @@ from thalweg import errors
 from thalweg.autodiff.gradients import gradients
 from thalweg.client.session import Session
 from thalweg.graph.graph import Graph
-from thalweg.ops.array import newaxis, shape, strided_slice
-from thalweg.ops.array import slice as slice_
+from thalweg.ops.array import newaxis, shape, slice as slice_, strided_slice
 from thalweg.ops.constants import constant, placeholder
 
 

@@ -2,38 +2,16 @@
 
 from thalweg.client.initializers import (
     Constant as constant,
-)
-from thalweg.client.initializers import (
     GlorotNormal as glorot_normal,
-)
-from thalweg.client.initializers import (
     GlorotUniform as glorot_uniform,
-)
-from thalweg.client.initializers import (
     Identity as identity,
-)
-from thalweg.client.initializers import (
     Ones as ones,
-)
-from thalweg.client.initializers import (
     RandomNormal as random_normal,
-)
-from thalweg.client.initializers import (
     RandomUniform as random_uniform,
-)
-from thalweg.client.initializers import (
     TruncatedNormal as truncated_normal,
-)
-from thalweg.client.initializers import (
     UniformUnitScaling as uniform_unit_scaling,
-)
-from thalweg.client.initializers import (
     VarianceScaling as variance_scaling,
-)
-from thalweg.client.initializers import (
     Zeros as zeros,
-)
-from thalweg.client.initializers import (
     he_normal,
     he_uniform,
     lecun_normal,
@@ -41,11 +19,7 @@ from thalweg.client.initializers import (
 )
 from thalweg.client.variables import (
     global_variables_initializer as global_variables,
-)
-from thalweg.client.variables import (
     local_variables_initializer as local_variables,
-)
-from thalweg.client.variables import (
     variables_initializer as variables,
 )
 

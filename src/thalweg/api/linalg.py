@@ -5,23 +5,11 @@ from thalweg.client.clipping import (
 )
 from thalweg.ops.diagonal import (
     diag as tensor_diag,
-)
-from thalweg.ops.diagonal import (
     diag_part as tensor_diag_part,
-)
-from thalweg.ops.diagonal import (
     eye,
-)
-from thalweg.ops.diagonal import (
     matrix_band_part as band_part,
-)
-from thalweg.ops.diagonal import (
     matrix_diag as diag,
-)
-from thalweg.ops.diagonal import (
     matrix_diag_part as diag_part,
-)
-from thalweg.ops.diagonal import (
     matrix_set_diag as set_diag,
 )
 from thalweg.ops.math import (

@@ -36,12 +36,14 @@ from thalweg.ops.math import (
     conj,
     cos,
     cosh,
+    div_no_nan as divide_no_nan,
     divide,
     exp,
     expm1,
     floor,
     floordiv,
     floormod,
+    floormod as mod,
     imag,
     log,
     log1p,
@@ -75,12 +77,6 @@ from thalweg.ops.math import (
     xdivy,
     xlog1py,
     xlogy,
-)
-from thalweg.ops.math import (
-    div_no_nan as divide_no_nan,
-)
-from thalweg.ops.math import (
-    floormod as mod,
 )
 from thalweg.ops.nn import (
     in_top_k,

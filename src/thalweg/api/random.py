@@ -10,25 +10,15 @@ from thalweg.ops.joining import (
 from thalweg.ops.random import (
     categorical,
     multinomial,
+    random_gamma as gamma,
+    random_normal as normal,
+    random_poisson as poisson,
+    random_shuffle as shuffle,
+    random_uniform as uniform,
     stateless_categorical,
     stateless_multinomial,
     stateless_truncated_normal,
     truncated_normal,
-)
-from thalweg.ops.random import (
-    random_gamma as gamma,
-)
-from thalweg.ops.random import (
-    random_normal as normal,
-)
-from thalweg.ops.random import (
-    random_poisson as poisson,
-)
-from thalweg.ops.random import (
-    random_shuffle as shuffle,
-)
-from thalweg.ops.random import (
-    random_uniform as uniform,
 )
 
 __all__ = [

@@ -14,6 +14,7 @@ from typing import Any
 from thalweg import dtypes
 from thalweg.autodiff import rules as rules  # registers the rule of every op
 from thalweg.autodiff.registry import GRADIENTS, GradientFunction, as_list
+from thalweg.graph.collection import collector_paused
 from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.graph import Graph
 from thalweg.graph.indexed_slices import IndexedSlices
@@ -65,7 +66,7 @@ def gradients(
     if not y_tensors:
         return [None] * len(x_tensors)
     graph = y_tensors[0].graph
-    with graph.as_default(), name_scope(name, "gradients"):
+    with collector_paused(), graph.as_default(), name_scope(name, "gradients"):
         walk = _Walk(
             graph, y_tensors, x_tensors, stops, colocate_gradients_with_ops, gate_gradients, aggregation_method
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import functools
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -93,11 +93,11 @@ class OpDef:
         self.plain_inputs = not any(arg.is_list for arg in inputs)
         self.plain_outputs = not any(arg.is_list for arg in outputs)
         self.single_output = len(outputs) == 1 and self.plain_outputs
-        self.result = (
-            namedtuple(name.lstrip("_"), [arg.name for arg in outputs])  # type: ignore[misc]
-            if len(outputs) > 1
-            else None
-        )
+
+    @functools.cached_property
+    def result(self) -> Any:
+        """The named tuple of several outputs; making one takes long enough to wait for its first use."""
+        return namedtuple(self.name.lstrip("_"), [arg.name for arg in self.outputs]) if len(self.outputs) > 1 else None
 
     def __call__(self, *args: Any, name: str | None = None, **attrs: Any) -> Tensor:
         """Adds the operation and returns its one output."""
@@ -125,22 +125,20 @@ def show_type(arg: ArgDef) -> str:
     return f"{arg.number_attr}*{base}" if arg.number_attr else base
 
 
-_ARG = re.compile(r"(?P<name>\w+)\s*:\s*(?:list\((?P<list>\w+)\)|(?:(?P<number>\w+)\s*\*\s*)?(?P<type>\w+))$")
-
-
 def _parse_args(text: str, attrs: dict[str, AttrDef]) -> tuple[ArgDef, ...]:
     return tuple(_parse_arg(part.strip(), attrs) for part in text.split(",") if part.strip())
 
 
 def _parse_arg(text: str, attrs: dict[str, AttrDef]) -> ArgDef:
-    match = _ARG.match(text)
-    if match is None:
+    name, colon, kind = (part.strip() for part in text.partition(":"))
+    number, star, base = (part.strip() for part in kind.rpartition("*"))
+    if not colon or not name.isidentifier() or not kind:
         raise ValueError(f"cannot read the argument {text!r}: write 'x: T', 'x: int32', 'x: N*T' or 'x: list(T)'")
-    if match["list"]:
-        return ArgDef(match["name"], type_list_attr=match["list"])
-    if match["type"] in attrs:
-        return ArgDef(match["name"], type_attr=match["type"], number_attr=match["number"])
-    return ArgDef(match["name"], dtype=dtypes.as_dtype(match["type"]), number_attr=match["number"])
+    if kind.startswith("list(") and kind.endswith(")"):
+        return ArgDef(name, type_list_attr=kind[5:-1])
+    if base in attrs:
+        return ArgDef(name, type_attr=base, number_attr=number or None)
+    return ArgDef(name, dtype=dtypes.as_dtype(base), number_attr=number or None)
 
 
 def unknown_shapes(c: Inference) -> Sequence[Shape]:
@@ -173,10 +171,11 @@ def op(
     inputs' shapes alone decide them.
     """
     attr_defs = {key: attr.from_default(value) for key, value in attrs.items()}
-    for match in re.finditer(r"list\((\w+)\)", signature):
-        attr_defs.setdefault(match[1], attr.type_list(0))
-    for match in re.finditer(r"(\w+)\s*\*", signature):
-        attr_defs.setdefault(match[1], attr.integer(1))
+    for word in signature.replace(",", " ").replace("->", " ").split():
+        if word.startswith("list("):
+            attr_defs.setdefault(word[5:-1], attr.type_list(0))
+        elif "*" in word:
+            attr_defs.setdefault(word.partition("*")[0], attr.integer(1))
     left, arrow, right = signature.partition("->")
     if not arrow:
         raise ValueError(f"the signature of {name} has no '->': {signature!r}")

@@ -88,7 +88,9 @@ def bind_batch_norm_grad(node: Node, device: Any) -> Function:
         empty = scale.new_empty(0)
         if x.numel() == 0:
             return x, torch.zeros_like(scale), torch.zeros_like(scale), empty, empty
-        saved = (None, None, first, second) if training else (first, second, None, None)
+        saved: tuple[Tensor | None, ...] = (None, None, first, second)
+        if not training:
+            saved = (first, second, first, torch.rsqrt(second + epsilon))
         by_x, by_scale, by_offset = _backward(grad, image, scale, *saved, training, epsilon, [True, True, True])
         return leave(by_x), by_scale, by_offset, empty, empty
 

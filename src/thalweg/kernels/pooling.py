@@ -150,15 +150,16 @@ class _Pool:
         if grad.numel() == 0:
             return grad.new_zeros(dims)
         plan = self.plan_for(dims[2:])
-        like = torch.empty(
-            (*dims[:2], *plan.sizes), dtype=grad.dtype, device=grad.device, memory_format=_FORMATS[self.rank]
-        )
+        # torch's channels-last kernel on GPUs gives wrong gradients where there is padding.
+        last = grad.device.type == "cpu" or not any(plan.padding)
+        order = _FORMATS[self.rank] if last else torch.contiguous_format
+        like = torch.empty((*dims[:2], *plan.sizes), dtype=grad.dtype, device=grad.device, memory_format=order)
         if plan.added is not None:
             grad = grad / self._filled(plan, grad)
         result: Tensor = _AVG_BACKWARD[self.rank](
             grad, like, plan.kernel, plan.strides, plan.padding, plan.ceil, False, None
         )
-        return plan.crop(result)
+        return plan.crop(result) if last else result.contiguous(memory_format=_FORMATS[self.rank])
 
     def _filled(self, plan: _Plan, x: Tensor) -> Tensor:
         """Returns the share of each window that lies in the image."""

@@ -71,7 +71,11 @@ class Kernel:
     priority: int
 
     def serves(self, node: Node) -> bool:
-        return all(node.attrs[key] in allowed for key, allowed in self.types.items())
+        attrs = node.attrs
+        for key, allowed in self.types.items():
+            if attrs[key] not in allowed:
+                return False
+        return True
 
 
 _kernels: dict[str, list[Kernel]] = {}

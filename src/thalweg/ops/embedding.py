@@ -9,6 +9,7 @@ from thalweg.graph.scopes import colocate_with, name_scope
 from thalweg.graph.tensor import Tensor
 from thalweg.ops import array, math
 from thalweg.ops.reduction import reduce_sum
+from thalweg.shapes import as_shape
 
 
 def embedding_lookup(
@@ -20,13 +21,14 @@ def embedding_lookup(
     max_norm: Any = None,
 ) -> Tensor:
     """Returns the rows that ids name, from one table or from parts that hold rows by "mod" or "div"."""
-    parts = list(params) if isinstance(params, list | tuple) else getattr(params, "_as_parts", lambda: [params])()
+    parts = list(params) if isinstance(params, list | tuple) else [params]
     if not parts:
         raise ValueError("Need at least one param")
     if partition_strategy not in ("mod", "div"):
         raise ValueError(f"Unrecognized partition strategy: {partition_strategy}")
     with name_scope(name, "embedding_lookup", [*parts, ids]):
         ids = convert_to_tensor(ids, name="ids")
+        parts = [part if hasattr(part, "shape") else convert_to_tensor(part) for part in parts]
         if len(parts) == 1:
             return array.identity(_clip(_rows(parts[0], ids), ids, max_norm))
         return _from_parts(parts, ids, partition_strategy, max_norm)
@@ -48,7 +50,7 @@ def _clip(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
         axes = array.range(array.rank(ids), array.rank(rows))
     total = reduce_sum(math.square(rows), axes, keepdims=True)
     norm = math.sqrt(math.maximum(total, 1e-24))
-    return rows * max_norm / math.maximum(norm, math.cast(max_norm, rows.dtype))
+    return math.divide(rows * max_norm, math.maximum(norm, math.cast(max_norm, rows.dtype)))
 
 
 def _from_parts(parts: list[Any], ids: Tensor, strategy: str, max_norm: Any) -> Tensor:
@@ -68,9 +70,9 @@ def _from_parts(parts: list[Any], ids: Tensor, strategy: str, max_norm: Any) -> 
         with colocate_with(part):
             found.append(_clip(_rows(part, part_ids), part_ids, max_norm))
     result = array.dynamic_stitch(positions, found)
-    row = array.shape(parts[0])[1:]
+    table = as_shape(parts[0].shape)
+    row = array.shape(parts[0])[1:] if table is None or None in table[1:] else list(table[1:])
     result = array.reshape(result, array.concat([array.shape(ids), row], 0))
-    table = convert_to_tensor(parts[0])._shape
     if ids._shape is not None and table is not None:
         result.set_shape((*ids._shape, *table[1:]))
     return result
@@ -78,7 +80,7 @@ def _from_parts(parts: list[Any], ids: Tensor, strategy: str, max_norm: Any) -> 
 
 def _divided(parts: list[Any], flat: Tensor) -> tuple[Tensor, Tensor]:
     """Returns part and row of ids in a table cut into runs, the first of which have one row more."""
-    sizes = [convert_to_tensor(part)._shape for part in parts]
+    sizes = [as_shape(part.shape) for part in parts]
     if all(shape is not None and shape[0] is not None for shape in sizes):
         total: Any = sum(shape[0] for shape in sizes)  # type: ignore[index, misc]
     else:

@@ -212,12 +212,12 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
 def _batch_positions(rows: Tensor, batch_dims: int) -> list[Tensor]:
     """Returns for each batch dimension the position along it, as one column beside the rows of indices."""
     rank = len(rows._shape or ())
-    ones = ones_like(rows[..., :1])  # type: ignore[index]
+    ones = ones_like(rows[..., :1])
     positions = []
     for axis in np.arange(batch_dims).tolist():
-        count = shape(rows, out_type=rows.dtype)[axis]  # type: ignore[index]
+        count = shape(rows, out_type=rows.dtype)[axis]
         column = reshape(range(count, dtype=rows.dtype), [1] * axis + [-1] + [1] * (rank - axis - 1))
-        positions.append(column * ones)  # type: ignore[operator]
+        positions.append(column * ones)
     return positions
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg import dtypes, shapes
+from thalweg.errors import ShapeError
 from thalweg.graph import attr
 from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.infer import Inference
@@ -34,12 +35,11 @@ def concatenated(parts: Sequence[Shape], axis: int | None) -> Shape:
     if not known:
         return None
     rank = len(known[0])
-    require(rank > 0, "scalars cannot be concatenated", hint="use tf.stack")
-    require(
-        all(len(part) == rank for part in known),
-        f"ranks differ: {', '.join(show(part) for part in known[:4])}",
-        expected="tensors of the same rank",
-    )
+    if rank == 0:
+        raise ShapeError("scalars cannot be concatenated", hint="use tf.stack")
+    if any(len(part) != rank for part in known):
+        ranks = ", ".join(show(part) for part in known[:4])
+        raise ShapeError(f"ranks differ: {ranks}", expected="tensors of the same rank")
     if axis is None:
         return (None,) * rank
     axis = normalize_axis(axis, rank)
@@ -55,7 +55,8 @@ def concatenated(parts: Sequence[Shape], axis: int | None) -> Shape:
 
 def _concat(c: Inference) -> Sequence[Shape]:
     axis = c.value(len(c.shapes) - 1)
-    require(c.shapes[-1] in ((), None), f"axis must be a scalar, got {show(c.shapes[-1])}")
+    if c.shapes[-1]:
+        raise ShapeError(f"axis must be a scalar, got {show(c.shapes[-1])}")
     return [concatenated(c.shapes[:-1], None if axis is None else int(axis))]
 
 

@@ -80,9 +80,8 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
 def swish(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
     """Returns x * sigmoid(beta * x)."""
     with name_scope(name, "swish", [features]):
-        features = convert_to_tensor(features, name="features")
-        scaled = features if isinstance(beta, numbers.Real) and beta == 1 else features * beta
-        return features * math.sigmoid(scaled)
+        x = convert_to_tensor(features, name="features")
+        return x * math.sigmoid(x if isinstance(beta, numbers.Real) and beta == 1 else x * beta)
 
 
 silu = swish
@@ -105,7 +104,7 @@ def _along_axis(definition: OpDef, logits: Any, axis: Any, name: str | None) -> 
     rank = None if logits._shape is None else len(logits._shape)
     if isinstance(axis, numbers.Integral) and (axis == -1 or (rank is not None and axis == rank - 1)):
         return definition(logits, name=name)
-    if rank is not None and isinstance(axis, numbers.Integral) and not -rank <= axis < rank:
+    if rank is not None and isinstance(axis, numbers.Integral) and int(axis) not in range(-rank, rank):
         raise ValueError(f"axis {axis} is out of range: logits {logits.name!r} have rank {rank}.")
     with name_scope(name, definition.name, [logits]) as scope:
         order = _swap_with_last(logits, axis)
@@ -180,6 +179,11 @@ def _in_float32(x: Tensor) -> Tensor:
     return math.cast(x, dtypes.float32) if x.dtype in (dtypes.float16, dtypes.bfloat16) else x
 
 
+def _unless_cast(scope: str, x: Tensor, dtype: dtypes.DType) -> str | None:
+    """Returns the name of a result for the op that gives it, unless a cast to the user's type comes last."""
+    return scope if x.dtype is dtype else None
+
+
 def _require_both(labels: Any, logits: Any) -> None:
     if labels is None or logits is None:
         raise ValueError("Both `labels` and `logits` must be provided.")
@@ -198,8 +202,8 @@ def softmax_cross_entropy_with_logits_v2(
         dtype, shape = logits.dtype, logits._shape
         logits, labels = _in_float32(logits), _in_float32(labels)
         if shape is not None and len(shape) == 2 and axis in (-1, 1) and labels._shape and len(labels._shape) == 2:
-            loss = softmax_cross_entropy_op.many(logits, labels, name=scope if dtype is logits.dtype else None)[0]
-            return loss if dtype is logits.dtype else math.cast(loss, dtype, name=scope)
+            loss: Tensor = softmax_cross_entropy_op.many(logits, labels, name=_unless_cast(scope, logits, dtype))[0]
+            return loss if dtype is loss.dtype else math.cast(loss, dtype, name=scope)
         last = isinstance(axis, numbers.Integral) and (axis == -1 or (shape is not None and axis == len(shape) - 1))
         if not last:
             order = _swap_with_last(logits, axis)
@@ -208,7 +212,7 @@ def softmax_cross_entropy_with_logits_v2(
         classes = logits._shape[-1] if logits._shape is not None else None
         flat = [-1, array.shape(logits)[-1] if classes is None else classes]
         loss = softmax_cross_entropy_op.many(array.reshape(logits, flat), array.reshape(labels, flat))[0]
-        loss = array.reshape(loss, outer, name=scope if dtype is loss.dtype else None)
+        loss = array.reshape(loss, outer, name=_unless_cast(scope, loss, dtype))
         if last and shape is not None:
             loss.set_shape(shape[:-1])
         return loss if dtype is loss.dtype else math.cast(loss, dtype, name=scope)
@@ -242,16 +246,16 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = N
                 f"{len(labels_shape)}) should equal rank of logits minus 1 (received {len(shape)})."
             )
         if shape is not None and len(shape) == 2 and labels_shape is not None:
-            return math.cast(sparse_softmax_cross_entropy_op.many(logits, labels, name=name)[0], dtype)
+            loss: Tensor = sparse_softmax_cross_entropy_op.many(logits, labels, name=name)[0]
+            return loss if dtype is loss.dtype else math.cast(loss, dtype)
         if shape is not None and labels_shape is not None:
             merge(shape[:-1], labels_shape)
         classes = array.shape(logits)[-1] if shape is None or shape[-1] is None else shape[-1]
-        flat = sparse_softmax_cross_entropy_op.many(array.reshape(logits, [-1, classes]), array.reshape(labels, [-1]))[
-            0
-        ]
+        rows = array.reshape(logits, [-1, classes])
+        flat = sparse_softmax_cross_entropy_op.many(rows, array.reshape(labels, [-1]))[0]
         loss = array.reshape(flat, array.shape(labels))
         loss.set_shape(labels_shape)
-        return math.cast(loss, dtype)
+        return loss if dtype is loss.dtype else math.cast(loss, dtype)
 
 
 def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
@@ -303,7 +307,7 @@ def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = Fal
             raise ValueError(
                 f"log_input and targets must have the same shape ({log_input.shape} vs {targets.shape})"
             ) from None
-        loss = math.exp(log_input) - log_input * targets
+        loss: Tensor = math.exp(log_input) - log_input * targets
         if compute_full_loss:
             stirling = targets * math.log(targets) - targets + 0.5 * math.log(2 * 3.141592653589793 * targets)
             small = comparison.logical_and(targets >= 0.0, targets <= 1.0)
@@ -505,20 +509,21 @@ def dropout(
     if rate is None:
         raise ValueError("You must provide a rate to dropout.")
     with name_scope(name, "dropout", [x]):
-        x = convert_to_tensor(x, name="x")
+        x = tensor = convert_to_tensor(x, name="x")
         if not x.dtype.is_floating:
             raise ValueError(f"x has to be a floating point tensor since it is scaled, got {x.dtype.name}.")
         if isinstance(rate, numbers.Real):
+            rate = float(rate)
             if not 0 <= rate < 1:
                 raise ValueError(f"rate must be a scalar tensor or a float in the range [0, 1), got {rate}")
             if rate == 0:
-                return x
+                return tensor
         else:
             rate = convert_to_tensor(rate, x.dtype, name="rate")
         from thalweg.ops.random import random_uniform
 
         uniform = random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype)
-        kept = x * (1 / (1 - rate)) * math.cast(uniform >= rate, x.dtype)
+        kept: Tensor = x * (1 / (1 - rate)) * math.cast(uniform >= rate, x.dtype)
         kept.set_shape(x._shape)
         return kept
 

@@ -165,8 +165,8 @@ def batch_normalization(
         if scale is not None:
             factor *= scale
         shift = -mean * factor if offset is None else offset - mean * factor
-        x = convert_to_tensor(x)
-        return x * math.cast(factor, x.dtype) + math.cast(shift, x.dtype)
+        images = convert_to_tensor(x)
+        return math.add(images * math.cast(factor, images.dtype), math.cast(shift, images.dtype))
 
 
 def batch_norm_with_global_normalization(

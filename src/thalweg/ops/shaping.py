@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from thalweg import dtypes, shapes
+from thalweg.errors import ShapeError
 from thalweg.graph import attr
 from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.infer import Inference, static_value
@@ -112,39 +113,40 @@ def reshaped(source: Shape, target: Sequence[int | None]) -> Shape:
     """Returns the shape that a reshape gives; None in the target is an unknown size, -1 the one to be computed."""
     sizes = list(target)
     known = [d for d in sizes if d is not None and d != -1]
-    require(all(d >= 0 for d in known), f"size {min(known, default=0)} in shape {show(tuple(sizes))} is negative")
-    require(sizes.count(-1) <= 1, f"shape {show(tuple(sizes))} has more than one -1", expected="at most one -1")
+    if known and min(known) < 0:
+        raise ShapeError(f"size {min(known)} in shape {show(tuple(sizes))} is negative")
+    if sizes.count(-1) > 1:
+        raise ShapeError(f"shape {show(tuple(sizes))} has more than one -1", expected="at most one -1")
     free = [i for i, d in enumerate(sizes) if d is None or d == -1]
     count, product = num_elements(source), math.prod(known)
     if len(free) > 1 or count is None:
-        if len(free) == 1 and sizes[free[0]] == -1:
-            sizes[free[0]] = None
         return tuple(None if d == -1 else d for d in sizes)
-    wanted = show(tuple(sizes))
     if not free:
-        require(
-            count == product,
-            f"cannot reshape a tensor with {count} elements to shape {wanted} with {product} elements",
-            expected="the same number of elements",
-        )
+        if count != product:
+            raise ShapeError(
+                f"cannot reshape a tensor with {count} elements to shape {show(tuple(sizes))} with {product} elements",
+                expected="the same number of elements",
+            )
     elif product == 0:
-        require(
-            sizes[free[0]] is None,
-            f"cannot compute the -1 of shape {wanted}, because its other sizes have no elements",
-            expected="non-zero sizes beside -1",
-        )
-    else:
-        require(
-            count % product == 0,
-            f"cannot reshape a tensor with {count} elements to shape {wanted}: {count} is not a multiple of {product}",
+        if sizes[free[0]] == -1:
+            raise ShapeError(
+                f"cannot compute the -1 of shape {show(tuple(sizes))}, because its other sizes have no elements",
+                expected="non-zero sizes beside -1",
+            )
+    elif count % product:
+        raise ShapeError(
+            f"cannot reshape a tensor with {count} elements to shape {show(tuple(sizes))}: "
+            f"{count} is not a multiple of {product}",
             expected="a multiple of the product of the other sizes",
         )
+    else:
         sizes[free[0]] = count // product
     return tuple(sizes)
 
 
 def _reshape(c: Inference) -> Sequence[Shape]:
-    require(c.shapes[1] is None or len(c.shapes[1]) == 1, f"shape must be a vector, got {show(c.shapes[1])}")
+    if c.shapes[1] is not None and len(c.shapes[1]) != 1:
+        raise ShapeError(f"shape must be a vector, got {show(c.shapes[1])}")
     target = c.partial(1)
     return [c.shape_value(1) if target is None else reshaped(c.shapes[0], target.tolist())]
 
@@ -252,7 +254,7 @@ invert_permutation = op(
 def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
     """Returns the shape of a tensor as a vector; a constant if it is known."""
     tensor = convert_to_tensor(input)
-    out_type = dtypes.as_dtype(out_type)
+    out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     if shapes.is_fully_defined(tensor._shape):
         with tensor.graph.as_default():
             return constant(np.array(tensor._shape, out_type.as_numpy_dtype), out_type, name=name or "Shape")
@@ -267,6 +269,7 @@ def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
     """Returns the number of elements of a tensor; a constant if it is known."""
     tensor = convert_to_tensor(input)
+    out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     count = num_elements(tensor._shape)
     if count is not None:
         with tensor.graph.as_default():

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from thalweg import dtypes
+from thalweg.errors import ShapeError
 from thalweg.graph import attr
 from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.infer import Inference
 from thalweg.graph.op_def import op
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
+from thalweg.ops.constants import array_constant
 from thalweg.ops.joining import pack
 from thalweg.ops.shape_functions import require
 from thalweg.ops.shaping import ones_like
@@ -103,7 +105,8 @@ def items_of(masks: dict[str, int], begin: Any, end: Any, strides: Any, rank: in
     ellipsis, new_axis, shrink = masks["ellipsis_mask"], masks["new_axis_mask"], masks["shrink_axis_mask"]
     used = [i for i in range(count) if not (ellipsis | new_axis) >> i & 1]
     require((ellipsis & ((1 << count) - 1)).bit_count() <= 1, "more than one ellipsis in the slice")
-    require(len(used) <= rank, f"{len(used)} indices for a tensor of rank {rank}", expected=f"at most {rank} indices")
+    if len(used) > rank:
+        raise ShapeError(f"{len(used)} indices for a tensor of rank {rank}", expected=f"at most {rank} indices")
     skipped = [Item("range")] * (rank - len(used))
     items: list[Item] = []
     for i in range(count):
@@ -133,12 +136,11 @@ def sliced_shape(source: Sequence[int | None], items: Sequence[Item]) -> Shape:
             continue
         size = source[axis]
         if item.kind == "index":
-            known = size is not None and item.begin is not UNKNOWN
-            require(
-                not known or -size <= item.begin < size,  # type: ignore[operator]
-                f"slice index {item.begin} of dimension {axis} is out of bounds",
-                expected=f"an index in [{-(size or 0)}, {size})",
-            )
+            if size is not None and item.begin is not UNKNOWN and not -size <= item.begin < size:
+                raise ShapeError(
+                    f"slice index {item.begin} of dimension {axis} is out of bounds",
+                    expected=f"an index in [{-size}, {size})",
+                )
         else:
             result.append(_range_size(size, item))
         axis += 1
@@ -162,10 +164,12 @@ def _spec_length(c: Inference, start: int) -> int | None:
     lengths = set()
     for index in range(start, start + 3):
         known = c.shapes[index]
-        require(known is None or len(known) == 1, f"begin, end and strides must be vectors, got {show(known)}")
+        if known is not None and len(known) != 1:
+            raise ShapeError(f"begin, end and strides must be vectors, got {show(known)}")
         if known is not None and known[0] is not None:
             lengths.add(known[0])
-    require(len(lengths) <= 1, f"begin, end and strides have {sorted(lengths)} entries", expected="equal lengths")
+    if len(lengths) > 1:
+        raise ShapeError(f"begin, end and strides have {sorted(lengths)} entries", expected="equal lengths")
     return lengths.pop() if lengths else None
 
 
@@ -346,7 +350,7 @@ def _packed(*lists: list[Any]) -> Iterator[Tensor]:
         if any(isinstance(item, Tensor) for item in items):
             yield pack([_as_type(item, kind) for item in items], name="stack")
         else:
-            yield convert_to_tensor(np.array(items, kind.as_numpy_dtype), name="stack")
+            yield array_constant(np.array(items, kind.as_numpy_dtype), kind, name="stack")
 
 
 def _as_type(value: Any, kind: dtypes.DType) -> Tensor:

@@ -11,6 +11,7 @@ from thalweg.config import ConfigProto
 from thalweg.execute.bind import bind_node
 from thalweg.execute.interpret import invoke
 from thalweg.execute.program import Program
+from thalweg.graph.collection import collector_paused
 from thalweg.graph.operation import Operation
 from thalweg.graph.step_graph import Node, StepGraph
 from thalweg.graph.tensor import Tensor
@@ -34,7 +35,8 @@ def compile_step(
     devices: Sequence[Device],
 ) -> Executable:
     """Turns what a session asks for into programs ready to run."""
-    return _compile(prune(feeds, fetches, targets), config, devices)
+    with collector_paused():
+        return _compile(prune(feeds, fetches, targets), config, devices)
 
 
 def compile_partial_step(

@@ -8,8 +8,7 @@ from thalweg.autodiff.registry import gradient
 from thalweg.autodiff.rules.broadcasting import sum_to_shape_of
 from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
-from thalweg.ops.extending import mirror_pad_grad_op, mirror_pad_op, reverse_op, reverse_sequence_op
-from thalweg.ops.extending import roll as roll_op
+from thalweg.ops.extending import mirror_pad_grad_op, mirror_pad_op, reverse_op, reverse_sequence_op, roll as roll_op
 from thalweg.ops.joining import pack
 from thalweg.ops.math import negative
 from thalweg.ops.reduction import reduce_sum

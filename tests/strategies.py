@@ -1,0 +1,237 @@
+"""Strategies: valid calls of every operation, made from its schema, and ways to spoil them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from tests.sandbox import Case, Variable
+from thalweg import dtypes
+from thalweg.dtypes import DType
+from thalweg.graph.attr import REQUIRED, AttrDef
+from thalweg.graph.op_def import OPS, OpDef
+
+# -- valid calls ------------------------------------------------------------------------------------------------------
+
+
+def f(*shape: int) -> np.ndarray:
+    """Numbers between 0 and 1, all different."""
+    count = int(np.prod(shape))
+    return ((np.arange(count, dtype=np.float32) + 1) / (count + 1)).reshape(shape)
+
+
+def i(*values: Any) -> np.ndarray:
+    return np.array(values[0] if len(values) == 1 else values, np.int32)
+
+
+def l(*values: Any) -> np.ndarray:
+    return np.array(values[0] if len(values) == 1 else values, np.int64)
+
+
+def s(*values: str) -> np.ndarray:
+    return np.array([v.encode() for v in values], dtype=object)
+
+
+def v(array: np.ndarray) -> Variable:
+    return Variable(dtypes.as_dtype(array.dtype).name, array.shape, array)
+
+
+X, V, M = f(2, 3), f(3), f(3, 2)
+S = np.array(0.5, np.float32)
+IMAGE, VOLUME = f(1, 4, 5, 2), f(1, 4, 5, 3, 2)
+POOLED, POOLED_VOLUME = f(1, 2, 3, 2), f(1, 2, 3, 2, 2)
+FILTER, FILTER_3D = f(3, 3, 2, 4), f(3, 3, 3, 2, 4)
+FUSED = {"num_args": 1, "fused_ops": ["BiasAdd", "Relu"]}
+NORM, NORM_GRAD = (IMAGE, f(2), f(2), f(0), f(0)), (IMAGE, IMAGE, f(2), f(2), f(2))
+TRANSFER = {"tensor_name": "t", "send_device": "a", "recv_device": "b"}
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+
+# Arguments that mean the same wherever they occur.
+SCALARS = "lr rho momentum epsilon beta1_power beta2_power beta1 beta2 l1 l2 l2_shrinkage lr_power".split()
+INPUTS: dict[str, np.ndarray] = {
+    **dict.fromkeys(SCALARS, S),
+    **dict.fromkeys(["axis", "dimension", "reduction_indices", "concat_dim", "split_dim", "dim"], i(1)),
+    **dict.fromkeys(["shape", "dims", "begin", "end", "size", "strides", "perm", "multiples"], i(1, 1)),
+    **dict.fromkeys(["indices", "segment_ids", "seed"], i(0, 1)),
+    **dict.fromkeys(["k", "num_samples", "num_segments", "num", "depth"], i(2)),
+    **dict.fromkeys(["paddings", "crops"], i([[0, 1], [1, 0]])),
+}
+ATTRS: dict[str, Any] = {
+    "padding": "SAME",
+    "token": "sandbox",
+    "Tout": ["float32", "float32"],
+    "tensor_name": "t",
+    "send_device": "a",
+    "recv_device": "b",
+}
+
+
+def _pooling(rank: int, *inputs: Any, **attrs: Any) -> Call:
+    window = [1, *[2] * rank, 1]
+    return inputs, {"ksize": window, "strides": window, **attrs}
+
+
+def _convolution(*inputs: Any, **attrs: Any) -> Call:
+    rank = inputs[-1].ndim - 2
+    return inputs, {"strides": [1] * (rank + 2), **attrs}
+
+
+_MAX_POOLS = ((2, "MaxPool", IMAGE, POOLED), (3, "MaxPool3D", VOLUME, POOLED_VOLUME))
+_SEGMENTS = ("Max", "Mean", "Min", "Prod", "Sum")
+_SCATTERS = ("Add", "Div", "Max", "Min", "Mul", "Sub", "Update")
+
+# Only for operations that refuse arguments made from the schema and the names above.
+VALID: dict[str, Call] = {
+    **{f"{name}": _pooling(r, x) for r, name, x, y in _MAX_POOLS},
+    **{f"{name}Grad": _pooling(r, x, y, y) for r, name, x, y in _MAX_POOLS},
+    **{f"{name}GradGrad": _pooling(r, x, y, x) for r, name, x, y in _MAX_POOLS},
+    "AvgPool": _pooling(2, IMAGE),
+    "AvgPool3D": _pooling(3, VOLUME),
+    "AvgPoolGrad": _pooling(2, i(IMAGE.shape), POOLED),
+    "AvgPool3DGrad": _pooling(3, i(VOLUME.shape), POOLED_VOLUME),
+    "MaxPoolWithArgmax": _pooling(2, IMAGE),
+    "MaxPoolGradWithArgmax": _pooling(2, IMAGE, POOLED, l(np.arange(12).reshape(1, 2, 3, 2))),
+    "MaxPoolGradGradWithArgmax": _pooling(2, IMAGE, IMAGE, l(np.arange(12).reshape(1, 2, 3, 2))),
+    "_MaxPoolIndexed": _pooling(2, IMAGE),
+    "_MaxPoolIndexedGrad": _pooling(2, IMAGE, l(np.arange(12).reshape(1, 2, 3, 2)), POOLED),
+    "Conv2D": _convolution(IMAGE, FILTER),
+    "Conv2DBackpropInput": _convolution(i(IMAGE.shape), FILTER, f(1, 4, 5, 4)),
+    "Conv2DBackpropFilter": _convolution(IMAGE, i(FILTER.shape), f(1, 4, 5, 4)),
+    "DepthwiseConv2dNative": _convolution(IMAGE, FILTER),
+    "DepthwiseConv2dNativeBackpropInput": _convolution(i(IMAGE.shape), FILTER, f(1, 4, 5, 8)),
+    "DepthwiseConv2dNativeBackpropFilter": _convolution(IMAGE, i(FILTER.shape), f(1, 4, 5, 8)),
+    "Conv3D": _convolution(VOLUME, FILTER_3D),
+    "Conv3DBackpropInputV2": _convolution(i(VOLUME.shape), FILTER_3D, f(1, 4, 5, 3, 4)),
+    "Conv3DBackpropFilterV2": _convolution(VOLUME, i(FILTER_3D.shape), f(1, 4, 5, 3, 4)),
+    "_FusedConv2D": ((IMAGE, FILTER, [f(4)], []), {"strides": [1] * 4, **FUSED}),
+    "_FusedMatMul": ((X, M, [f(2)]), FUSED),
+    **{f"FusedBatchNorm{version}": (NORM, {}) for version in ("", "V2", "V3")},
+    **{f"FusedBatchNormGrad{version}": (NORM_GRAD, {}) for version in ("", "V2")},
+    "FusedBatchNormGradV3": ((*NORM_GRAD, f(0)), {}),
+    "LRN": ((IMAGE,), {}),
+    "LRNGrad": ((IMAGE, IMAGE, IMAGE), {}),
+    "DepthToSpace": ((f(1, 2, 3, 8),), {}),
+    "SpaceToDepth": ((f(1, 4, 6, 2),), {}),
+    "BatchToSpaceND": ((f(4, 2, 3, 1), i(2, 2), i([[0, 1], [1, 0]])), {}),
+    "SpaceToBatchND": ((f(1, 3, 5, 1), i(2, 2), i([[0, 1], [1, 0]])), {}),
+    "MatMul": ((X, M), {}),
+    "BatchMatMulV2": ((f(4, 2, 3), f(4, 3, 2)), {}),
+    "BiasAdd": ((X, V), {}),
+    "BiasAddV1": ((X, V), {}),
+    "InTopK": ((X, i(0, 1)), {}),
+    "InTopKV2": ((X, i(0, 1), i(2)), {}),
+    "SparseSoftmaxCrossEntropyWithLogits": ((X, i(0, 1)), {}),
+    "BroadcastArgs": ((i(2, 1), i(1, 3)), {}),
+    "BroadcastGradientArgs": ((i(2, 1), i(1, 3)), {}),
+    "BroadcastTo": ((X, i(4, 2, 3)), {}),
+    "Bitcast": ((X,), {"type": "int32"}),
+    "ConcatOffset": ((i(1), [i(2, 3), i(2, 4)]), {}),
+    "ConjugateTranspose": ((X, i(1, 0)), {}),
+    "Transpose": ((X, i(1, 0)), {}),
+    "Const": ((), {"value": X, "dtype": "float32"}),
+    "Diag": ((V,), {}),
+    "DiagPart": ((f(2, 3, 2, 3),), {}),
+    "DynamicPartition": ((X, i(0, 1)), {}),
+    "DynamicStitch": (([i(0, 2), i(1)], [X, V]), {}),
+    "ParallelDynamicStitch": (([i(0, 2), i(1)], [X, V]), {}),
+    "Fill": ((i(2, 3), S), {}),
+    "GatherNd": ((X, i([[0, 1], [1, 2]])), {}),
+    "InvertPermutation": ((i(2, 0, 1),), {}),
+    "LinSpace": ((S, np.array(2, np.float32), i(3)), {}),
+    "ListDiff": ((V, V[:2]), {}),
+    "MatrixBandPart": ((X, l(1), l(0)), {}),
+    "MatrixSetDiag": ((X, f(2)), {}),
+    "MirrorPadGrad": ((f(4, 5), i([[0, 1], [1, 0]])), {}),
+    "MirrorPad": ((X, i([[0, 1], [1, 0]])), {}),
+    "OneHot": ((i(0, 1), i(3), S, S), {}),
+    "PadV2": ((X, i([[0, 1], [1, 0]]), S), {}),
+    "PrintV2": ((s("text").reshape(()),), {}),
+    "RandomUniformInt": ((i(2, 3), i(0), i(9)), {}),
+    "StatelessRandomUniformInt": ((i(2, 3), i(0, 1), i(0), i(9)), {}),
+    "Range": ((i(0), i(9), i(2)), {}),
+    "Reshape": ((X, i(3, -1)), {}),
+    "ReverseSequence": ((X, i(1, 2)), {"seq_dim": 1}),
+    "ReverseV2": ((X, i([1])), {}),
+    "Roll": ((X, i(1, 2), i(0, 1)), {}),
+    "ScatterNd": ((i([[0], [2]]), X, i(4, 3)), {}),
+    **{f"TensorScatter{verb}": ((X, i([[1], [0]]), X), {}) for verb in ("Add", "Sub", "Update")},
+    "Slice": ((X, i(0, 1), i(2, -1)), {}),
+    "StridedSlice": ((X, i(0, 2), i(2, 0), i(1, -1)), {}),
+    "StridedSliceGrad": ((i(2, 3), i(0, 2), i(2, 0), i(1, -1), f(2, 2)), {}),
+    "Split": ((i(0), X), {}),
+    "SplitV": ((X, i(1, 2), i(1)), {}),
+    "Squeeze": ((f(2, 1, 3),), {}),
+    "StringFormat": (([X],), {"template": "%s"}),
+    "Unpack": ((X,), {}),
+    **{name: ((i(1, 2, 1),), {}) for name in ("Unique", "UniqueWithCounts")},
+    "UniqueV2": ((X, i([0])), {}),
+    "Assert": ((np.array(True), [X]), {}),
+    "AssignVariableOp": ((v(X), X), {}),
+    "ResourceApplyGradientDescent": ((v(X), S, X), {}),
+    "_ApplyGradientDescentGroup": (([v(X), v(V)], S, [X, V]), {}),
+    "ResourceCountUpTo": ((v(i(3)),), {"limit": 5}),
+    "ResourceGather": ((v(X), i(1, 0)), {}),
+    "ResourceGatherNd": ((v(X), i([[0, 1], [1, 2]])), {}),
+    **{f"ResourceScatter{verb}": ((v(X), i(1, 0), X), {}) for verb in _SCATTERS},
+    **{f"ResourceScatterNd{verb}": ((v(X), i([[1], [0]]), X), {}) for verb in ("Add", "Sub", "Update")},
+    "ResourceStridedSliceAssign": ((v(X), i(0, 2), i(2, 0), i(1, -1), f(2, 2)), {}),
+}
+
+
+def valid(name: str) -> Case:
+    """Returns a call that the operation accepts."""
+    definition = OPS.lookup(name)
+    inputs, attrs = VALID.get(name, (None, {}))
+    if inputs is None:
+        inputs = tuple(_input(definition, arg) for arg in definition.inputs)
+    needed = {key: _attr(key, definition.attrs[key]) for key in definition.explicit if _needed(definition, key)}
+    return Case(name, inputs, {**needed, **attrs})
+
+
+def _needed(definition: OpDef, key: str) -> bool:
+    return definition.attrs[key].default is REQUIRED
+
+
+def _input(definition: OpDef, arg: Any) -> Any:
+    dtype = arg.dtype or (preferred(definition.attrs[arg.type_attr]) if arg.type_attr else dtypes.float32)
+    if arg.name in INPUTS and dtype is not dtypes.resource:
+        value = convert(INPUTS[arg.name], dtype)
+        return [value, value] if arg.is_list else value
+    value = v(X) if dtype is dtypes.resource else convert(X if dtype.is_floating else X * 7, dtype)
+    return [value, value] if arg.is_list else value
+
+
+def preferred(attr: AttrDef) -> DType:
+    for dtype in (dtypes.float32, dtypes.int32, dtypes.complex64):
+        if attr.allowed is None or dtype in attr.allowed:
+            return dtype
+    return min(attr.allowed, key=lambda dtype: dtype.name)
+
+
+def _attr(key: str, attr: AttrDef) -> Any:
+    if key in ATTRS:
+        return ATTRS[key]
+    if attr.kind == "type":
+        return preferred(attr).name
+    simple = {"int": 2, "float": 0.5, "bool": True, "shape": (2, 3), "tensor": X}
+    if attr.kind in simple:
+        return simple[attr.kind]
+    if attr.kind == "string":
+        return min(attr.allowed) if attr.allowed else "text"
+    return []
+
+
+def convert(array: np.ndarray, dtype: DType) -> np.ndarray:
+    """Returns an array in another type, whatever becomes of its numbers."""
+    if dtype is dtypes.string:
+        return np.array([str(item).encode() for item in array.ravel().tolist()], dtype=object).reshape(array.shape)
+    if array.dtype == object:
+        array = np.zeros(array.shape, np.float32)
+    with np.errstate(all="ignore"):
+        if array.dtype.kind == "c" and not dtype.is_complex:
+            array = array.real
+        if dtype.is_quantized:
+            return np.zeros(array.shape, dtype.as_numpy_dtype)
+        return array.astype(dtype.as_numpy_dtype)
