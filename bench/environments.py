@@ -37,6 +37,7 @@ def _environment(library: str) -> Path:
 def variables(peer: str) -> dict[str, str]:
     """Gives the environment of a peer's process; Thalweg comes from this source tree."""
     given = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3", PYTHONWARNINGS="ignore")
+    given.pop("PYTHONDONTWRITEBYTECODE", None)  # an import is timed as users see it, from compiled files
     if peer == "thalweg":
         given["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH"))))
     return given

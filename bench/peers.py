@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 import environments
 
+LIMIT_SECONDS = 600  # a peer that gives no answer for so long is ended
 WORKER = Path(__file__).with_name("worker.py")
 
 
@@ -38,12 +40,16 @@ class Worker:
     def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
         """Sends a request; a peer that fails or dies raises PeerError with its last words."""
         assert self._process.stdin is not None and self._process.stdout is not None
+        watch = threading.Timer(LIMIT_SECONDS, self._process.kill)
+        watch.start()
         try:
             self._process.stdin.write(json.dumps({"do": do, **arguments}) + "\n")
             self._process.stdin.flush()
             line = self._process.stdout.readline()
         except BrokenPipeError:
             line = ""
+        finally:
+            watch.cancel()
         if not line:
             raise PeerError(f"the process ended: {self._last_words()}")
         answer: dict[str, Any] = json.loads(line)

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from rows import PEERS, ROWS, TITLES, US, Row
+from rows import GRAPH_PHASES, GRAPH_SIZES, PEERS, ROWS, TITLES, US, Row
 
 COLOURS = {
     "thalweg": "#0b6e99",
@@ -19,6 +19,9 @@ COLOURS = {
     "torch_compile": "#e6b0a3",
 }
 INK, PALE = "#2b2b2b", "#8a8a8a"
+VERDICTS = {None: PALE, True: "#2e7d32", False: "#c62828"}
+DASHES = (0, (4, 3))
+COLUMNS = 3
 
 
 def summary(results: dict[str, dict[str, list[float]]], versions: dict[str, str], notes: list[str], cores: int) -> Any:
@@ -106,49 +109,80 @@ def save(summary: Any, folder: Path) -> None:
 
 
 def draw(summary: Any, path: Path) -> None:
-    """Draws a panel a row: one bar a peer, the limit as a dashed line; green says met, red says missed."""
+    """Draws a panel a row: one bar a peer, the limit as a dashed line; graphs share a panel of curves."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    rows = summary["rows"]
-    columns = 3
-    lines = -(-len(rows) // columns)
-    figure, axes = plt.subplots(lines, columns, figsize=(13.5, 2.35 * lines + 0.8), squeeze=False, layout="constrained")
+    graphs = {row["name"]: row for row in summary["rows"] if row["name"].startswith("graph_")}
+    rows = [row for row in summary["rows"] if row["name"] not in graphs]
+    panels = len(rows) + bool(graphs)
+    lines = -(-panels // COLUMNS)
+    figure, axes = plt.subplots(lines, COLUMNS, figsize=(13.5, 2.6 * lines + 0.7), squeeze=False, layout="constrained")
     for axis, row in zip(axes.flat, rows):
         _panel(axis, row, next(known for known in ROWS if known.name == row["name"]))
-    for axis in list(axes.flat)[len(rows) :]:
+    if graphs:
+        _curves(axes.flat[len(rows)], graphs, summary["graph_sizes"])
+    for axis in axes.flat[panels:]:
         axis.set_axis_off()
     machine = summary["machine"]
-    figure.suptitle(
-        f"Thalweg and its peers on {machine['cores']} cores ({machine['cpu']}), medians, {summary['date']}\n",
-        fontsize=13,
-        color=INK,
-    )
-    figure.text(0.5, 0.962, "dashed: the bar that Thalweg has to meet", ha="center", fontsize=10, color=PALE)
+    title = f"Thalweg and its peers on {machine['cores']} cores ({machine['cpu']}), medians, {summary['date']}"
+    figure.suptitle(f"{title}\ndashed: the bar that Thalweg has to meet", fontsize=12, color=INK)
     figure.savefig(path, dpi=130, facecolor="white")
     plt.close(figure)
 
 
 def _panel(axis: Any, row: Any, known: Row) -> None:
+    """Draws the peers of one row, on a logarithmic axis where they are far apart."""
     names = [peer for peer in known.peers if peer in row["medians"]]
     values = [row["medians"][name] for name in names]
-    reach = max([*values, row["limit"] or 0.0])
-    axis.barh(range(len(names)), values, color=[COLOURS[name] for name in names], height=0.62)
-    for place, value in enumerate(values):
-        axis.text(value + 0.012 * reach, place, _figure(value), va="center", fontsize=9, color=INK)
+    marks = [*values, *([row["limit"]] if row["limit"] else [])]
+    axis.barh(range(len(names)), values, color=[COLOURS[name] for name in names], height=0.6)
+    if max(marks) > 100 * min(marks):
+        axis.set_xscale("log")
+        axis.set_xlim(min(marks) / 5, max(marks) * 5)
+    else:
+        axis.set_xlim(0, 1.2 * max(marks))
     if row["limit"] is not None:
-        axis.axvline(row["limit"], color=INK, linestyle=(0, (4, 3)), linewidth=1.2, zorder=3)
-    verdict = {None: "", True: "  met", False: "  missed"}[row["met"]]
-    colour = {None: PALE, True: "#2e7d32", False: "#c62828"}[row["met"]]
-    unit = f", {row['unit']}" if row["unit"] else ""
-    axis.set_title(f"{row['title']}{unit}", fontsize=10, loc="left", color=INK, pad=16)
-    axis.text(0, 1.03, f"{row['bar']}{verdict}", transform=axis.transAxes, fontsize=8.5, color=colour)
+        axis.axvline(row["limit"], color=INK, linestyle=DASHES, linewidth=1.2)
+    paper = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+    for place, value in enumerate(values):
+        label = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 9, "color": INK}
+        axis.annotate(_figure(value), (value, place), bbox=paper, **label)
     axis.set_yticks(range(len(names)), [TITLES[name] for name in names], fontsize=9, color=INK)
-    axis.set_ylim(len(names) - 0.4, -0.6)
-    axis.set_xlim(0, 1.18 * reach if reach else 1)
-    axis.tick_params(axis="x", labelsize=8, colors=PALE)
+    axis.set_ylim(len(PEERS) - 0.5, -0.5)
+    unit = f", {row['unit']}" if row["unit"] else ""
+    _dress(axis, f"{row['title']}{unit}", f"{row['bar']}{_verdict(row, ': ')}", row["met"])
+
+
+def _curves(axis: Any, graphs: dict[str, Any], sizes: dict[str, dict[str, list[float]]]) -> None:
+    """Draws build, gradients and first run over the number of nodes, and their limits at the largest."""
+    for phase, colour in zip(GRAPH_PHASES, (COLOURS["thalweg"], COLOURS["torch"], COLOURS["jax"])):
+        row = graphs[f"graph_{phase}"]
+        if US not in row["medians"]:
+            continue
+        smaller = [median(sizes[f"graph_{phase}_{nodes}"][US]) for nodes in GRAPH_SIZES[:-1]]
+        label = f"{phase.replace('_', ' ')} {_figure(row['medians'][US])} ({row['bar']}: {_verdict(row)})"
+        axis.plot(GRAPH_SIZES, [*smaller, row["medians"][US]], marker="o", markersize=4, color=colour, label=label)
+        axis.plot([0.94 * GRAPH_SIZES[-1], 1.06 * GRAPH_SIZES[-1]], [row["limit"]] * 2, color=colour, linestyle=DASHES)
+    axis.set_xticks(GRAPH_SIZES, [f"{nodes:,}" for nodes in GRAPH_SIZES])
+    axis.set_ylim(0)
+    if axis.lines:
+        axis.legend(fontsize=8.5, frameon=False, labelcolor=INK, loc="upper left")
+    growth = graphs["graph_growth"]
+    words = f"growth: exponent {_figure(growth['medians'].get(US))} ({growth['bar']}{_verdict(growth, ': ')})"
+    _dress(axis, "graph of n nodes, s", words, growth["met"])
+
+
+def _verdict(row: Any, before: str = "") -> str:
+    return "" if row["met"] is None else before + ("met" if row["met"] else "missed")
+
+
+def _dress(axis: Any, title: str, words: str, met: bool | None) -> None:
+    axis.set_title(title, fontsize=10, loc="left", color=INK, pad=17)
+    axis.text(0, 1.035, words, transform=axis.transAxes, fontsize=8.5, color=VERDICTS[met])
+    axis.tick_params(axis="x", which="both", labelsize=8, colors=PALE)
     axis.tick_params(axis="y", length=0)
     for side in ("top", "right", "left"):
         axis.spines[side].set_visible(False)

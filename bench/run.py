@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from statistics import median
+from subprocess import CalledProcessError
 
 import environments
 import report
@@ -42,7 +43,7 @@ class Bench:
             worker = Worker(name)
             self.versions[name] = worker.ask("hello")["version"]
             self.workers[name] = worker
-        except (PeerError, OSError, environments.subprocess.CalledProcessError) as error:
+        except (PeerError, OSError, CalledProcessError) as error:
             self.note(name, "all rows", error)
 
     def note(self, peer: str, row: str, error: Exception) -> None:
@@ -85,6 +86,9 @@ class Bench:
         return taken
 
     def imports(self, row: Row) -> None:
+        """Times imports in fresh processes, after one import each that compiles and caches the files."""
+        for name in self._present(row):
+            import_seconds(name)
         self._rounds(row, self._present(row), self.rounds, import_seconds)
 
     def graphs(self) -> None:

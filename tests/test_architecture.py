@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parent.parent / "src" / "thalweg"
 FILES = sorted(ROOT.rglob("*.py"))
 
-FOUNDATION = {"errors", "dtypes", "shapes", "devices", "config", "registry"}
+FOUNDATION = {"errors", "dtypes", "shapes", "devices", "messages", "config", "registry"}
 # Which folders a folder may import, besides itself, the foundation, and what those may import.
 DOWN = {
     "formats": set(),

@@ -31,7 +31,7 @@ def _graph() -> Any:
 
 
 from thalweg.ops import segment  # noqa: E402
-from thalweg.ops.segments import unsorted_segment_sum  # noqa: E402
+from thalweg.ops.segment import unsorted_segment_sum  # noqa: E402
 
 IDS = np.array([2, 0, -1, 2, 0, 4])
 SORTED = np.array([0, 0, 2, 2, 2, 4])

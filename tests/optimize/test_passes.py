@@ -164,6 +164,17 @@ def test_pooling_keeps_indices_for_its_gradient():
     same_numbers([y, grad], {x: np.random.default_rng(0).normal(size=(2, 4, 6, 3))})
 
 
+def test_the_gradient_of_a_pooled_relu_is_clipped_at_the_pooled_size():
+    x = tf.placeholder(tf.float32, [2, 4, 6, 3])
+    y = tf.nn.max_pool(tf.nn.relu(x), [1, 3, 3, 1], [1, 2, 2, 1], "SAME")
+    (grad,) = tf.gradients(tf.square(y), x)
+    step = prune([x], [grad], [])
+    fuse(step)
+    (clip,) = [node for node in step.nodes if node.type == "ReluGrad"]
+    assert clip.shapes[0] == (2, 2, 3, 3)
+    same_numbers([grad], {x: np.random.default_rng(0).normal(size=(2, 4, 6, 3))})
+
+
 @pytest.mark.parametrize(
     "optimizer, group",
     [

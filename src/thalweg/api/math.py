@@ -116,8 +116,6 @@ from thalweg.ops.segment import (
     unsorted_segment_min,
     unsorted_segment_prod,
     unsorted_segment_sqrt_n,
-)
-from thalweg.ops.segments import (
     unsorted_segment_sum,
 )
 from thalweg.ops.shaping import (

@@ -27,7 +27,7 @@ from thalweg.graph.scopes import (
 from thalweg.graph.tensor import Tensor
 from thalweg.ops import control
 from thalweg.ops.array import shape, unique
-from thalweg.ops.segments import unsorted_segment_sum
+from thalweg.ops.segment import unsorted_segment_sum
 from thalweg.shapes import TensorShape
 
 

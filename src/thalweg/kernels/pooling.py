@@ -218,18 +218,24 @@ def bind_max_pool_indexed(node: Node, device: Any) -> Function:
 
 
 @kernel("_MaxPoolIndexedGrad")
-def bind_max_pool_indexed_grad(node: Node, device: Any) -> Function:
+def bind_max_pool_indexed_grad(node: Node, device: Any) -> Function | Call:
     shape = node.shapes[0]
     pool = _Pool(node, shape)
     layout, window = pool.layout, pool.window
     channels = None if shape is None else window.channels(shape)
     known = [channels, *pool.sizes] if pool.plan is not None and channels is not None else None
 
-    def spread(x: Tensor, indices: Tensor, grad: Tensor) -> Tensor:
-        dims = layout.enter(x).shape if known is None else [grad.shape[0], *known]
+    def spread(dims: Sequence[int], indices: Tensor, grad: Tensor) -> Tensor:
         return layout.leave(pool.spread(layout.enter(grad), layout.enter(indices), dims))
 
-    return spread
+    if known is None:
+        return lambda x, indices, grad: spread(layout.enter(x).shape, indices, grad)
+
+    def spread_known(indices: Tensor, grad: Tensor) -> Tensor:
+        return spread([grad.shape[0], *known], indices, grad)
+
+    # With sizes known the input itself is not looked at, so that it need not live until now.
+    return Call(spread_known, (Input(1), Input(2)))
 
 
 @kernel("MaxPoolGrad", "MaxPool3DGrad")

@@ -74,6 +74,11 @@ def segment_reduce(data: torch.Tensor, ids: torch.Tensor, count: int, how: str) 
     return _reduce(data, ids, count, how, _extreme(dtype, how))
 
 
+@kernel("UnsortedSegmentSum")
+def bind_unsorted_segment_sum(node: Node, device: Any) -> Function:
+    return lambda data, ids, count: segment_sum(data, ids, int(count))
+
+
 @kernel("UnsortedSegmentProd")
 def bind_unsorted_segment_prod(node: Node, device: Any) -> Function:
     return lambda data, ids, count: segment_reduce(data, ids, int(count), "prod")

@@ -17,7 +17,6 @@ from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
 from thalweg.ops.constants import fill
 from thalweg.ops.joining import concat
-from thalweg.ops.segments import unsorted_segment_sum
 from thalweg.ops.shape_functions import require, same_dimension
 from thalweg.ops.shaping import ones_like, rank, reshape, shape, squeeze
 from thalweg.ops.slicing import slice
@@ -53,12 +52,12 @@ _UNSORTED = "data: T, segment_ids: Tindices, num_segments: Tnumsegments -> outpu
 _SORTED = "data: T, segment_ids: Tindices -> output: T"
 
 
-def _unsorted_op(name: str, types: frozenset[DType], doc: str) -> OpDef:
+def _unsorted_op(name: str, types: frozenset[DType], doc: str, indices: frozenset[DType] = dtypes.INDEX) -> OpDef:
     return op(
         name,
         _UNSORTED,
         T=types,
-        Tindices=dtypes.INDEX,
+        Tindices=indices,
         Tnumsegments=attr.types(dtypes.INDEX, dtypes.int32),
         host="num_segments",
         infer=_unsorted,
@@ -70,6 +69,12 @@ def _sorted_op(name: str, types: frozenset[DType], doc: str) -> OpDef:
     return op(name, _SORTED, T=types, Tindices=dtypes.INDEX, infer=_sorted, doc=doc)
 
 
+unsorted_segment_sum = _unsorted_op(
+    "UnsortedSegmentSum",
+    dtypes.NUMERIC,
+    "Sums of the rows that share an id; negative ids drop theirs.",
+    dtypes.INDEX | {dtypes.int16},
+)
 unsorted_segment_prod = _unsorted_op("UnsortedSegmentProd", dtypes.NUMERIC, "Products of the rows that share an id.")
 unsorted_segment_max = _unsorted_op("UnsortedSegmentMax", dtypes.REAL, "The greatest of the rows that share an id.")
 unsorted_segment_min = _unsorted_op("UnsortedSegmentMin", dtypes.REAL, "The least of the rows that share an id.")

@@ -15,6 +15,7 @@ def fuse(step: StepGraph) -> None:
     """Applies every fusion; each leaves a graph that computes the same."""
     _fuse_bias(step)
     _keep_pooling_indices(step)
+    _clip_before_pooling(step)
     for op_type, (group_type, variables) in _GROUPS.items():
         _group_updates(step, op_type, group_type, variables)
 
@@ -102,6 +103,33 @@ def _keep_pooling_indices(step: StepGraph) -> None:
         step.rewrite(replaced, moved)
 
 
+def _clip_before_pooling(step: StepGraph) -> None:
+    """Clips the gradient of `max_pool(relu(x))` at the pooled size, where it is small.
+
+    The pool's gradient lands only where the pool's result came from, so that clipping by the result or by the relu's
+    output is the same; and the relu's output need not live until the backward pass.
+    """
+    consumers = step.consumers()
+    replaced: dict[Output, Output] = {}
+    moved: dict[Node, Node] = {}
+    for node in step.nodes:
+        spread, position = node.inputs[0] if node.type == "ReluGrad" else (None, 0)
+        if spread is None or spread.type != "_MaxPoolIndexedGrad" or node.inputs[1] != spread.inputs[0]:
+            continue
+        clipped = spread.inputs[0][0]
+        is_relu = clipped.type == "Relu" or "Relu" in clipped.attrs.get("fused_ops", ())
+        if not is_relu or consumers[spread] != [node] or (spread, position) in step.fetches or node.controls:
+            continue
+        pool = spread.inputs[1][0]
+        shape = pool.shapes[0]
+        clip = node.like("ReluGrad", [spread.inputs[2], (pool, 0)], node.attrs, shapes=[shape])
+        made = spread.like(spread.type, [*spread.inputs[:2], (clip, 0)], spread.attrs)
+        replaced[node, 0] = (made, 0)
+        moved[node] = made
+    if replaced:
+        step.rewrite(replaced, moved)
+
+
 # -- optimizer updates ------------------------------------------------------------------------------------------------
 
 # Update op -> its grouped form and how many of its leading inputs are variables. The last input is the gradient unless
@@ -130,7 +158,7 @@ def _group_updates(step: StepGraph, op_type: str, group_type: str, variables: in
         step.rewrite({}, moved)
 
 
-def _shared(node: Node, variables: int) -> range | list[int]:
+def _shared(node: Node, variables: int) -> list[int]:
     gradient = _gradient_index(node)
     return [i for i in range(variables, len(node.inputs)) if i != gradient]
 

@@ -20,7 +20,7 @@ from thalweg.ops.gathering import (
 from thalweg.ops.joining import concat
 from thalweg.ops.math import add, cast, floormod, multiply, negative
 from thalweg.ops.reduction import reduce_prod
-from thalweg.ops.segments import unsorted_segment_sum
+from thalweg.ops.segment import unsorted_segment_sum
 from thalweg.ops.sequences import range
 from thalweg.ops.shaping import expand_dims, rank, reshape, shape, size, squeeze, transpose_op, zeros_like
 

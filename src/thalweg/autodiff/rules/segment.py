@@ -12,8 +12,7 @@ from thalweg.ops.constants import fill
 from thalweg.ops.gathering import gather
 from thalweg.ops.joining import concat
 from thalweg.ops.math import cast, divide, maximum, multiply, subtract
-from thalweg.ops.segment import segment_sum, unsorted_segment_prod
-from thalweg.ops.segments import unsorted_segment_sum
+from thalweg.ops.segment import segment_sum, unsorted_segment_prod, unsorted_segment_sum
 from thalweg.ops.selecting import where_v2
 from thalweg.ops.shaping import expand_dims, ones_like, rank, reshape, shape, zeros_like
 
@@ -40,6 +39,18 @@ def segment_extreme(op: Operation, grad: Tensor) -> list[Any]:
 def segment_prod(op: Operation, grad: Tensor) -> list[Any]:
     data, ids = op.inputs
     return [_of_product(data, ids, _segments_of(op.outputs[0]), op.outputs[0], grad), None]
+
+
+@gradient("UnsortedSegmentSum")
+def unsorted_segment_sum_gradient(op: Operation, grad: Tensor) -> list[Any]:
+    """Gives each row the gradient of its segment's sum, zero if a negative id dropped it."""
+    ids = op.inputs[1]
+    zeros = zeros_like(ids)
+    rows = gather(grad, maximum(ids, zeros))
+    # Trailing dimensions of size 1 make the condition one about whole rows.
+    trailing = fill(expand_dims(subtract(rank(rows), rank(ids)), 0), 1)
+    kept = reshape(greater_equal(ids, zeros), concat([shape(ids), trailing], 0))
+    return [where_v2(kept, rows, zeros_like(rows)), None, None]
 
 
 @gradient("UnsortedSegmentMax", "UnsortedSegmentMin")
