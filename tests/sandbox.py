@@ -118,10 +118,8 @@ def examine(case: Case) -> Report:
     for mode in MODES:
         try:
             results[mode] = attempt(case, mode)
-        except _Problem as problem:
-            problems.append(f"{mode}: {problem}")
-        except MemoryError:
-            problems.append(f"{mode}: MemoryError")
+        except Exception as error:
+            problems.append(f"{mode}: {error if isinstance(error, _Problem) else _short(error)}")
     accepted = {mode: values for mode, values in results.items() if not isinstance(values, str)}
     refused = {mode: text for mode, text in results.items() if isinstance(text, str)}
     if accepted and refused:
@@ -165,12 +163,12 @@ def attempt(case: Case, mode: str) -> Any:
         operation = graph.get_operation_by_name("tried")
         try:
             values = session.run(operation.outputs or operation, feeds)
-            state = [_state(session, v) for v in variables]
         except tf.errors.OpError as error:
             return _run_error(error)
         except Exception as error:
             raise _Problem(f"running raises {_short(error)}") from None
         _check(operation.outputs, values or [])
+        state = [_state(session, v) for v in variables]
         return [*(values or []), *state]
 
 
@@ -240,6 +238,8 @@ def _check(tensors: Any, values: Any) -> None:
             continue
         array = np.asarray(value)
         wanted = np.dtype(object if tensor.dtype.name == "string" else tensor.dtype.as_numpy_dtype)
+        if tensor.dtype.is_quantized:
+            wanted = np.dtype(wanted[0])
         if array.dtype != wanted and not (wanted == object and array.dtype.kind in "SU"):
             raise _Problem(f"{tensor.name} is {array.dtype}, inferred {wanted}")
         if not compatible(tensor._shape, array.shape):

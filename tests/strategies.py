@@ -335,7 +335,9 @@ def _with_shape(value: Any, shape: tuple[int, ...]) -> Any:
         return Variable(value.dtype, shape, None if value.value is None else _with_shape(value.value, shape))
     if 0 in shape:
         return np.zeros(shape, value.dtype)
-    return np.resize(value if value.size else np.zeros(1, value.dtype), shape)
+    if not value.size:
+        value = s("") if value.dtype == object else np.zeros(1, value.dtype)
+    return np.resize(value, shape)
 
 
 def _spoil_value(draw: Any, case: Case) -> Case:

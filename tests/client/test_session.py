@@ -151,7 +151,7 @@ def test_shape_errors_in_a_step_name_node_inputs_and_line():
     with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError) as caught:
         sess.run(c, {a: np.zeros((2, 3)), b: np.zeros((4, 5))})
     text = str(caught.value)
-    assert "'product' on /job:localhost/replica:0/task:0/device:CPU:0" in text
+    assert "'product' on /job:localhost/replica:0/task:0/device:" in text
     assert "'a:0' float32[2, 3]" in text and "'b:0' float32[4, 5]" in text
     assert "made at: test_session.py" in text
     assert caught.value.op.name == "product"
@@ -300,8 +300,8 @@ def test_full_trace_lists_the_kernels():
         options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
         sess.run(y, {x: np.eye(2)}, options=options, run_metadata=metadata)
     (device,) = metadata.step_stats.dev_stats
-    assert device.device.endswith("/device:CPU:0")
-    assert [stats.node_name for stats in device.node_stats] == ["product"]
+    assert device.device.startswith("/job:localhost/replica:0/task:0/device:")
+    assert "product" in [stats.node_name for stats in device.node_stats]
 
 
 def test_show_program_reads_like_what_runs():

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg.execute.failure import explain
+from thalweg import dtypes
+from thalweg.execute.failure import explain, shape_error
+from thalweg.execute.interpret import invoke
+from thalweg.graph.op_def import unknown_shapes
 from thalweg.graph.step_graph import Node, Output, StepGraph
-from thalweg.kernels.registry import Call, Input, Known, select
+from thalweg.kernels.registry import STEP, Call, Input, Known, select
+from thalweg.ops.shape_functions import broadcast_inputs, unchanged
+
+_AS_TORCH = (unchanged, broadcast_inputs, unknown_shapes)  # what these refuse, torch refuses too
 
 
 class Bound:
@@ -44,6 +50,29 @@ def bind_node(node: Node, device: Any) -> Call | Known:
         kernel = select(node, device.type).bind(node, device)
     except Exception as error:
         raise explain(error, node, None, device.name) from error
-    if isinstance(kernel, Call | Known):
+    if isinstance(kernel, Known):
         return kernel
-    return Call(kernel, tuple(Input(i) for i in range(len(node.inputs))))
+    if not isinstance(kernel, Call):
+        kernel = Call(kernel, tuple(Input(i) for i in range(len(node.inputs))))
+    return _checked(node, kernel) if _needs_check(node) else kernel
+
+
+def _needs_check(node: Node) -> bool:
+    """Tells whether shapes must be checked in each step: an input's rank was unknown while the graph was built."""
+    if node.definition.waits or node.definition.infer in _AS_TORCH:
+        return False
+    outputs = (producer for producer in node.inputs if producer[0].dtypes[producer[1]] is not dtypes.resource)
+    return any(producer.shapes[index] is None for producer, index in outputs)
+
+
+def _checked(node: Node, call: Call) -> Call:
+    """Shows the shapes that come to the op's shape function first, since torch takes some that the op refuses."""
+
+    def checked(step: Any, *values: Any) -> Any:
+        error = shape_error(node, values)
+        if error is not None:
+            raise error
+        return invoke(call, values, step)
+
+    checked.__name__ = f"checked_{node.type}"
+    return Call(checked, (STEP, *(Input(i) for i in range(len(node.inputs)))))

@@ -38,7 +38,7 @@ def explain(error: BaseException, node: Node, values: Sequence[Any] | None, devi
         return error
     place = f" on {device}" if device else ""
     if values is not None and not isinstance(error, errors.OpError):
-        found = _shape_error(node, values)
+        found = shape_error(node, values)
         if found is not None:
             error = found
     received = _received(node, values)
@@ -61,7 +61,7 @@ def explain(error: BaseException, node: Node, values: Sequence[Any] | None, devi
     return _class_of(error)(node, node, text)
 
 
-def _shape_error(node: Node, values: Sequence[Any]) -> errors.ShapeError | None:
+def shape_error(node: Node, values: Sequence[Any]) -> errors.ShapeError | None:
     """Asks the op's shape function what it says to the shapes that really came."""
     try:
         seen = [_Seen(value, node.input_dtype(i)) for i, value in enumerate(values)]

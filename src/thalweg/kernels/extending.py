@@ -164,6 +164,8 @@ def bind_reverse_sequence(node: Node, device: Any) -> Function:
         position = torch.arange(size, device=value.device)
         limit = lengths.to(torch.int64).unsqueeze(1)
         source = torch.where(position < limit, limit - 1 - position, position)
+        if lengths.device.type != "cpu":
+            source = source.clamp(0, size - 1)  # a length out of range must not end the whole process
         shape = [1] * value.ndim
         shape[row], shape[sequence] = value.shape[row], size
         source = (source if row < sequence else source.t()).reshape(shape)

@@ -43,8 +43,10 @@ def select_rows(
         except (IndexError, RuntimeError):
             refuse_index(indices if given is None else given, size)
             shape = [*params.shape]
-            shape[axis] = indices.numel()  # torch refuses to take nothing from nothing
-            return params.new_empty(shape)
+            shape[axis] = indices.numel()
+            if 0 in shape:  # torch refuses to take nothing from nothing
+                return params.new_empty(shape)
+            return torch.index_select(signed(params), axis, indices.to(torch.int64)).view(params.dtype)
     shape = [1] * params.ndim
     shape[axis] = -1
     valid = ((indices >= 0) & (indices < size)).view(shape)

@@ -56,6 +56,8 @@ def from_numpy(array: np.ndarray[Any, Any], dtype: DType, device: torch.device =
         return array
     if dtype is dtypes.bfloat16:
         return from_numpy(array.view(np.int16), dtypes.int16).view(torch.bfloat16).to(device)
+    if dtype.is_quantized and array.dtype.names:
+        array = array.view(array.dtype[0])
     if not array.flags.writeable:
         array = np.asarray(_Writable(array)) if array.size else array.copy()
     if not array.dtype.isnative:

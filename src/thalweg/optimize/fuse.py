@@ -44,6 +44,7 @@ def _fuse_bias(step: StepGraph) -> None:
             last, fused_ops = follower, ("BiasAdd", "Relu")
         op_type = "_FusedMatMul" if product.type == "MatMul" else "_FusedConv2D"
         attrs = {**product.attrs, "num_args": 1, "fused_ops": fused_ops, "epsilon": 0.0}
+        attrs.update({"TArgs": (product.dtypes[0],), "num_host_args": 0} if product.type == "Conv2D" else {})
         fused = last.like(op_type, [*product.inputs, bias], attrs, controls=list(product.controls))
         for old in {node, last}:
             moved[old] = fused
