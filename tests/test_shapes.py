@@ -8,8 +8,7 @@ import pytest
 
 from thalweg import shapes
 from thalweg.errors import ShapeError
-from thalweg.shapes import Dimension as D
-from thalweg.shapes import Shape, TensorShape, as_shape
+from thalweg.shapes import Dimension as D, Shape, TensorShape, as_shape
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
-"""Thalweg: a dataflow system for machine learning, under TensorFlow 1.15's public names.
+"""Thalweg: a dataflow system for machine learning, under TensorFlow 1.15's public names: `import thalweg as tf`."""
 
-import thalweg as tf
-"""
+from typing import Any
 
 from thalweg import dtypes as dtypes, errors as errors
 from thalweg.api import (
@@ -16,6 +15,15 @@ from thalweg.api import (
     test as test,
     train as train,
 )
+from thalweg.api.version_switches import (
+    disable_eager_execution as disable_eager_execution,
+    disable_resource_variables as disable_resource_variables,
+    disable_v2_behavior as disable_v2_behavior,
+    enable_resource_variables as enable_resource_variables,
+    executing_eagerly as executing_eagerly,
+    is_tensor as is_tensor,
+    resource_variables_enabled as resource_variables_enabled,
+)
 from thalweg.autodiff.custom_gradient import (
     custom_gradient as custom_gradient,
 )
@@ -29,8 +37,6 @@ from thalweg.autodiff.hessians import (
 )
 from thalweg.autodiff.registry import (
     RegisterGradient as RegisterGradient,
-    no_gradient as NoGradient,
-    no_gradient as NotDifferentiable,
     no_gradient as no_gradient,
 )
 from thalweg.client.assign import (
@@ -57,18 +63,6 @@ from thalweg.client.clipping import (
     clip_by_global_norm as clip_by_global_norm,
     clip_by_norm as clip_by_norm,
     global_norm as global_norm,
-)
-from thalweg.client.initializers import (
-    Constant as constant_initializer,
-    GlorotNormal as glorot_normal_initializer,
-    GlorotUniform as glorot_uniform_initializer,
-    Ones as ones_initializer,
-    RandomNormal as random_normal_initializer,
-    RandomUniform as random_uniform_initializer,
-    TruncatedNormal as truncated_normal_initializer,
-    UniformUnitScaling as uniform_unit_scaling_initializer,
-    VarianceScaling as variance_scaling_initializer,
-    Zeros as zeros_initializer,
 )
 from thalweg.client.session import (
     InteractiveSession as InteractiveSession,
@@ -342,7 +336,6 @@ from thalweg.ops.math import (
     floor_div as floor_div,
     floordiv as floordiv,
     floormod as floormod,
-    floormod as mod,
     imag as imag,
     log as log,
     log1p as log1p,
@@ -498,3 +491,26 @@ from thalweg.shapes import (
 )
 
 __version__ = "0.1.0"
+
+NoGradient = no_gradient
+NotDifferentiable = no_gradient
+constant_initializer = initializers.constant
+glorot_normal_initializer = initializers.glorot_normal
+glorot_uniform_initializer = initializers.glorot_uniform
+mod = floormod
+ones_initializer = initializers.ones
+random_normal_initializer = initializers.random_normal
+random_uniform_initializer = initializers.random_uniform
+truncated_normal_initializer = initializers.truncated_normal
+uniform_unit_scaling_initializer = initializers.uniform_unit_scaling
+variance_scaling_initializer = initializers.variance_scaling
+zeros_initializer = initializers.zeros
+
+
+def __getattr__(name: str) -> Any:
+    """Returns the protocol messages under their TensorFlow names; protobuf is loaded when one is asked for."""
+    if name in ("GraphDef", "NodeDef", "AttrValue"):
+        from thalweg.graph.graphdef import message_type
+
+        return message_type(name)
+    raise AttributeError(f"module 'thalweg' has no attribute {name!r}")

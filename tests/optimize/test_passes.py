@@ -58,6 +58,16 @@ def test_fold_computes_constants_and_static_shapes():
     same_numbers([y], {x: np.ones((2, 3))})
 
 
+def test_fold_reads_static_shapes_of_nodes_that_are_not_constant():
+    x = tf.placeholder(tf.float32, [2, 3])
+    y = tf.exp(x)
+    fetches = list(tf.shape_n([x, y]))
+    step = prune([x], fetches, [])
+    run_fold(step)
+    assert types(step) == ["Const", "Const"]
+    same_numbers(fetches, {x: np.ones((2, 3))})
+
+
 def test_fold_leaves_random_numbers_large_results_and_ordered_nodes():
     noise = tf.random_uniform([2], seed=1)
     large = tf.fill([4096, 4096], 1.0)
@@ -99,6 +109,22 @@ def test_simplify_drops_what_changes_nothing():
     simplify(step)
     assert [node.type for node in step.nodes] == ["_Arg", "Square"]
     same_numbers([y], {x: np.arange(6.0).reshape(2, 3)})
+
+
+def test_the_order_that_an_identity_kept_passes_to_its_users():
+    order = []
+    first = tf.py_func(lambda: order.append("first") or np.float32(0), [], tf.float32)
+    x = tf.placeholder(tf.float32, [], name="x")
+    with tf.control_dependencies([first]):
+        gate = tf.identity(x)
+    y = tf.py_func(lambda v: order.append("second") or v, [gate], tf.float32)
+    step = prune([x], [y], [])
+    simplify(step)
+    assert "Identity" not in types(step)
+    with tf.Session() as sess:
+        assert sess.run(y, {x: 2.0}) == 2.0
+        assert sess.run(gate, {x: 3.0}) == 3.0
+    assert order == ["first", "second", "first"]
 
 
 def test_simplify_keeps_what_broadcasts_or_rounds():

@@ -282,4 +282,5 @@ def _concatenate(slices: Sequence[IndexedSlices]) -> IndexedSlices:
 def _as_int64(indices: Tensor, slices: Sequence[IndexedSlices]) -> Tensor:
     if len({s.indices.dtype for s in slices}) == 1:
         return indices
-    return cast(indices, dtypes.int64)
+    wide: Tensor = cast(indices, dtypes.int64)
+    return wide

@@ -79,7 +79,7 @@ def _builder(graph: Graph, fetches: Any, flat: Fetches) -> Build:
     if isinstance(fetches, Mapping):
         keys = list(fetches)
         parts = [_builder(graph, fetches[key], flat) for key in keys]
-        kind = type(fetches) if type(fetches) in (dict,) or hasattr(fetches, "move_to_end") else dict
+        kind: Any = type(fetches) if type(fetches) in (dict,) or hasattr(fetches, "move_to_end") else dict
         return lambda values: kind((key, part(values)) for key, part in zip(keys, parts))
     attributes = getattr(type(fetches), "__attrs_attrs__", None)
     if attributes is not None:

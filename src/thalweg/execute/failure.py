@@ -17,6 +17,7 @@ from thalweg.graph.step_graph import Node
 from thalweg.kernels.types import TORCH
 from thalweg.shapes import show
 
+LOCAL_TASK = "/job:localhost/replica:0/task:0"  # says nothing in a process of its own
 _NAMES: dict[torch.dtype, str] = {torch_type: dtype.name for dtype, torch_type in reversed(TORCH.items())}
 
 
@@ -36,7 +37,7 @@ def explain(error: BaseException, node: Node, values: Sequence[Any] | None, devi
     """Returns the typed error for what a kernel raised; errors that are typed already get the place added."""
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return error
-    place = f" on {device}" if device else ""
+    place = f" on {device.removeprefix(LOCAL_TASK)}" if device else ""
     if values is not None and not isinstance(error, errors.OpError):
         found = shape_error(node, values)
         if found is not None:
@@ -47,7 +48,9 @@ def explain(error: BaseException, node: Node, values: Sequence[Any] | None, devi
     if isinstance(error, errors.OpError):
         if error.op is None:
             text = f"{node.type} '{node.name}'{place}: {error.message}"
-            return type(error)(node, node, _with_line(text, node))  # type: ignore[call-arg]
+            kind: Any = type(error)
+            placed: BaseException = kind(node, node, _with_line(text, node))
+            return placed
         return error
     text = errors.describe(
         f"{node.type} '{node.name}'{place}: {_first_sentence(error)}",
@@ -58,7 +61,8 @@ def explain(error: BaseException, node: Node, values: Sequence[Any] | None, devi
         or None,
         made_at=made_at(node._stack),
     )
-    return _class_of(error)(node, node, text)
+    typed: BaseException = _class_of(error)(node, node, text)
+    return typed
 
 
 def shape_error(node: Node, values: Sequence[Any]) -> errors.ShapeError | None:
@@ -76,6 +80,8 @@ def shape_error(node: Node, values: Sequence[Any]) -> errors.ShapeError | None:
 def _received(node: Node, values: Sequence[Any] | None) -> list[tuple[str, str, str]]:
     result = []
     for index, (producer, output) in enumerate(node.inputs):
+        while producer.type in ("_CopyToHost", "_CopyToDevice"):
+            producer, output = producer.inputs[0]
         name = producer.attrs.get("_feeds", f"{producer.name}:{output}")
         value = values[index] if values is not None and index < len(values) else None
         if isinstance(value, torch.Tensor):

@@ -136,7 +136,9 @@ class Run:
             self._launch(item)
 
     def _launch(self, item: Any) -> None:
-        if isinstance(item, int):
+        if isinstance(item, int) and not self._program.codes[item].nodes:
+            self._finished(item)  # nothing but an order to keep
+        elif isinstance(item, int):
             _threads.submit(self._run_segment, item)
         else:
             self._start_wait(item)

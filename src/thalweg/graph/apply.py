@@ -185,7 +185,7 @@ def _convert_typed_list(definition: OpDef, arg: ArgDef, value: Any, attrs: dict[
         convert_to_tensor(item, None if expected is None else expected[i], name=f"{arg.name}_{i}")
         for i, item in enumerate(value)
     ]
-    attrs[key] = definition.attrs[key].normalize([tensor.dtype for tensor in tensors])
+    attrs[key] = normalize(definition, key, definition.attrs[key], [tensor.dtype for tensor in tensors])
     return tensors
 
 
@@ -222,7 +222,7 @@ def output_types(definition: OpDef, attrs: dict[str, Any]) -> list[DType]:
         if arg.type_list_attr is not None:
             types += attrs[arg.type_list_attr]
             continue
-        dtype = arg.dtype if arg.type_attr is None else attrs[arg.type_attr]
+        dtype: DType = arg.dtype or attrs[arg.type_attr or ""]
         types += [dtype] * (1 if arg.number_attr is None else attrs[arg.number_attr])
     return types
 
@@ -241,7 +241,7 @@ def _result(definition: OpDef, operation: Operation) -> Any:
         if arg.number_attr is not None:
             length = operation._attrs[arg.number_attr]
         else:
-            length = len(operation._attrs[arg.type_list_attr])
+            length = len(operation._attrs[arg.type_list_attr or ""])
         parts.append(outputs[start : start + length])
         start += length
     if definition.result is None:

@@ -45,7 +45,7 @@ def _imply_attrs(definition: OpDef, inputs: list[Tensor], attrs: dict[str, Any])
                 f"{definition.name} needs more inputs than the {len(inputs)} given: {arg.name!r} is missing"
             )
         for tensor in inputs[position : position + length]:
-            expected: DType = arg.dtype or attrs.setdefault(arg.type_attr, tensor.dtype)
+            expected: DType = arg.dtype or attrs.setdefault(arg.type_attr or "", tensor.dtype)
             if tensor.dtype.base_dtype != expected.base_dtype:
                 raise TypeError(mismatch(definition, arg, tensor, expected))
         position += length

@@ -307,7 +307,7 @@ class Graph:
 
     @contextlib.contextmanager
     def device(self, device_name_or_function: Any) -> Iterator[None]:
-        """Asks for a device for operations made inside: a string, a DeviceSpec, a function of the operation, or None."""
+        """Asks for a device for operations made inside: a string, DeviceSpec, function of the operation, or None."""
         entry = device_name_or_function
         if isinstance(entry, DeviceSpec):
             entry = entry.to_string()

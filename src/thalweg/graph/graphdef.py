@@ -18,6 +18,14 @@ PRODUCER = 134  # the GraphDef version of TensorFlow 1.15, whose meanings the op
 MIN_CONSUMER = 0
 
 
+def message_type(name: str) -> Any:
+    """Returns the class of a protocol message."""
+    from tensorboard.compat.proto import attr_value_pb2, graph_pb2, node_def_pb2
+
+    homes = {"GraphDef": graph_pb2, "NodeDef": node_def_pb2, "AttrValue": attr_value_pb2}
+    return getattr(homes[name], name)
+
+
 def to_graph_def(graph: Graph, add_shapes: bool = False) -> Any:
     """Returns a graph as a GraphDef, nodes in the order they were made; defaults are written out."""
     from tensorboard.compat.proto.graph_pb2 import GraphDef

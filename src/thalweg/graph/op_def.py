@@ -65,7 +65,6 @@ class OpDef:
         waits: bool,
         host: frozenset[str],
         differentiable: bool,
-        reads_resource: bool,
         from_shapes: FromShapes | None,
         doc: str,
     ) -> None:
@@ -80,7 +79,6 @@ class OpDef:
         self.waits = waits
         self.host = host
         self.differentiable = differentiable
-        self.reads_resource = reads_resource
         self.from_shapes = from_shapes
         self.doc = doc
         self.__name__ = name
@@ -131,7 +129,7 @@ def _parse_args(text: str, attrs: dict[str, AttrDef]) -> tuple[ArgDef, ...]:
 
 def _parse_arg(text: str, attrs: dict[str, AttrDef]) -> ArgDef:
     name, colon, kind = (part.strip() for part in text.partition(":"))
-    number, star, base = (part.strip() for part in kind.rpartition("*"))
+    number, _, base = (part.strip() for part in kind.rpartition("*"))
     if not colon or not name.isidentifier() or not kind:
         raise ValueError(f"cannot read the argument {text!r}: write 'x: T', 'x: int32', 'x: N*T' or 'x: list(T)'")
     if kind.startswith("list(") and kind.endswith(")"):
@@ -157,7 +155,6 @@ def op(
     waits: bool = False,
     host: str = "",
     differentiable: bool = True,
-    reads_resource: bool = False,
     from_shapes: FromShapes | None = None,
     doc: str = "",
     **attrs: Any,
@@ -167,8 +164,7 @@ def op(
     signature: `"a: T, b: T -> product: T"`; every attribute is a further keyword, given by its AttrDef, by its set of
     types, or by its default value. infer: static shapes of the outputs. evaluate: the value of a small integer output
     when it follows from static facts. host: names of inputs and outputs that live in host memory on every device.
-    waits: the kernel may wait for someone else. reads_resource: stateful only in that it reads, never writes. from_shapes: the outputs' values, when the
-    inputs' shapes alone decide them.
+    waits: the kernel may wait for someone else. from_shapes: the outputs' values, when the inputs' shapes decide them.
     """
     attr_defs = {key: attr.from_default(value) for key, value in attrs.items()}
     for word in signature.replace(",", " ").replace("->", " ").split():
@@ -191,7 +187,6 @@ def op(
         waits=waits,
         host=frozenset(part.strip() for part in host.split(",") if part.strip()),
         differentiable=differentiable,
-        reads_resource=reads_resource,
         from_shapes=from_shapes,
         doc=doc,
     )

@@ -13,11 +13,11 @@ Stack = tuple[tuple[CodeType, int], ...]
 
 
 def user_stack() -> Stack:
-    """Returns the innermost few frames outside this package, innermost first; formatting is left for when it is read."""
+    """Returns the innermost few frames outside this package, innermost first; they are formatted when read."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
-    frames = []
+    frames: list[tuple[CodeType, int]] = []
     while frame is not None and len(frames) < _MAX_FRAMES:
         frames.append((frame.f_code, frame.f_lineno))
         frame = frame.f_back

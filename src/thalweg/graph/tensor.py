@@ -87,8 +87,8 @@ class Tensor:
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
-            f"Using a `tf.Tensor` as a Python `bool` is not allowed: {self.name!r} has no value while the graph is built. "
-            "Use `if t is not None:` to test whether a tensor is defined, and `tf.cond` to choose by its value in a step."
+            f"Using a `tf.Tensor` as a Python `bool` is not allowed: {self.name!r} has no value while the graph is "
+            "built. Use `if t is not None:` to test whether a tensor is defined, `tf.cond` to choose by its value."
         )
 
     def __iter__(self) -> Iterator[Tensor]:

@@ -12,6 +12,7 @@ from thalweg import dtypes, errors
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import Call, kernel
 from thalweg.kernels.types import TORCH
+from thalweg.ops.shape_functions import require
 
 Sampler = Callable[..., torch.Tensor]
 _ROOT_2 = 2**0.5
@@ -25,6 +26,12 @@ def seeded(device: torch.device, *seeds: int) -> torch.Generator:
     mixed = np.random.SeedSequence([seed & (2**64 - 1) for seed in seeds]).generate_state(1, np.uint64)
     generator.manual_seed(int(mixed[0]))
     return generator
+
+
+def _seeded_by(device: torch.device, seed: torch.Tensor) -> torch.Generator:
+    """Returns the generator of one call."""
+    require(seed.shape == (2,), f"seed has shape {list(seed.shape)}", expected="two seeds")
+    return seeded(device, *seed.tolist())
 
 
 def _generator(node: Node, device: Any) -> torch.Generator:
@@ -75,7 +82,7 @@ def bind_stateless_sampler(node: Node, device: Any) -> Callable[..., Any]:
     sampler, dtype = _SAMPLERS[node.type], TORCH[node.dtypes[0]]
 
     def sample(shape: torch.Tensor, seed: torch.Tensor) -> torch.Tensor:
-        generator = seeded(device.torch, *seed.tolist())
+        generator = _seeded_by(device.torch, seed)
         return sampler(shape.tolist(), generator=generator, dtype=dtype, device=device.torch)
 
     return sample
@@ -118,7 +125,7 @@ def bind_integers(node: Node, device: Any) -> Callable[..., Any]:
 
 @kernel("StatelessRandomUniformInt")
 def bind_stateless_integers(node: Node, device: Any) -> Callable[..., Any]:
-    return lambda shape, seed, minval, maxval: _integers(shape, minval, maxval, seeded(device.torch, *seed.tolist()))
+    return lambda shape, seed, minval, maxval: _integers(shape, minval, maxval, _seeded_by(device.torch, seed))
 
 
 @kernel("RandomShuffle")
@@ -190,4 +197,4 @@ def bind_multinomial(node: Node, device: Any) -> Callable[..., Any]:
 @kernel("StatelessMultinomial")
 def bind_stateless_multinomial(node: Node, device: Any) -> Callable[..., Any]:
     dtype = TORCH[node.dtypes[0]]
-    return lambda logits, count, seed: _draws(logits, int(count), seeded(device.torch, *seed.tolist()), dtype)
+    return lambda logits, count, seed: _draws(logits, int(count), _seeded_by(device.torch, seed), dtype)

@@ -71,11 +71,7 @@ class Kernel:
     priority: int
 
     def serves(self, node: Node) -> bool:
-        attrs = node.attrs
-        for key, allowed in self.types.items():
-            if attrs[key] not in allowed:
-                return False
-        return True
+        return all(node.attrs[key] in allowed for key, allowed in self.types.items())
 
 
 _kernels: dict[str, list[Kernel]] = {}

@@ -25,8 +25,7 @@ from thalweg.ops.comparison import (
     not_equal,
 )
 from thalweg.ops.constants import no_op
-from thalweg.ops.math import abs as absolute
-from thalweg.ops.math import add, cast, multiply, subtract
+from thalweg.ops.math import abs as absolute, add, cast, multiply, subtract
 from thalweg.ops.printing import Assert
 from thalweg.ops.reduction import reduce_all
 from thalweg.ops.slicing import strided_slice

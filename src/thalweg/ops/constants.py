@@ -9,6 +9,7 @@ import numpy as np
 
 from thalweg import dtypes, shapes
 from thalweg.dtypes import DType
+from thalweg.errors import ShapeError
 from thalweg.graph import attr
 from thalweg.graph.apply import output_types
 from thalweg.graph.convert import convert_to_tensor, register_tensor_conversion_function
@@ -23,12 +24,20 @@ from thalweg.shapes import Dimension, Shape, TensorShape
 
 Array = np.ndarray[Any, Any]
 
+
+def _constant_shape(c: Inference) -> list[Shape]:
+    value, dtype = c.attrs["value"], c.attrs["dtype"]
+    if value.dtype != dtype.as_numpy_dtype:
+        raise ShapeError(f"the value is an array of {value.dtype}", expected=f"an array of {dtype.name}")
+    return [value.shape]
+
+
 const_op = op(
     "Const",
     "-> output: dtype",
     value=attr.tensor(),
     dtype=attr.types(),
-    infer=lambda c: [c.attrs["value"].shape],
+    infer=_constant_shape,
     evaluate=lambda c: c.attrs["value"],
     doc="A value that is part of the graph.",
 )

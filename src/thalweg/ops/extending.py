@@ -17,7 +17,7 @@ from thalweg.graph.tensor import Tensor
 from thalweg.ops.gathering import gather
 from thalweg.ops.joining import concat
 from thalweg.ops.selecting import sequence_mask, where
-from thalweg.ops.shape_functions import normalize_axis, require
+from thalweg.ops.shape_functions import normalize_axis, require, vector_size
 from thalweg.ops.shaping import expand_dims, reshape, shape, size
 from thalweg.shapes import Shape, TensorShape, broadcast, show
 
@@ -51,26 +51,26 @@ tile = op(
 
 def _padded(c: Inference) -> Sequence[Shape]:
     source, paddings, limit = c.shapes[0], c.partial(1), c.shapes[1]
-    require(
-        limit is None or (len(limit) == 2 and limit[1] in (2, None)),
-        f"paddings has shape {show(limit)}",
-        expected="[n, 2]",
-    )
+    _require_pairs(source, limit)
     if paddings is None:
         rank = len(source) if source is not None else limit[0] if limit is not None else None
-        if source is not None and limit is not None:
-            require(limit[0] in (None, len(source)), f"paddings has {limit[0]} rows", expected=f"{len(source)} rows")
         return [None if rank is None else (None,) * rank]
-    require(
-        source is None or len(source) == len(paddings),
-        f"paddings has {len(paddings)} rows",
-        expected="a row for each dimension",
-    )
     rows = paddings.tolist()
     require(all(p is None or p >= 0 for row in rows for p in row), f"paddings {rows} has a negative number")
     dims = source if source is not None else (None,) * len(rows)
     _require_mirrored(c, dims, rows)
     return [tuple(None if None in (d, *row) else d + sum(row) for d, row in zip(dims, rows))]
+
+
+def _require_pairs(source: Shape, paddings: Shape) -> None:
+    """Requires two paddings for each dimension."""
+    require(
+        paddings is None or (len(paddings) == 2 and paddings[1] in (2, None)),
+        f"paddings has shape {show(paddings)}",
+        expected="[n, 2]",
+    )
+    if source is not None and paddings is not None:
+        require(paddings[0] in (None, len(source)), f"paddings has {paddings[0]} rows", expected=f"{len(source)} rows")
 
 
 def _require_mirrored(c: Inference, dims: Sequence[int | None], rows: list[list[Any]]) -> None:
@@ -116,9 +116,14 @@ mirror_pad_op = op(
 
 def _unpadded(c: Inference) -> Sequence[Shape]:
     source, paddings = c.shapes[0], c.value(1)
+    _require_pairs(source, c.shapes[1])
     if source is None or paddings is None:
         return [None if source is None else (None,) * len(source)]
-    return [tuple(None if d is None else d - int(sum(row)) for d, row in zip(source, paddings))]
+    require(bool((paddings >= 0).all()), f"paddings {paddings.tolist()} has a negative number")
+    dims = [None if d is None else d - int(sum(row)) for d, row in zip(source, paddings)]
+    require(all(d is None or d >= 0 for d in dims), f"paddings {paddings.tolist()} are more than {show(source)}")
+    _require_mirrored(c, dims, paddings.tolist())
+    return [tuple(dims)]
 
 
 mirror_pad_grad_op = op(
@@ -252,7 +257,7 @@ def _broadcast_shape_value(c: Inference) -> Any:
 
 
 def _broadcast_shape(c: Inference) -> Sequence[Shape]:
-    lengths = [None if s is None else s[0] for s in c.shapes]
+    lengths = [vector_size(c, i) for i in (0, 1)]
     return [(None if None in lengths else max(lengths),)]  # type: ignore[type-var]
 
 

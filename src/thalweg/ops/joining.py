@@ -16,7 +16,7 @@ from thalweg.graph.op_def import op
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
 from thalweg.ops.identity import identity
-from thalweg.ops.shape_functions import normalize_axis, require, same_dimension
+from thalweg.ops.shape_functions import normalize_axis, require, same_dimension, scalar_value
 from thalweg.shapes import Shape, show
 
 _INDEX = attr.types(dtypes.INDEX, dtypes.int32)
@@ -122,7 +122,7 @@ pack = op(
 
 
 def _split_evenly(c: Inference) -> Sequence[Shape]:
-    axis, source, count = c.value(0), c.shapes[1], c.num_outputs
+    axis, source, count = scalar_value(c, 0), c.shapes[1], c.num_outputs
     if source is None:
         return [None] * count
     if axis is None:
@@ -164,7 +164,7 @@ def split_sizes(sizes: Sequence[int | None], whole: int | None) -> list[int | No
 
 
 def _split_by_sizes(c: Inference) -> Sequence[Shape]:
-    source, sizes, axis, count = c.shapes[0], c.partial(1), c.value(2), c.num_outputs
+    source, sizes, axis, count = c.shapes[0], c.partial(1), scalar_value(c, 2), c.num_outputs
     length = c.shapes[1]
     require(length is None or len(length) == 1, f"size_splits must be a vector, got {show(length)}")
     if length is not None:

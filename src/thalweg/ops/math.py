@@ -17,7 +17,7 @@ from thalweg.graph.infer import Inference
 from thalweg.graph.op_def import Evaluate, OpDef, op
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
-from thalweg.ops.shape_functions import broadcast_inputs, merged_inputs, unchanged
+from thalweg.ops.shape_functions import broadcast_inputs, merged_inputs, require, unchanged
 from thalweg.shapes import Shape
 
 ANALYTIC = dtypes.FLOATING | dtypes.COMPLEX
@@ -159,15 +159,30 @@ rsqrt_grad = _gradient_of("RsqrtGrad", "-dy / 2 * y * y * y.")
 tanh_grad = _gradient_of("TanhGrad", "dy * (1 - y * y).")
 sigmoid_grad = _gradient_of("SigmoidGrad", "dy * y * (1 - y).")
 
+
+def _part(c: Inference) -> Sequence[Shape]:
+    _require_parts(c.attrs["T"], c.attrs["Tout"])
+    return unchanged(c)
+
+
+def _composed(c: Inference) -> Sequence[Shape]:
+    _require_parts(c.attrs["Tout"], c.attrs["T"])
+    return broadcast_inputs(c)
+
+
+def _require_parts(whole: DType, part: DType) -> None:
+    require(part is whole.real_dtype, f"{part.name} is not the type of the parts of {whole.name}")
+
+
 _COMPLEX = attr.types(dtypes.COMPLEX, dtypes.complex64)
 _PART = attr.types((dtypes.float32, dtypes.float64), dtypes.float32)
 conj_op = op("Conj", "input: T -> output: T", T=_COMPLEX, infer=unchanged, doc="The complex conjugate.")
-real_op = op("Real", "input: T -> output: Tout", T=_COMPLEX, Tout=_PART, infer=unchanged, doc="The real part.")
-imag_op = op("Imag", "input: T -> output: Tout", T=_COMPLEX, Tout=_PART, infer=unchanged, doc="The imaginary part.")
-angle_op = op("Angle", "input: T -> output: Tout", T=_COMPLEX, Tout=_PART, infer=unchanged, doc="The argument.")
-complex_abs_op = op("ComplexAbs", "x: T -> y: Tout", T=_COMPLEX, Tout=_PART, infer=unchanged, doc="The modulus.")
+real_op = op("Real", "input: T -> output: Tout", T=_COMPLEX, Tout=_PART, infer=_part, doc="The real part.")
+imag_op = op("Imag", "input: T -> output: Tout", T=_COMPLEX, Tout=_PART, infer=_part, doc="The imaginary part.")
+angle_op = op("Angle", "input: T -> output: Tout", T=_COMPLEX, Tout=_PART, infer=_part, doc="The argument.")
+complex_abs_op = op("ComplexAbs", "x: T -> y: Tout", T=_COMPLEX, Tout=_PART, infer=_part, doc="The modulus.")
 complex_op = op(
-    "Complex", "real: T, imag: T -> out: Tout", T=_PART, Tout=_COMPLEX, infer=broadcast_inputs, doc="real + i * imag."
+    "Complex", "real: T, imag: T -> out: Tout", T=_PART, Tout=_COMPLEX, infer=_composed, doc="real + i * imag."
 )
 
 cast_op = op(

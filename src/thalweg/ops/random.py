@@ -15,8 +15,7 @@ from thalweg.graph.op_def import OpDef, op
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.seeds import get_seed
 from thalweg.graph.tensor import Tensor
-from thalweg.ops.array import shape as shape_of
-from thalweg.ops.array import zeros_like
+from thalweg.ops.array import shape as shape_of, zeros_like
 from thalweg.ops.comparison import greater_equal
 from thalweg.ops.control import with_dependencies
 from thalweg.ops.math import add, floormod, maximum, multiply, realdiv, subtract

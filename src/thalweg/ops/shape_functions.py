@@ -66,6 +66,27 @@ def at_least_rank(c: Inference, index: int, rank: int) -> Shape:
     return shape
 
 
+def scalar_value(c: Inference, index: int) -> Any:
+    """Returns the number that an input holds, which must be a scalar; None if it is not known."""
+    shape = c.shapes[index]
+    if shape:
+        name = c.definition.inputs[index].name
+        raise ShapeError(f"{name} has shape {show(shape)}", expected=f"a scalar {name}")
+    value = c.value(index)
+    return None if value is None else value.item()
+
+
+def vector_size(c: Inference, index: int) -> int | None:
+    """Returns how many elements an input has, which must be a vector; None if that is not known."""
+    shape = c.shapes[index]
+    if shape is None:
+        return None
+    if len(shape) != 1:
+        name = c.definition.inputs[index].name
+        raise ShapeError(f"{name} has shape {show(shape)}", expected=f"a vector {name}")
+    return shape[0]
+
+
 def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
     """Returns a non-negative axis of a tensor of the given rank."""
     if not -rank <= axis < rank:
@@ -75,7 +96,7 @@ def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
     return axis + rank if axis < 0 else axis
 
 
-def same_dimension(a: Any, b: Any, what: str, expected: str, hint: str | None = None) -> int | None:
+def same_dimension(a: int | None, b: int | None, what: str, expected: str, hint: str | None = None) -> int | None:
     """Returns the dimension that two must agree on."""
     if a is not None and b is not None and a != b:
         raise ShapeError(f"{what} differ: {a} and {b}", expected=expected, hint=hint)

@@ -43,6 +43,7 @@ shape_op = op(
     host="output",
     infer=lambda c: [(None if c.shapes[0] is None else len(c.shapes[0]),)],
     evaluate=_dims,
+    from_shapes=list,
     differentiable=False,
     doc="The sizes of a tensor's dimensions.",
 )
@@ -53,6 +54,7 @@ shape_n_op = op(
     out_type=_INDEX,
     host="output",
     infer=lambda c: [(shapes.rank(s),) for s in c.shapes],
+    from_shapes=list,
     differentiable=False,
     doc="The shapes of several tensors.",
 )
@@ -64,6 +66,7 @@ size_op = op(
     host="output",
     infer=scalar,
     evaluate=_count,
+    from_shapes=lambda inputs: [shapes.num_elements(inputs[0])],
     differentiable=False,
     doc="The number of a tensor's elements.",
 )
@@ -74,6 +77,7 @@ rank_op = op(
     host="output",
     infer=scalar,
     evaluate=lambda c: None if c.shapes[0] is None else np.array(len(c.shapes[0])),
+    from_shapes=lambda inputs: [len(inputs[0])],
     differentiable=False,
     doc="The number of a tensor's dimensions.",
 )

@@ -14,7 +14,7 @@ from thalweg.graph.infer import Inference
 from thalweg.graph.op_def import OpDef, op
 from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
-from thalweg.ops.shape_functions import require, scalar
+from thalweg.ops.shape_functions import require, scalar, vector_size
 from thalweg.ops.slicing import UNKNOWN, items_of, sliced_shape
 from thalweg.shapes import Shape, compatible, merge, show
 
@@ -33,20 +33,22 @@ def handle_of(tensor: Tensor) -> Operation | None:
 
 
 def handle_shape(c: Inference, index: int = 0) -> Shape:
-    """Returns the shape of the variable behind a handle: at run time the executor sees the variable itself."""
+    """Returns the shape of the variable behind a handle: at run time the executor sees the variable itself.
+
+    The variable must hold what the operation takes or gives.
+    """
     source = c._sources[index]
     if not isinstance(source, Tensor):
         return c.shapes[index]
     operation = handle_of(source)
-    return None if operation is None else operation._attrs["shape"]
+    if operation is None:
+        return None
+    stored, asked = operation._attrs["dtype"], c.attrs.get("dtype") or c.attrs.get("T")
+    require(asked in (stored, None), f"the variable holds {stored.name}, it is used as {asked and asked.name}")
+    return operation._attrs["shape"]  # type: ignore[no-any-return]
 
 
 def _read(c: Inference) -> Sequence[Shape]:
-    source = c._sources[0]
-    operation = handle_of(source) if isinstance(source, Tensor) else None
-    if operation is not None:
-        stored, asked = operation._attrs["dtype"], c.attrs["dtype"]
-        require(stored is asked, f"the variable holds {stored.name}, it is read as {asked.name}")
     return [handle_shape(c)]
 
 
@@ -69,6 +71,12 @@ def _shape_value(c: Inference) -> Any:
 def _shape_vector(c: Inference) -> Sequence[Shape]:
     shape = handle_shape(c)
     return [(None if shape is None else len(shape),)]
+
+
+def _count(c: Inference) -> Sequence[Shape]:
+    shape = handle_shape(c)
+    require(shape in ((), None), f"the variable has shape {show(shape)}", expected="a scalar")
+    return [()]
 
 
 def _gather(c: Inference) -> Sequence[Shape]:
@@ -141,6 +149,8 @@ def _scatter_nd(c: Inference) -> Sequence[Shape]:
 
 
 def _strided_slice_assign(c: Inference) -> Sequence[Shape]:
+    for index in (1, 2, 3):
+        vector_size(c, index)
     shape, bounds = handle_shape(c), [c.partial(i) for i in (1, 2, 3)]
     known = [[UNKNOWN if e is None else e for e in bound.tolist()] for bound in bounds if bound is not None]
     if shape is not None and len(known) == 3:
@@ -172,7 +182,6 @@ read_variable_op = op(
     "resource: resource -> value: dtype",
     dtype=attr.types(),
     stateful=True,
-    reads_resource=True,
     infer=_read,
     doc="The value of a variable at the moment this runs; later writes do not change it.",
 )
@@ -209,7 +218,6 @@ initialized_value = op(
     "resource: resource, initial: dtype -> value: dtype",
     dtype=attr.types(),
     stateful=True,
-    reads_resource=True,
     differentiable=False,
     infer=lambda c: [handle_shape(c)],
     doc="The value of a variable, or the given one while the variable has none.",
@@ -218,7 +226,6 @@ var_is_initialized_op = op(
     "VarIsInitializedOp",
     "resource: resource -> is_initialized: bool",
     stateful=True,
-    reads_resource=True,
     differentiable=False,
     host="is_initialized",
     infer=scalar,
@@ -238,7 +245,6 @@ variable_shape = op(
     "input: resource -> output: out_type",
     out_type=attr.types(dtypes.INDEX, dtypes.int32),
     stateful=True,
-    reads_resource=True,
     differentiable=False,
     host="output",
     infer=_shape_vector,
@@ -252,7 +258,7 @@ resource_count_up_to = op(
     T=attr.types(dtypes.INDEX),
     stateful=True,
     differentiable=False,
-    infer=scalar,
+    infer=_count,
     doc="Increments a scalar variable until it reaches a limit; gives the value before.",
 )
 resource_gather = op(
@@ -263,7 +269,6 @@ resource_gather = op(
     dtype=attr.types(),
     Tindices=dtypes.INDEX,
     stateful=True,
-    reads_resource=True,
     infer=_gather,
     doc="Rows of a variable, without reading all of it.",
 )
@@ -273,7 +278,6 @@ resource_gather_nd = op(
     dtype=attr.types(),
     Tindices=dtypes.INDEX,
     stateful=True,
-    reads_resource=True,
     infer=_gather_nd,
     doc="Elements or slices of a variable, each addressed by a vector of indices.",
 )

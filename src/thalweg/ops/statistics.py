@@ -13,8 +13,7 @@ from thalweg.graph.tensor import Tensor
 from thalweg.ops.array import reshape, shape, squeeze, zeros_like
 from thalweg.ops.comparison import is_finite, not_equal
 from thalweg.ops.identity import stop_gradient
-from thalweg.ops.math import abs as abs_of
-from thalweg.ops.math import add, cast, conj, exp, log, multiply, pow, real, sqrt, square, subtract
+from thalweg.ops.math import abs as abs_of, add, cast, conj, exp, log, multiply, pow, real, sqrt, square, subtract
 from thalweg.ops.reduction import one_of, reduce_max, reduce_mean, reduce_sum
 from thalweg.ops.selecting import where
 

@@ -84,7 +84,7 @@ def _keep_pooling_indices(step: StepGraph) -> None:
     moved: dict[Node, Node] = {}
     for grad in grads:
         pool = pools[grad.inputs[1]]
-        if grad.inputs[0] != pool.inputs[0] or grad.controls:
+        if grad.inputs[0] != pool.inputs[0]:
             continue
         if pool not in indexed:
             shape = pool.shapes[0]
@@ -119,11 +119,12 @@ def _clip_before_pooling(step: StepGraph) -> None:
             continue
         clipped = spread.inputs[0][0]
         is_relu = clipped.type == "Relu" or "Relu" in clipped.attrs.get("fused_ops", ())
-        if not is_relu or consumers[spread] != [node] or (spread, position) in step.fetches or node.controls:
+        if not is_relu or consumers[spread] != [node] or (spread, position) in step.fetches:
             continue
         pool = spread.inputs[1][0]
         shape = pool.shapes[0]
-        clip = node.like("ReluGrad", [spread.inputs[2], (pool, 0)], node.attrs, shapes=[shape])
+        waits = list(dict.fromkeys([*node.controls, *spread.controls]))
+        clip = node.like("ReluGrad", [spread.inputs[2], (pool, 0)], node.attrs, shapes=[shape], controls=waits)
         made = spread.like(spread.type, [*spread.inputs[:2], (clip, 0)], spread.attrs)
         replaced[node, 0] = (made, 0)
         moved[node] = made
@@ -149,7 +150,7 @@ def _group_updates(step: StepGraph, op_type: str, group_type: str, variables: in
         if node.type == op_type:
             shared = tuple(output for i, output in enumerate(node.inputs) if i in _shared(node, variables))
             attrs = tuple((k, v) for k, v in node.attrs.items() if not k.startswith("_"))
-            alike.setdefault((shared, attrs, node.device, frozenset(node.controls)), []).append(node)
+            alike.setdefault((shared, attrs, node.device), []).append(node)
     moved: dict[Node, Node] = {}
     for members in alike.values():
         if len(members) > 1 and _are_independent(step, members):
@@ -178,8 +179,9 @@ def _group(members: list[Node], group_type: str, variables: int) -> Node:
             inputs += [node.inputs[index] for node in members]
         else:
             inputs.append(last.inputs[index])
-    attrs = {**last.attrs, "N": len(members)}
-    return last.like(group_type, inputs, attrs, name=f"{last.name}/_group_of_{len(members)}")
+    controls = list(dict.fromkeys(control for node in members for control in node.controls))
+    name = f"{last.name}/_group_of_{len(members)}"
+    return last.like(group_type, inputs, {**last.attrs, "N": len(members)}, name=name, controls=controls)
 
 
 def _are_independent(step: StepGraph, members: list[Node]) -> bool:

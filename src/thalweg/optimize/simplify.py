@@ -19,8 +19,17 @@ def simplify(step: StepGraph) -> None:
     """Applies the rules from the inputs on, so that each sees its inputs simplified."""
     replaced: dict[Output, Output] = {}
     moved: dict[Node, Node] = {}
+    waits: dict[Output, list[Node]] = {}  # what the users of an output must wait for since its Identity is gone
+    kept = {*step.roots(), *(control for node in step.nodes for control in node.controls)}
     for node in step.nodes:
+        if waits:
+            late = [control for output in node.inputs for control in waits.get(output, ())]
+            node.controls = list(dict.fromkeys([*node.controls, *late])) if late else node.controls
         node.inputs = [replaced.get(output, output) for output in node.inputs]
+        if node.controls and node.type == "Identity" and node not in kept:
+            replaced[node, 0] = node.inputs[0]
+            waits[node, 0] = node.controls
+            continue
         if node.controls:
             continue  # its order matters to someone
         for rule in _rules.get(node.type, ()):
@@ -136,7 +145,7 @@ def transpose_back(node: Node) -> Output | None:
     permutation = node.constant(1)
     if permutation is None:
         return None
-    if permutation.tolist() == list(range(permutation.size)):
+    if node.input_shape(0) is not None and permutation.tolist() == list(range(permutation.size)):
         return node.inputs[0]
     inner = node.inputs[0][0]
     before = inner.constant(1) if inner.type == "Transpose" and not inner.controls else None
@@ -158,7 +167,7 @@ def one_of_one(node: Node) -> Output | None:
 
 @rule("Tile")
 def tile_once(node: Node) -> Output | None:
-    return node.inputs[0] if _is_constant(node, 1, 1) else None
+    return node.inputs[0] if _is_constant(node, 1, 1) and node.input_shape(0) is not None else None
 
 
 @rule("Select", "SelectV2")

@@ -1,7 +1,7 @@
 """Memory: on an accelerator, which values live in host memory, and the copies between host and device.
 
-Shapes, axes and indices are declared host arguments. What is computed from them alone (arithmetic on shapes) is computed
-on the host too, so that reading them never makes the host wait for the device.
+Shapes, axes and indices are declared host arguments. What is computed from them alone (arithmetic on shapes) is
+computed on the host too, so that reading them never makes the host wait for the device.
 """
 
 from __future__ import annotations

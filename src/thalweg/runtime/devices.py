@@ -14,6 +14,7 @@ from thalweg.resources.containers import Containers
 
 PREFIX = "/job:localhost/replica:0/task:0"
 _HOST = torch.device("cpu")
+TorchDevice = torch.device
 
 
 @dataclass(slots=True, eq=False)
@@ -22,9 +23,9 @@ class Device:
 
     name: str
     type: str
-    torch: torch.device
+    torch: TorchDevice
     resources: Containers
-    host: torch.device = _HOST
+    host: TorchDevice = _HOST
     _states: dict[str, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

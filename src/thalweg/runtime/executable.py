@@ -35,11 +35,14 @@ class Executable:
             return self._run_programs(step, feeds)
         guard = _InferenceMode(True)
         try:
-            return single(step, *feeds)  # type: ignore[no-any-return]
+            values: Sequence[Any] = single(step, *feeds)
         except Exception as error:
             raise self.programs[0].explain(error) from None
         finally:
             del guard
+        if step.cancelled:
+            step.stop()
+        return values
 
     def _run_programs(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         finished = step.finished = threading.Event()

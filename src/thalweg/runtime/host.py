@@ -34,8 +34,8 @@ class CoreShare:
     """Chooses the number of kernel threads from what others leave of our cores.
 
     OpenMP's threads spin while they wait for each other. On a quiet machine that is fastest; when another process needs
-    one of the cores, a kernel split over all of them waits for the slowest, spinning. No fixed way of waiting is right for
-    both, but the number of threads is: as many as there are cores free.
+    one of the cores, a kernel split over all of them waits for the slowest, spinning. No fixed way of waiting is right
+    for both, but the number of threads is: as many as there are cores free.
     """
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:

@@ -1,0 +1,38 @@
+"""Names by which late TensorFlow 1 programs ask for graph mode, which is all there is here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg.graph.indexed_slices import IndexedSlices
+from thalweg.graph.tensor import Tensor
+
+
+def executing_eagerly() -> bool:
+    """Returns False: operations are added to a graph."""
+    return False
+
+
+def disable_eager_execution() -> None:
+    """Does nothing: graphs are the only way of execution."""
+
+
+def disable_v2_behavior() -> None:
+    """Does nothing: TensorFlow 1's behaviour is the only one."""
+
+
+def disable_resource_variables() -> None:
+    """Does nothing: variables have resource semantics whatever is asked, which no correct program can tell."""
+
+
+def enable_resource_variables() -> None:
+    """Does nothing: variables have resource semantics."""
+
+
+def resource_variables_enabled() -> bool:
+    return True
+
+
+def is_tensor(x: Any) -> bool:
+    """Tells whether a value is a tensor, a variable, or rows of one."""
+    return isinstance(x, Tensor | IndexedSlices) or hasattr(x, "_as_graph_element")
