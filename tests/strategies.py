@@ -267,7 +267,7 @@ def _retyped(draw: Any, case: Case) -> Case:
     """Gives all inputs of one type attribute another of its types."""
     definition = OPS.lookup(case.op)
     chosen = {
-        key: draw(st.sampled_from(sorted(attr.allowed or TYPES, key=lambda dtype: dtype.name)))
+        key: draw(st.sampled_from(sorted((attr.allowed or set(TYPES)) - dtypes.QUANTIZED, key=lambda dtype: dtype.name)))
         for key, attr in definition.attrs.items()
         if attr.kind == "type"
     }

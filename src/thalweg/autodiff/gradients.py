@@ -62,7 +62,7 @@ def gradients(
     unconnected = UnconnectedGradients(unconnected_gradients)
     y_tensors = [_differentiable(y) for y in _as_list(ys)]
     x_tensors = [_source(x) for x in _as_list(xs)]
-    stops = {_source(t) for t in _as_list(stop_gradients or ())}
+    stops = {_source(t) for t in _as_list(() if stop_gradients is None else stop_gradients)}
     if not y_tensors:
         return [None] * len(x_tensors)
     graph = y_tensors[0].graph

@@ -89,8 +89,8 @@ def _builder(graph: Graph, fetches: Any, flat: Fetches) -> Build:
     for kind, (expand, contract) in _expansions.items():
         if isinstance(fetches, kind):
             parts = [_builder(graph, part, flat) for part in expand(fetches)]
-            join = contract(fetches)
-            return lambda values: join([part(values) for part in parts])
+            # The plan is found by the identity of what is fetched, and so keeps it alive.
+            return lambda values: contract(fetches)([part(values) for part in parts])
     return _leaf_builder(graph, fetches, flat)
 
 

@@ -151,7 +151,10 @@ class BaseSession:
         self._running.add(step)
         try:
             values = executable.run(step, feeds)
-            return [to_numpy(value) for value in values]
+            try:
+                return [to_numpy(value) for value in values]
+            except Exception as error:
+                raise executable.explain_fetch(error, values) from None
         finally:
             self._running.discard(step)
             if timer is not None:

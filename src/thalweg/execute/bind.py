@@ -68,10 +68,17 @@ def _needs_check(node: Node) -> bool:
 def _checked(node: Node, call: Call) -> Call:
     """Shows the shapes that come to the op's shape function first, since torch takes some that the op refuses."""
 
+    accepted: Any = None
+    by_shape = not node.definition.host  # else values decide too
+
     def checked(step: Any, *values: Any) -> Any:
-        error = shape_error(node, values)
-        if error is not None:
-            raise error
+        nonlocal accepted
+        shapes = [getattr(value, "shape", None) for value in values]
+        if shapes != accepted:
+            error = shape_error(node, values)
+            if error is not None:
+                raise error
+            accepted = shapes if by_shape else None
         return invoke(call, values, step)
 
     checked.__name__ = f"checked_{node.type}"

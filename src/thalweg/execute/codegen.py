@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import keyword
-import linecache
 import math
 import re
 from collections.abc import Callable
@@ -41,11 +40,21 @@ def generate(segment: Segment, calls: dict[Node, Call], constants: dict[Output, 
     """
     writer = _Writer(segment, calls, constants)
     text = writer.write()
-    filename = f"<thalweg step {next(_serial)}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    filename = f"thalweg step {next(_serial)}"  # linecache asks no loader for a name in angle brackets
     namespace = writer.globals
+    namespace.update(__name__=filename, __loader__=_Source(text))
     exec(compile(text, filename, "exec"), namespace)
     return Code(text, namespace[writer.function_name], writer.node_of_line, writer.names)
+
+
+class _Source:
+    """Gives tracebacks and debuggers the text of a generated function, as long as the function lives."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def get_source(self, name: str) -> str:
+        return self._text
 
 
 class _Writer:
@@ -60,7 +69,7 @@ class _Writer:
         self.lines: list[str] = []
         self._global_of: dict[int, str] = {}
         self._kept: list[Any] = []  # keeps ids in _global_of alive
-        self._taken: dict[str, int] = {"step": 0, "_": 0}
+        self._taken: dict[str, int] = {"step": 0, "_": 0, self.function_name: 0}
         self._outputs = set(segment.outputs)
         self._last_use = self._find_last_uses()
 
@@ -108,6 +117,8 @@ class _Writer:
         dead = dict.fromkeys(
             self.names[output] for output in node.inputs if self._last_use.get(output) is node and output in self.names
         )
+        if target and "_" in used:
+            dead["_"] = None  # an output that nobody uses
         if dead:
             self.lines.append(f"    del {', '.join(dead)}")
 
@@ -171,7 +182,7 @@ def _name_of(value: Any) -> str:
 
 
 def _is_literal(value: Any) -> bool:
-    if isinstance(value, float):
+    if type(value) is float:
         return math.isfinite(value)
     if isinstance(value, list | tuple):
         return type(value) in (list, tuple) and all(_is_literal(item) for item in value)

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from thalweg import errors
+from thalweg import dtypes, errors
 from thalweg.dtypes import DType
 from thalweg.graph.explain import argument_names, explain_shape_error
 from thalweg.graph.infer import Inference
@@ -28,7 +28,8 @@ class _Seen:
 
     def __init__(self, value: Any, dtype: DType) -> None:
         self.dtype = dtype
-        self._shape = tuple(value.shape) if hasattr(value, "shape") else None
+        shape = getattr(value, "shape", None)
+        self._shape = None if shape is None else tuple(shape)
         small = isinstance(value, torch.Tensor) and value.device.type == "cpu" and value.numel() <= 64
         self._static = value.numpy() if small and not value.dtype.is_floating_point else None
 
@@ -42,6 +43,8 @@ def explain(error: BaseException, node: Node, values: Sequence[Any] | None, devi
         found = shape_error(node, values)
         if found is not None:
             error = found
+        elif isinstance(error, AttributeError | TypeError):
+            error = _no_kernel(node) or error
     received = _received(node, values)
     if isinstance(error, errors.ShapeError):
         return errors.InvalidArgumentError(node, node, explain_shape_error(error, node, received, place))
@@ -77,6 +80,15 @@ def shape_error(node: Node, values: Sequence[Any]) -> errors.ShapeError | None:
     return None
 
 
+def _no_kernel(node: Node) -> errors.OpError | None:
+    """Names the type if a kernel for tensors was given something else: strings, or a handle."""
+    for index in range(len(node.inputs)):
+        dtype = node.input_dtype(index)
+        if dtype is dtypes.string or dtype is dtypes.resource:
+            return errors.UnimplementedError(None, None, f"no kernel takes {dtype.name} values here")
+    return None
+
+
 def _received(node: Node, values: Sequence[Any] | None) -> list[tuple[str, str, str]]:
     result = []
     for index, (producer, output) in enumerate(node.inputs):
@@ -105,7 +117,7 @@ def _class_of(error: BaseException) -> Any:
     text = str(error)
     if isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in text:
         return errors.ResourceExhaustedError
-    if "Storage size calculation overflowed" in text or "invalid size" in text:
+    if any(part in text for part in ("Storage size calculation overflowed", "invalid size", "array is too big")):
         return errors.ResourceExhaustedError
     if isinstance(error, NotImplementedError) or "not implemented for" in text:
         return errors.UnimplementedError

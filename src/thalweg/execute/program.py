@@ -98,7 +98,7 @@ class _Schedule:
         home = {node: segment.index for segment in program.segments for node in segment.nodes}
         before: dict[Any, set[Any]] = {s.index: {*s.waits, *s.after} for s in program.segments}
         for node in program.waiting:
-            before[node] = {home.get(p, p) for p in node.predecessors() if (p, 0) not in known}
+            before[node] = {home.get(p, p) for p in node.predecessors() if (p, 0) not in known or p.controls}
         self.waits = {item: len(earlier) for item, earlier in before.items()}
         self.followers: dict[Any, list[Any]] = {}
         for item, earlier in before.items():

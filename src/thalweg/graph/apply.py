@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from thalweg.graph.op_def import ArgDef, OpDef
 
 
+_MAX_OUTPUTS = 1 << 20  # more would fill the memory with tensors that nobody can use
+
+
 def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: str | None) -> Any:
     """Converts the inputs, infers the attributes that they imply, adds the operation, returns its outputs."""
     if len(args) == len(definition.inputs) and not attrs:
@@ -223,7 +226,10 @@ def output_types(definition: OpDef, attrs: dict[str, Any]) -> list[DType]:
             types += attrs[arg.type_list_attr]
             continue
         dtype: DType = arg.dtype or attrs[arg.type_attr or ""]
-        types += [dtype] * (1 if arg.number_attr is None else attrs[arg.number_attr])
+        count = 1 if arg.number_attr is None else attrs[arg.number_attr]
+        if count > _MAX_OUTPUTS:
+            raise ValueError(f"{definition.name} cannot have {count} outputs; {arg.number_attr} is too large.")
+        types += [dtype] * count
     return types
 
 

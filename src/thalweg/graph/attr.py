@@ -24,6 +24,8 @@ REQUIRED = _Required()
 
 def _integer(value: Any) -> int:
     if isinstance(value, numbers.Integral) or hasattr(value, "__index__"):
+        if not -(2**63) <= int(value) < 2**63:
+            raise ValueError(f"{value} does not fit into 64 bits")
         return int(value)
     raise TypeError(f"expected int, got {value!r}")
 

@@ -7,6 +7,7 @@ the shapes that it was given, so that both errors read the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from thalweg.graph.op_def import OpDef
 
 _DEPTH = 60
+_SIZE = 1 << 12
 
 
 class Inference:
@@ -57,7 +59,7 @@ def static_value(tensor: Any, depth: int = _DEPTH) -> np.ndarray[Any, Any] | Non
     operation = tensor.op
     evaluate = operation.definition.evaluate
     result = None
-    if evaluate is not None and depth > 0:
+    if evaluate is not None and depth > 0 and (not operation._inputs or _is_small(tensor._shape)):
         for source in operation._inputs:
             static_value(source, depth - 1)
         context = Inference(operation.definition, operation._attrs, operation._inputs)
@@ -67,6 +69,11 @@ def static_value(tensor: Any, depth: int = _DEPTH) -> np.ndarray[Any, Any] | Non
             result = None  # an unknown element took part, or the kernel will report the mistake
     tensor._static = result
     return result
+
+
+def _is_small(shape: Shape) -> bool:
+    """Tells whether a value may be worth knowing: shapes and indices are, data is not."""
+    return shape is None or None in shape or prod(shape) <= _SIZE  # type: ignore[arg-type]
 
 
 def complete(value: np.ndarray[Any, Any] | None) -> np.ndarray[Any, Any] | None:

@@ -46,6 +46,7 @@ def bind_tile_strings(node: Node, device: Any) -> Function:
 
 def _require_paddings(value: Any, paddings: list[list[int]]) -> None:
     require(len(paddings) == value.ndim, f"paddings has {len(paddings)} rows", expected=f"{value.ndim}")
+    require(all(len(row) == 2 for row in paddings), f"paddings is {paddings}", expected="[n, 2]")
     require(all(p >= 0 for row in paddings for p in row), f"paddings {paddings} has a negative number")
 
 

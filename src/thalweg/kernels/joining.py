@@ -35,7 +35,7 @@ def bind_concat(node: Node, device: Any) -> Function | Call:
 
 @kernel("ConcatV2", **STRINGS)
 def bind_concat_strings(node: Node, device: Any) -> Function:
-    return lambda *values: np.concatenate(values[:-1], int(values[-1]))
+    return lambda *values: np.concatenate(values[:-1], normalize_axis(int(values[-1]), values[0].ndim))
 
 
 @kernel("ConcatOffset")

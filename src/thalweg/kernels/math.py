@@ -13,7 +13,7 @@ from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import Call, Input, kernel
 from thalweg.kernels.types import TORCH
 from thalweg.kernels.unsigned import SAME_BITS, UNSIGNED, by_bits, by_order, by_value, on_host
-from thalweg.shapes import show
+from thalweg.shapes import compatible, show
 
 Function = Callable[..., Any]
 
@@ -274,29 +274,42 @@ def _number(value: float, node: Node) -> torch.Tensor:
     return torch.tensor(value, dtype=TORCH[node.attrs["T"]])
 
 
+def _dy(node: Node) -> Input | Call:
+    """Returns dy, which torch would broadcast to y, or y to it: they must have one shape."""
+    shape = node.input_shape(0)
+    known = shape is not None and None not in shape and shape == node.input_shape(1)
+    return Input(1) if known else Call(_alike, (Input(1), Input(0)))
+
+
+def _alike(dy: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    if dy.shape != y.shape:
+        raise errors.ShapeError(f"y and dy have shapes {show(tuple(y.shape))} and {show(tuple(dy.shape))}")
+    return dy
+
+
 @kernel("TanhGrad")
 def bind_tanh_grad(node: Node, device: Any) -> Call:
-    return Call(torch.ops.aten.tanh_backward.default, (Input(1), Input(0)))
+    return Call(torch.ops.aten.tanh_backward.default, (_dy(node), Input(0)))
 
 
 @kernel("SigmoidGrad")
 def bind_sigmoid_grad(node: Node, device: Any) -> Call:
-    return Call(torch.ops.aten.sigmoid_backward.default, (Input(1), Input(0)))
+    return Call(torch.ops.aten.sigmoid_backward.default, (_dy(node), Input(0)))
 
 
 @kernel("SqrtGrad")
 def bind_sqrt_grad(node: Node, device: Any) -> Call:
-    return Call(torch.div, (Call(torch.mul, (Input(1), _number(0.5, node))), _conjugate(0, node)))
+    return Call(torch.div, (Call(torch.mul, (_dy(node), _number(0.5, node))), _conjugate(0, node)))
 
 
 @kernel("ReciprocalGrad", "InvGrad")
 def bind_reciprocal_grad(node: Node, device: Any) -> Call:
-    return Call(torch.mul, (Call(torch.neg, (Input(1),)), Call(torch.square, (_conjugate(0, node),))))
+    return Call(torch.mul, (Call(torch.neg, (_dy(node),)), Call(torch.square, (_conjugate(0, node),))))
 
 
 @kernel("RsqrtGrad")
 def bind_rsqrt_grad(node: Node, device: Any) -> Call:
-    half = Call(torch.mul, (Input(1), _number(-0.5, node)))
+    half = Call(torch.mul, (_dy(node), _number(-0.5, node)))
     return Call(torch.mul, (half, Call(torch.pow, (_conjugate(0, node), 3))))
 
 
@@ -321,7 +334,7 @@ def bind_cast(node: Node, device: Any) -> Call:
 def bind_add_n(node: Node, device: Any) -> Function | Call:
     """Adds into one fresh tensor; equal shapes that are known are not looked at again."""
     dtype = TORCH[node.attrs["T"]]
-    known = node.input_shape(0)
+    known, wanted = node.input_shape(0), node.attrs.get("shape")
     count = len(node.inputs)
     same = known is not None and None not in known and all(node.input_shape(i) == known for i in range(count))
     if same and 2 <= count <= 16 and dtype not in SAME_BITS:
@@ -332,6 +345,8 @@ def bind_add_n(node: Node, device: Any) -> Function | Call:
 
     def add_n(*values: torch.Tensor) -> torch.Tensor:
         first = values[0]
+        if not compatible(wanted, tuple(first.shape)):
+            raise errors.ShapeError(f"input 0 has shape {show(tuple(first.shape))}", expected=show(wanted))
         for index, value in enumerate(values):
             if value.shape != first.shape:
                 raise errors.ShapeError(

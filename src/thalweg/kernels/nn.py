@@ -271,6 +271,8 @@ def bind_fused_matmul(node: Node, device: Any) -> Function | Call:
     fused = list(node.attrs["fused_ops"])
     if not fused or fused[0] != "BiasAdd":
         raise errors.UnimplementedError(None, None, f"_FusedMatMul cannot fuse {fused}: it starts with a BiasAdd")
+    if len(node.inputs) != 3:
+        raise errors.InvalidArgumentError(None, None, f"{fused} takes one bias, got {len(node.inputs) - 2} arguments")
     depth = _depth(node)
     if _linear is not None and depth is not None and depth >= _DEEP and _fits_linear(node, device, fused):
         rows = Input(1) if node.attrs["transpose_b"] else Call(torch.t, (Input(1),))

@@ -10,6 +10,7 @@ import torch
 from thalweg import errors
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import kernel
+from thalweg.ops.shape_functions import require
 
 Tensor = torch.Tensor
 Function = Callable[..., Any]
@@ -122,6 +123,7 @@ def bind_lrn_grad(node: Node, device: Any) -> Function:
     radius, bias, alpha, beta = _lrn_settings(node)
 
     def by_input(grad: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        require(grad.shape == x.shape == y.shape, "gradient, input and output have different shapes")
         norm = bias + alpha * _sum_of_neighbours(torch.square(x), radius)
         return grad * norm.pow(-beta) - 2 * alpha * beta * x * _sum_of_neighbours(grad * y / norm, radius)
 

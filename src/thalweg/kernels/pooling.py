@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from thalweg.graph.step_graph import Node
 from thalweg.kernels.convolution import Layout, check
 from thalweg.kernels.registry import Call, Input, kernel
 from thalweg.kernels.types import TORCH
+from thalweg.ops.shape_functions import require
 from thalweg.ops.windows import Window, kernel_of, window_of
 
 Tensor = torch.Tensor
@@ -225,7 +227,12 @@ def bind_max_pool_indexed_grad(node: Node, device: Any) -> Function | Call:
     channels = None if shape is None else window.channels(shape)
     known = [channels, *pool.sizes] if pool.plan is not None and channels is not None else None
 
+    source = node.inputs[1][0]
+    trusted = source.type == "_MaxPoolIndexed" and source.inputs[0] == node.inputs[0]
+
     def spread(dims: Sequence[int], indices: Tensor, grad: Tensor) -> Tensor:
+        if not trusted:
+            _require_inside(pool, dims, indices, grad)
         return layout.leave(pool.spread(layout.enter(grad), layout.enter(indices), dims))
 
     if known is None:
@@ -236,6 +243,15 @@ def bind_max_pool_indexed_grad(node: Node, device: Any) -> Function | Call:
 
     # With sizes known the input itself is not looked at, so that it need not live until now.
     return Call(spread_known, (Input(1), Input(2)))
+
+
+def _require_inside(pool: _Pool, dims: Sequence[int], indices: Tensor, grad: Tensor) -> None:
+    """Requires positions in the (padded) image: torch would write wherever they say."""
+    require(indices.shape == grad.shape, f"indices and grad have shapes {[*indices.shape]} and {[*grad.shape]}")
+    if indices.numel():
+        low, high = (int(bound) for bound in torch.aminmax(indices))
+        limit = math.prod(pool.plan_for(dims[2:]).sizes)
+        require(0 <= low and high < limit, f"indices has {low if low < 0 else high}", expected=f"0 to {limit - 1}")
 
 
 @kernel("MaxPoolGrad", "MaxPool3DGrad")

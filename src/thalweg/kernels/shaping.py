@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
 
 from thalweg import dtypes
-from thalweg.errors import InvalidArgumentError, ShapeError
+from thalweg.errors import InvalidArgumentError, ShapeError, UnimplementedError
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import Call, Input, kernel
 from thalweg.kernels.types import TORCH
@@ -63,6 +63,11 @@ def bind_size(node: Node, device: Any) -> Function:
 @kernel("Rank")
 def bind_rank(node: Node, device: Any) -> Function:
     return lambda value: torch.tensor(value.ndim, dtype=torch.int32)
+
+
+@kernel("Shape", "ShapeN", "Size", "Rank", T=[dtypes.resource], priority=1)
+def bind_handle(node: Node, device: Any) -> NoReturn:
+    raise UnimplementedError(None, None, "a handle has no shape of its own: read what it stands for")
 
 
 @kernel("ZerosLike")

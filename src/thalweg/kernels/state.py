@@ -161,6 +161,7 @@ def bind_count_up_to(node: Node, device: Any) -> Call:
     limit = node.attrs["limit"]
 
     def count(buffer: torch.Tensor) -> torch.Tensor:
+        require(buffer.ndim == 0, f"the variable has shape {show(tuple(buffer.shape))}", expected="a scalar")
         value = buffer.clone()
         if int(value) >= limit:
             raise errors.OutOfRangeError(None, None, f"Reached limit of {limit}")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from thalweg import dtypes
 from thalweg.graph import attr
 from thalweg.graph.infer import Inference
 from thalweg.graph.op_def import op
 from thalweg.graph.tensor import Tensor
-from thalweg.ops.shape_functions import require, with_rank
-from thalweg.shapes import Shape
+from thalweg.ops.shape_functions import require, vector_size, with_rank
+from thalweg.shapes import Shape, show
 
 _FORMAT = attr.string("NHWC", "NCHW", default="NHWC")
 
@@ -69,6 +68,8 @@ depth_to_space_op = op(
 
 
 def _block_facts(c: Inference, what: str) -> tuple[list[Any], list[list[Any]]] | None:
+    vector_size(c, 1)
+    require(c.shapes[2] is None or len(c.shapes[2]) == 2, f"{what} has shape {show(c.shapes[2])}", expected="[n, 2]")
     block, margins = c.partial(1), c.partial(2)
     if c.shapes[0] is None or block is None:
         return None
@@ -90,7 +91,7 @@ def _space_to_batch(c: Inference) -> Sequence[Shape]:
     for axis, (size, b, row) in enumerate(zip(source[1:], block, paddings), 1):
         padded = None if None in (size, *row) else size + sum(row)
         space.append(None if b is None else _divided(padded, b, f"padded dimension {axis}"))
-    batch = None if source[0] is None or None in block else source[0] * int(np.prod(block))
+    batch = None if source[0] is None or None in block else source[0] * math.prod(block)
     return [(batch, *space, *source[1 + len(block) :])]
 
 
@@ -104,7 +105,7 @@ def _batch_to_space(c: Inference) -> Sequence[Shape]:
         whole = None if None in (size, b, *row) else size * b - sum(row)
         require(whole is None or whole >= 0, f"crops {row} are more than dimension {axis} has")
         space.append(whole)
-    batch = None if None in block else _divided(source[0], int(np.prod(block)), "batch")
+    batch = None if None in block else _divided(source[0], math.prod(block), "batch")
     return [(batch, *space, *source[1 + len(block) :])]
 
 

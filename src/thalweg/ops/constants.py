@@ -27,7 +27,7 @@ Array = np.ndarray[Any, Any]
 
 def _constant_shape(c: Inference) -> list[Shape]:
     value, dtype = c.attrs["value"], c.attrs["dtype"]
-    if value.dtype != dtype.as_numpy_dtype:
+    if not dtype.is_numpy_compatible or value.dtype != dtype.as_numpy_dtype:
         raise ShapeError(f"the value is an array of {value.dtype}", expected=f"an array of {dtype.name}")
     return [value.shape]
 

@@ -14,7 +14,7 @@ from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
 from thalweg.ops import array
 from thalweg.ops.reduction import one_of
-from thalweg.ops.shape_functions import require, same_dimension, with_rank
+from thalweg.ops.shape_functions import require, require_sizes, same_dimension, with_rank
 from thalweg.ops.windows import Sizes, Window, full_sequence, padding_attrs, window_of
 from thalweg.shapes import Shape, merge, show
 
@@ -24,6 +24,7 @@ _FLOATS = frozenset((dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.flo
 def _filter(c: Inference, index: int, rank: int) -> Sizes:
     """Returns the sizes of a filter that is an input, or whose sizes are."""
     if c.definition.inputs[index].name == "filter_sizes":
+        require_sizes(c, index)
         sizes = c.shape_value(index)
         require(sizes is None or len(sizes) == rank + 2, f"filter_sizes is {show(sizes)}", f"{rank + 2} sizes")
         return sizes if sizes is not None else (None,) * (rank + 2)
@@ -74,6 +75,7 @@ def _backprop_input(depthwise: bool) -> Infer:
     def infer(c: Inference) -> Sequence[Shape]:
         window = window_of(c.attrs)
         rank = window.rank + 2
+        require_sizes(c, 0)
         sizes, grad = c.shape_value(0), with_rank(c, 2, rank)
         require(sizes is None or len(sizes) == rank, f"input_sizes is {show(sizes)}", expected=f"{rank} sizes")
         sizes = sizes if sizes is not None else (None,) * rank

@@ -42,8 +42,11 @@ def _range(c: Inference) -> Sequence[Shape]:
         f"the step {step} does not lead from {first} to {last}",
         expected="start <= limit with a positive delta, start >= limit with a negative one",
     )
-    exact = all(isinstance(n, int) for n in (first, last, step))
-    return [(-((first - last) // step) if exact else math.ceil((last - first) / step),)]
+    if all(isinstance(n, int) for n in (first, last, step)):
+        return [(-((first - last) // step),)]
+    steps = (last - first) / step
+    require(math.isfinite(steps), f"there is no end of steps of {step} from {first} to {last}")
+    return [(math.ceil(steps),)]
 
 
 range_op = op(

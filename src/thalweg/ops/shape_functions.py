@@ -83,7 +83,7 @@ def vector_size(c: Inference, index: int) -> int | None:
         return None
     if len(shape) != 1:
         name = c.definition.inputs[index].name
-        raise ShapeError(f"{name} has shape {show(shape)}", expected=f"a vector {name}")
+        raise ShapeError(f"{name} must be a vector, got {show(shape)}")
     return shape[0]
 
 
@@ -109,17 +109,21 @@ def require(condition: bool, what: str, expected: str | None = None, hint: str |
         raise ShapeError(what, expected=expected, hint=hint)
 
 
+def require_sizes(c: Inference, index: int) -> None:
+    """Requires an input that holds a shape: a vector of sizes, none of them negative."""
+    vector_size(c, index)
+    value = c.partial(index)
+    if value is not None and value.ndim == 1:
+        bad = [e for e in value.tolist() if e is not None and e < 0]
+        name = c.definition.inputs[index].name
+        require(not bad, f"{name} has a negative dimension: {bad[:1]}", expected="dimensions of at least 0")
+
+
 def shape_of_value(index: int) -> Infer:
     """The output's shape is the value of an input: `Fill(dims, value)`, `RandomUniform(shape)`."""
 
     def infer(c: Inference) -> Sequence[Shape]:
-        rank_one = c.shapes[index]
-        name = c.definition.inputs[index].name
-        require(rank_one is None or len(rank_one) == 1, f"{name} must be a vector, got {show(rank_one)}")
-        value = c.partial(index)
-        if value is not None and value.ndim == 1:
-            bad = [e for e in value.tolist() if e is not None and e < 0]
-            require(not bad, f"{name} has a negative dimension: {bad[:1]}", expected="dimensions of at least 0")
+        require_sizes(c, index)
         return [c.shape_value(index)]
 
     return infer

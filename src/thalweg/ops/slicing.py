@@ -102,6 +102,7 @@ UNKNOWN: Any = _Unknown()
 def items_of(masks: dict[str, int], begin: Any, end: Any, strides: Any, rank: int) -> list[Item]:
     """Returns the entries of a strided slice of a tensor with the given rank, with the ellipsis written out."""
     count = len(begin)
+    require(count == len(end) == len(strides), "begin, end and strides have different lengths")
     ellipsis, new_axis, shrink = masks["ellipsis_mask"], masks["new_axis_mask"], masks["shrink_axis_mask"]
     used = [i for i in range(count) if not (ellipsis | new_axis) >> i & 1]
     require((ellipsis & ((1 << count) - 1)).bit_count() <= 1, "more than one ellipsis in the slice")

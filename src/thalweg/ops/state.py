@@ -73,6 +73,11 @@ def _shape_vector(c: Inference) -> Sequence[Shape]:
     return [(None if shape is None else len(shape),)]
 
 
+def _initialized(c: Inference) -> Sequence[Shape]:
+    _assign(c)
+    return [handle_shape(c)]
+
+
 def _count(c: Inference) -> Sequence[Shape]:
     shape = handle_shape(c)
     require(shape in ((), None), f"the variable has shape {show(shape)}", expected="a scalar")
@@ -219,7 +224,7 @@ initialized_value = op(
     dtype=attr.types(),
     stateful=True,
     differentiable=False,
-    infer=lambda c: [handle_shape(c)],
+    infer=_initialized,
     doc="The value of a variable, or the given one while the variable has none.",
 )
 var_is_initialized_op = op(

@@ -68,4 +68,7 @@ def _from_shapes(node: Node) -> list[np.ndarray[Any, Any]] | None:
     if any(shape is None or None in shape for shape in shapes):
         return None
     values = evaluate(shapes)
-    return [np.asarray(value, dtype=dtype.as_numpy_dtype) for value, dtype in zip(values, node.dtypes)]
+    try:
+        return [np.asarray(value, dtype=dtype.as_numpy_dtype) for value, dtype in zip(values, node.dtypes)]
+    except OverflowError:
+        return None  # the kernel reports the size that does not fit

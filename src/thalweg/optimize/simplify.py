@@ -160,7 +160,7 @@ def reduce_nothing(node: Node) -> Output | None:
     return node.inputs[0] if axes is not None and axes.size == 0 else None
 
 
-@rule("AddN", "AccumulateNV2", "ConcatV2")
+@rule("AddN")
 def one_of_one(node: Node) -> Output | None:
     return node.inputs[0] if node.attrs["N"] == 1 else None
 

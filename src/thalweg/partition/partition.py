@@ -53,8 +53,8 @@ class _Cut:
         if source == home:
             return output
         if (output, home) not in self._received:
-            if producer.type == "Const":
-                copy = producer.like("Const", [], producer.attrs, controls=[], name=f"{producer.name}/{home[-5:]}")
+            if producer.type == "Const" and not producer.controls:
+                copy = producer.like("Const", [], producer.attrs, name=f"{producer.name}/{home[-5:]}")
                 self._received[output, home] = (self._add(copy, home), 0)
             else:
                 self._received[output, home] = (self._transfer(output, f"{producer.name}:{index}", home), 0)

@@ -9,11 +9,12 @@ from collections.abc import Callable
 class Cancellation:
     """Is set once, with the error that explains why; waiting parties register to be called then."""
 
-    __slots__ = ("_callbacks", "_lock", "error")
+    __slots__ = ("_callbacks", "_lock", "_registered", "error")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._callbacks: dict[int, Callable[[BaseException], None]] = {}
+        self._registered = 0
         self.error: BaseException | None = None
 
     def cancel(self, error: BaseException) -> None:
@@ -30,9 +31,9 @@ class Cancellation:
         """Calls back when cancelled; returns a token to deregister, or None if it is cancelled already."""
         with self._lock:
             if self.error is None:
-                token = id(callback)
-                self._callbacks[token] = callback
-                return token
+                self._registered += 1
+                self._callbacks[self._registered] = callback
+                return self._registered
         callback(self.error)
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import torch
 
 from thalweg import errors
+from thalweg.execute.failure import explain
 from thalweg.execute.program import Program, Run
 from thalweg.runtime.step import Step
 
@@ -44,8 +46,19 @@ class Executable:
             step.stop()
         return values
 
+    def explain_fetch(self, error: Exception, values: Sequence[Any]) -> BaseException:
+        """Returns the typed error for a value that could not be handed over: the largest is to blame."""
+        position = max(range(len(values)), key=lambda i: math.prod(getattr(values[i], "shape", ())))
+        for program in self.programs:
+            for number, (node, _) in program.numbered_fetches:
+                if number == position:
+                    return explain(error, node, None, program.device.name)
+        return error
+
     def _run_programs(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         finished = step.finished = threading.Event()
+        if step.cancelled:  # before there was anything to set: nobody would wake us
+            step.stop()
         runs = self.start(step, feeds, finished.set)
         try:
             finished.wait()
@@ -58,6 +71,7 @@ class Executable:
 
     def start(self, step: Step, feeds: Sequence[Any], done: Callable[[], None]) -> list[Run]:
         """Starts all programs of a step and returns at once; `done` is called when the last one ends."""
+        step.share()
         left = [len(self.programs)]
         lock = threading.Lock()
 

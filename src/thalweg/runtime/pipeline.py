@@ -73,7 +73,7 @@ def evaluate(node: Node, host: Device) -> list[np.ndarray[Any, Any]] | None:
     try:
         kernel = bind_node(node, host)
         result = kernel.value if isinstance(kernel, Known) else invoke(kernel, values)
+        results = [result] if len(node.dtypes) == 1 else list(result)
+        return [np.asarray(to_numpy(r.contiguous())) if hasattr(r, "contiguous") else r for r in results]
     except Exception:
         return None  # the step itself will report it, if it ever runs the node
-    results = [result] if len(node.dtypes) == 1 else list(result)
-    return [np.asarray(to_numpy(r.contiguous())) if hasattr(r, "contiguous") else r for r in results]

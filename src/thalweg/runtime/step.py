@@ -35,6 +35,11 @@ class Step:
             self._cancellation = Cancellation()
         return self._cancellation
 
+    def share(self) -> None:
+        """Makes what programs share before they start, so that no two threads make it at once."""
+        self._rendezvous = self.rendezvous
+        self._cancellation = self.cancellation
+
     def fail(self, error: BaseException) -> None:
         """Ends the step with an error; the first one counts."""
         self.cancellation.cancel(error)

@@ -1,0 +1,240 @@
+"""Variables as resources: changed in place for a sole owner, copied when somebody else looks."""
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+import thalweg as tf
+from thalweg import dtypes, errors
+from thalweg.kernels.state import add
+from thalweg.resources.variables import VariableResource, locked
+
+HOST = torch.device("cpu")
+
+
+def variable(value=None, shape=None, dtype=dtypes.float32):
+    resource = VariableResource("v", dtype, shape, HOST)
+    if value is not None:
+        resource.assign(value)
+    return resource
+
+
+def address(resource):
+    return resource.value.data_ptr()
+
+
+def grow(resource):
+    resource.update(add, torch.ones_like(resource.value))
+
+
+def test_a_sole_owner_is_changed_in_place():
+    v = variable(torch.zeros(3))
+    before = address(v)
+    for _ in range(3):
+        grow(v)
+    assert address(v) == before
+    assert v.read().tolist() == [3.0, 3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda v: v.read(),
+        lambda v: v.read()[1:],
+        lambda v: v.read().view(3, 1),
+        lambda v: v.read().numpy(),
+        lambda v: v.read().detach(),
+    ],
+    ids=["itself", "slice", "view", "numpy", "detached"],
+)
+def test_whoever_looks_keeps_what_he_saw(look):
+    v = variable(torch.zeros(3))
+    before = address(v)
+    seen = look(v)
+    grow(v)
+    assert address(v) != before
+    assert all(item == 0 for item in seen)
+    assert v.read().tolist() == [1.0, 1.0, 1.0]
+    del seen
+    before = address(v)
+    grow(v)
+    assert address(v) == before
+
+
+def test_a_value_that_was_assigned_belongs_to_its_owner_too():
+    value = torch.zeros(3)
+    v = variable(value)
+    grow(v)
+    assert value.tolist() == [0.0, 0.0, 0.0] and v.read().tolist() == [1.0, 1.0, 1.0]
+
+
+def test_memory_of_numpy_is_copied_when_assigned():
+    array = np.zeros(3, np.float32)
+    v = variable(torch.from_numpy(array))
+    array[:] = 7
+    assert v.read().tolist() == [0.0, 0.0, 0.0]
+    grow(v)
+    assert array.tolist() == [7, 7, 7]
+
+
+def test_an_expanded_value_becomes_a_buffer_of_its_own():
+    v = variable(torch.zeros(1).expand(3))
+    v.update(lambda buffer: buffer[0].add_(5))
+    assert v.read().tolist() == [5.0, 0.0, 0.0]
+
+
+def test_two_variables_assigned_one_value_part_when_one_is_written():
+    a = variable(torch.zeros(2))
+    b = variable(a.read())
+    grow(a)
+    assert a.read().tolist() == [1.0, 1.0] and b.read().tolist() == [0.0, 0.0]
+
+
+def test_strings():
+    v = variable(np.array([b"a", b"b"], object), dtype=dtypes.string)
+    seen = v.read()
+
+    def change(buffer):
+        buffer[0] = b"z"
+
+    v.update(change)
+    assert seen.tolist() == [b"a", b"b"] and v.read().tolist() == [b"z", b"b"]
+
+
+def test_life():
+    v = variable()
+    assert not v.is_initialized and "uninitialized" in repr(v)
+    assert v.read_or("fallback") == "fallback"
+    for use in (v.read, lambda: v.update(add, torch.zeros(1))):
+        with pytest.raises(errors.FailedPreconditionError, match="uninitialized value v"):
+            use()
+    v.assign(torch.zeros(2))
+    assert v.is_initialized and v.read_or("fallback").tolist() == [0.0, 0.0]
+    v.destroy()
+    assert not v.is_initialized
+
+
+def test_the_shape_is_kept():
+    v = variable(torch.zeros(2), shape=(2,))
+    with pytest.raises(errors.ShapeError, match=r"shape \[3\] to variable 'v'"):
+        v.assign(torch.zeros(3))
+    free = variable(torch.zeros(2), shape=(None,))
+    free.assign(torch.zeros(5))
+    assert free.read().shape == (5,)
+
+
+def test_a_failed_change_releases_the_lock():
+    v = variable(torch.zeros(2))
+
+    def fail(buffer):
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        v.update(fail)
+    grow(v)
+    assert v.read().tolist() == [1.0, 1.0]
+
+
+def test_no_update_of_many_threads_is_lost():
+    v = variable(torch.zeros(4))
+    seen = []
+
+    def work():
+        for _ in range(200):
+            v.update(add, torch.ones(4))
+            value = v.read()
+            seen.append(bool((value == value[0]).all()))  # never half an update
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert v.read().tolist() == [1200.0] * 4
+    assert all(seen)
+
+
+def test_locks_are_taken_in_one_order():
+    a, b = variable(torch.zeros(1)), variable(torch.zeros(1))
+    count = []
+
+    def work(order):
+        for _ in range(300):
+            with locked(order):
+                count.append(1)
+
+    threads = [threading.Thread(target=work, args=(order,)) for order in ([a, b], [b, a], [a, a, b])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert not any(thread.is_alive() for thread in threads)
+    assert len(count) == 900 and not a.lock.locked() and not b.lock.locked()
+
+
+def test_locks_are_released_after_an_error():
+    a = variable(torch.zeros(1))
+    with pytest.raises(KeyError), locked([a]):
+        raise KeyError
+    assert not a.lock.locked()
+
+
+# -- in steps ------------------------------------------------------------------------------------------------------------------
+
+
+def resource_of(session, v):
+    return session._resources._own["variable", v.op.name]
+
+
+def test_a_step_updates_in_place_and_fetched_values_stay():
+    v = tf.Variable(np.zeros((8, 8), np.float32), name="v")
+    update = tf.assign_add(v, tf.ones([8, 8])).op
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        sess.run(update)
+        before = address(resource_of(sess, v))
+        for _ in range(3):
+            sess.run(update)
+        assert address(resource_of(sess, v)) == before
+        fetched = sess.run(v)
+        sess.run(update)
+        assert address(resource_of(sess, v)) != before
+        assert fetched[0, 0] == 4.0 and sess.run(v)[0, 0] == 5.0
+
+
+def test_the_initial_value_is_not_changed_by_updates():
+    """The buffer starts as the constant of the graph, which every session and every initialization shares."""
+    v = tf.Variable(np.zeros(4, np.float32))
+    for _ in range(2):
+        with tf.Session() as sess:
+            for _ in range(2):
+                sess.run(v.initializer)
+                assert sess.run(v).tolist() == [0.0] * 4
+                sess.run(tf.assign_add(v, tf.ones([4])).op)
+                assert sess.run(v).tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        tf.train.GradientDescentOptimizer(0.1),
+        tf.train.MomentumOptimizer(0.1, 0.9),
+        tf.train.AdamOptimizer(0.1),
+        tf.train.RMSPropOptimizer(0.1),
+    ],
+    ids=lambda o: type(o).__name__,
+)
+def test_training_steps_keep_the_buffers(optimizer):
+    variables = [tf.Variable(np.ones((5, 5), np.float32)) for _ in range(2)]
+    loss = sum(tf.reduce_sum(tf.square(v)) for v in variables)
+    train = optimizer.minimize(loss)
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        sess.run(train)
+        buffers = [r for r in sess._resources._own.values() if r.shape == (5, 5)]  # the variables and their slots
+        before = [address(r) for r in buffers]
+        losses = [sess.run([train, loss])[1] for _ in range(3)]
+        assert [address(r) for r in buffers] == before and len(before) >= 2
+        assert losses[0] > losses[-1]
