@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow check bench format clean
+.PHONY: demo test test-slow conformance check bench format clean
 
 # torch comes first and by exact version: a plain `torch` would pull gigabytes of CUDA packages.
 $(VENV)/base: pyproject.toml
@@ -28,6 +28,16 @@ test: $(VENV)/test
 
 test-slow: $(VENV)/test
 	$(BIN)/python -m pytest -m slow
+
+# TensorFlow itself, in an environment of its own, as the judge of names, files and numbers.
+TENSORFLOW ?= .venv-bench/tf/bin/python
+.venv-bench/tf/bin/python:
+	$(PYTHON) -m venv .venv-bench/tf
+	.venv-bench/tf/bin/pip install --quiet tensorflow-cpu==2.21.0
+	touch .venv-bench/tf/ready
+
+conformance: $(VENV)/test $(TENSORFLOW)
+	THALWEG_TENSORFLOW=$(abspath $(TENSORFLOW)) $(BIN)/python -m pytest tests/conformance
 
 check: $(VENV)/check
 	$(BIN)/ruff format --check .

@@ -14,7 +14,7 @@ from thalweg.dtypes import DType
 from thalweg.graph.attr import REQUIRED, AttrDef
 from thalweg.graph.op_def import OPS, OpDef
 
-# -- valid calls ------------------------------------------------------------------------------------------------------
+# -- valid calls 
 
 
 def f(*shape: int) -> np.ndarray:
@@ -238,7 +238,7 @@ def convert(array: np.ndarray, dtype: DType) -> np.ndarray:
         return array.astype(dtype.as_numpy_dtype)
 
 
-# -- spoiled calls ----------------------------------------------------------------------------------------------------
+# -- spoiled calls 
 
 SIZES = (-(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 7, 2**31 - 1, 2**40, 2**62, 2**63 - 1)
 NUMBERS = (float("nan"), float("inf"), float("-inf"), 0.0, -0.0, 0.5, 1e30, 1e300, *map(float, SIZES))

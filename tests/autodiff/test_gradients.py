@@ -30,7 +30,7 @@ def own_rule(function):
     return name
 
 
-# -- sums ------------------------------------------------------------------------------------------------------------
+# -- sums --------------------------------------------------------------------------------------------------------------
 
 
 def test_several_ys_and_several_paths_add_up(session):
@@ -193,7 +193,7 @@ def test_names_are_under_one_scope(graph):
     assert any(name.startswith("back/layer/sin_grad/") for name in made)
 
 
-# -- order and place -----------------------------------------------------------------------------------------------------
+# -- order and place ---------------------------------------------------------------------------------------------------
 
 
 def test_gated_gradients_wait_for_each_other():
@@ -233,7 +233,7 @@ def test_colocated_gradients_follow_their_operation(graph):
     assert not any(b"loc:@sine" in op.colocation_groups() for op in graph.get_operations()[before:])
 
 
-# -- sparse --------------------------------------------------------------------------------------------------------------
+# -- sparse ------------------------------------------------------------------------------------------------------------
 
 
 def dense(value):
@@ -301,7 +301,7 @@ def test_slices_as_outputs(session):
     assert dense(session.run(tf.gradients(slices, table)[0])).tolist() == [[0, 0], [2, 2], [0, 0]]
 
 
-# -- higher order ----------------------------------------------------------------------------------------------------------
+# -- higher order ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -362,7 +362,7 @@ def test_mixed_derivatives_agree(session):
     np.testing.assert_allclose(left, expected, rtol=1e-12)
 
 
-# -- complex -----------------------------------------------------------------------------------------------------------------
+# -- complex -----------------------------------------------------------------------------------------------------------
 
 
 def test_complex_inputs(session):
@@ -387,7 +387,7 @@ def test_complex_numbers_numerically(session, function):
     assert tf.test.compute_gradient_error(z, [2, 2], function(z), [2, 2], start, delta=1e-6) < 1e-6
 
 
-# -- rules -----------------------------------------------------------------------------------------------------------------
+# -- rules -------------------------------------------------------------------------------------------------------------
 
 
 def test_an_op_without_a_rule(monkeypatch):
@@ -441,7 +441,9 @@ def test_the_wrong_number_of_gradients(result):
     with tf.get_default_graph().gradient_override_map({"Mul": name}):
         y = tf.multiply(x, 2.0, name="product")
     count = len(result(None))
-    with pytest.raises(ValueError, match=rf"Num gradients {count} generated for op 'product'.*do not match num inputs 2"):
+    with pytest.raises(
+        ValueError, match=rf"Num gradients {count} generated for op 'product'.*do not match num inputs 2"
+    ):
         tf.gradients(y, x)
 
 
@@ -463,7 +465,7 @@ def test_a_rule_sees_zeros_for_outputs_without_gradient(session):
     assert session.run(gradient).tolist() == [5.0, 0.0, 0.0, 0.0]
 
 
-# -- size --------------------------------------------------------------------------------------------------------------------
+# -- size --------------------------------------------------------------------------------------------------------------
 
 
 def count_of_gradients(build, depth):
@@ -494,7 +496,7 @@ def test_a_deep_chain_needs_no_deep_stack(session):
     np.testing.assert_allclose(session.run(tf.gradients(y, x)[0], {x: 1.0}), 1.0001**5000, rtol=1e-9)
 
 
-# -- networks ----------------------------------------------------------------------------------------------------------------
+# -- networks ----------------------------------------------------------------------------------------------------------
 
 
 def error_of(loss, tensors, values):
@@ -510,7 +512,9 @@ def test_a_perceptron_with_softmax_loss(session):
     x, w1, b1, w2, b2 = tensors = [tf.placeholder(tf.float64, shape) for shape in shapes]
     hidden = tf.tanh(tf.nn.bias_add(tf.matmul(x, w1), b1))
     logits = tf.matmul(hidden, w2) + b2
-    dense_loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=tf.one_hot([0, 1, 1, 0], 2, dtype=tf.float64), logits=logits)
+    dense_loss = tf.nn.softmax_cross_entropy_with_logits_v2(
+        labels=tf.one_hot([0, 1, 1, 0], 2, dtype=tf.float64), logits=logits
+    )
     sparse_loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=tf.constant([1, 1, 0, 0]), logits=logits)
     loss = tf.reduce_mean(dense_loss) + tf.reduce_mean(sparse_loss)
     assert error_of(loss, tensors, values) < 1e-8

@@ -42,7 +42,7 @@ def add(a, b):
     return a + b
 
 
-# -- names ---------------------------------------------------------------------------------------------------------------
+# -- names -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", [*keyword.kwlist, *keyword.softkwlist, "step", "_", "__", "__name__", "segment_0"])
@@ -121,7 +121,7 @@ def test_equal_names_in_a_whole_program():
         assert value == pytest.approx(expected + 1.0)
 
 
-# -- life of values --------------------------------------------------------------------------------------------------------
+# -- life of values ----------------------------------------------------------------------------------------------------
 
 
 class Value:
@@ -182,7 +182,7 @@ def test_a_value_used_twice_by_one_node_is_dropped_once():
     assert code.text.count("del a") == 1
 
 
-# -- outputs and arguments -----------------------------------------------------------------------------------------------------
+# -- outputs and arguments ---------------------------------------------------------------------------------------------
 
 
 def test_several_outputs():
@@ -282,7 +282,7 @@ def test_constants_are_globals():
     assert float(total) == 6.0 and fetched is value
 
 
-# -- the text ------------------------------------------------------------------------------------------------------------------
+# -- the text ----------------------------------------------------------------------------------------------------------
 
 
 def test_lines_lead_back_to_nodes():
@@ -291,7 +291,7 @@ def test_lines_lead_back_to_nodes():
     for i in range(100):
         previous = node(f"n{i}", [previous])
         nodes.append(previous)
-    code = code_of({n: torch.neg for n in nodes}, [(previous, 0)], [(x, 0)])
+    code = code_of(dict.fromkeys(nodes, torch.neg), [(previous, 0)], [(x, 0)])
     lines = code.text.splitlines()
     assert [n.name for n in code.nodes.values()] == [n.name for n in nodes]
     for number, n in code.nodes.items():
@@ -321,7 +321,7 @@ def test_a_cancelled_step_stops_in_the_middle():
 
     nodes = [node(f"n{i}") for i in range(200)]
     with pytest.raises(tf.errors.CancelledError, match="enough"):
-        code_of({n: count for n in nodes}, []).function(step)
+        code_of(dict.fromkeys(nodes, count), []).function(step)
     assert 5 <= len(ran) < 100
 
 

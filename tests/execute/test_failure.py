@@ -31,7 +31,7 @@ def product():
     return y, {x: np.zeros((2, 3)), w: np.zeros((4, 5))}
 
 
-# -- classes -----------------------------------------------------------------------------------------------------------------
+# -- classes -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def product():
         (torch.OutOfMemoryError("CUDA out of memory"), tf.errors.ResourceExhaustedError),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), tf.errors.ResourceExhaustedError),
         (NotImplementedError("later"), tf.errors.UnimplementedError),
-        (RuntimeError('"sin" not implemented for \'Bool\''), tf.errors.UnimplementedError),
+        (RuntimeError("\"sin\" not implemented for 'Bool'"), tf.errors.UnimplementedError),
         (ValueError("bad value"), tf.errors.InvalidArgumentError),
         (IndexError("index 9 is out of bounds"), tf.errors.InvalidArgumentError),
         (TypeError("bad type"), tf.errors.InvalidArgumentError),
@@ -105,7 +105,7 @@ def test_a_value_error_in_a_kernel():
     assert error.message.startswith("PyFunc 'refuse' on /device:CPU:0: ValueError: not this one")
 
 
-# -- the whole story ----------------------------------------------------------------------------------------------------------
+# -- the whole story ---------------------------------------------------------------------------------------------------
 
 
 def test_node_inputs_hint_and_line():
@@ -156,7 +156,7 @@ def test_no_foreign_traceback_is_chained():
     assert error.__suppress_context__ or error.__context__ is None
 
 
-# -- other ways to run ----------------------------------------------------------------------------------------------------------
+# -- other ways to run -------------------------------------------------------------------------------------------------
 
 
 def reshape():

@@ -181,7 +181,7 @@ def test_locks_are_released_after_an_error():
     assert not a.lock.locked()
 
 
-# -- in steps ------------------------------------------------------------------------------------------------------------------
+# -- in steps ----------------------------------------------------------------------------------------------------------
 
 
 def resource_of(session, v):
@@ -200,8 +200,23 @@ def test_a_step_updates_in_place_and_fetched_values_stay():
         assert address(resource_of(sess, v)) == before
         fetched = sess.run(v)
         sess.run(update)
-        assert address(resource_of(sess, v)) != before
         assert fetched[0, 0] == 4.0 and sess.run(v)[0, 0] == 5.0
+        fetched[0, 0] = 99.0  # a fetched value is the user's own
+        assert sess.run(v)[0, 0] == 5.0
+
+
+def test_a_view_taken_in_the_step_before_an_update_keeps_the_old_values():
+    v = tf.Variable(np.zeros((4, 4), np.float32), name="v")
+    view = tf.reshape(v, [2, 8])[:1]
+    with tf.control_dependencies([view]):
+        update = tf.assign_add(v, tf.ones([4, 4]))
+    with tf.control_dependencies([update]):
+        late = tf.identity(view)
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        for i in range(3):
+            old, later, new = sess.run([view, late, update])
+            assert (old == i).all() and (later == i).all() and (new == i + 1).all()
 
 
 def test_the_initial_value_is_not_changed_by_updates():

@@ -60,7 +60,7 @@ class BaseSession:
         self._resources = Containers()
         self._devices: list[Device] = local_devices(self._config, self._resources)
         self._plans: dict[Any, _Plan] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a Python function that is folded may run this session itself
         self._closed = False
         self._running: set[Step] = set()
         self._partial = PartialRuns(self)

@@ -14,7 +14,7 @@ from thalweg.graph.step_graph import Node, Output
 from thalweg.kernels.registry import STEP, Call, Input, inputs_of
 from thalweg.shapes import show
 
-_CHECK_EVERY = 32  # lines between two looks at the step's cancellation
+_CHECK_EVERY = 32  # nodes between two looks at the step's cancellation
 _serial = itertools.count()
 
 
@@ -99,7 +99,7 @@ class _Writer:
         return "\n".join(self.lines) + "\n"
 
     def _write_node(self, node: Node, call: Call) -> None:
-        if len(self.lines) % _CHECK_EVERY == 0:
+        if len(self.node_of_line) % _CHECK_EVERY == _CHECK_EVERY - 1:
             self.lines.append("    if step.cancelled: step.stop()")
         expression = self._expression(node, call)
         used = [self._name((node, i)) if self._is_used((node, i)) else "_" for i in range(len(node.dtypes))]
@@ -133,7 +133,7 @@ class _Writer:
 
     def _fresh(self, wanted: str) -> str:
         """Returns an identifier that no local or global name of the function has yet."""
-        base = re.sub(r"\W", "_", wanted).lstrip("_")
+        base = (wanted if wanted.isidentifier() else re.sub(r"\W", "_", wanted)).lstrip("_")
         if not base.isidentifier() or keyword.iskeyword(base):
             base = f"v{base}"
         name = base
@@ -154,10 +154,11 @@ class _Writer:
         return f"{self._global(call.function)}({', '.join(arguments)})"
 
     def _argument(self, node: Node, value: Any) -> str:
+        if isinstance(value, Input):
+            output = node.inputs[value]
+            return self.names.get(output) or self._value(output)
         if isinstance(value, Call):
             return self._expression(node, value)
-        if isinstance(value, Input):
-            return self._value(node.inputs[value])
         if value is STEP:
             return "step"
         if isinstance(value, list) and any(isinstance(item, Input | Call) for item in value):

@@ -20,9 +20,11 @@ def bind_space_to_depth(node: Node, device: Any) -> Function:
     def to_depth(value: torch.Tensor) -> torch.Tensor:
         if channels_last:
             n, h, w, d = value.shape
+            require(h % block == w % block == 0, f"{h} x {w} does not divide into blocks of {block}")
             parts = value.reshape(n, h // block, block, w // block, block, d).permute(0, 1, 3, 2, 4, 5)
             return parts.reshape(n, h // block, w // block, block * block * d)
         n, d, h, w = value.shape
+        require(h % block == w % block == 0, f"{h} x {w} does not divide into blocks of {block}")
         parts = value.reshape(n, d, h // block, block, w // block, block).permute(0, 3, 5, 1, 2, 4)
         return parts.reshape(n, block * block * d, h // block, w // block)
 
@@ -36,9 +38,11 @@ def bind_depth_to_space(node: Node, device: Any) -> Function:
     def to_space(value: torch.Tensor) -> torch.Tensor:
         if channels_last:
             n, h, w, d = value.shape
+            require(d % block**2 == 0, f"a depth of {d} does not divide into blocks of {block**2}")
             parts = value.reshape(n, h, w, block, block, d // block**2).permute(0, 1, 3, 2, 4, 5)
             return parts.reshape(n, h * block, w * block, d // block**2)
         n, d, h, w = value.shape
+        require(d % block**2 == 0, f"a depth of {d} does not divide into blocks of {block**2}")
         parts = value.reshape(n, block, block, d // block**2, h, w).permute(0, 3, 4, 1, 5, 2)
         return parts.reshape(n, d // block**2, h * block, w * block)
 

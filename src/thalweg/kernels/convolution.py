@@ -274,8 +274,8 @@ def bind_fused_convolution(node: Node, device: Any) -> Function | Call:
     fused = list(node.attrs["fused_ops"])
     if not fused or fused[0] != "BiasAdd":
         raise errors.UnimplementedError(None, None, f"_FusedConv2D cannot fuse {fused}: it starts with a BiasAdd")
-    if len(node.inputs) != 3:
-        raise errors.InvalidArgumentError(None, None, f"{fused} takes one bias, got {len(node.inputs) - 2} arguments")
+    if len(node.inputs) != 3 or node.input_dtype(2) is not node.attrs["T"]:
+        raise errors.InvalidArgumentError(None, None, f"{fused} takes one bias of the type of the filter")
     facts = _Facts(node, node.input_shape(0), node.input_shape(1))
     if not facts.known:
         window, layout = facts.window, facts.layout

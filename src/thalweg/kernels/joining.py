@@ -119,7 +119,7 @@ def bind_split(node: Node, device: Any) -> Function | Call:
 
 @kernel("SplitV")
 def bind_split_v(node: Node, device: Any) -> Function | Call:
-    axis, source = node.constant(2), node.input_shape(0)
+    axis, source, count = node.constant(2), node.input_shape(0), node.attrs["num_split"]
     if axis is not None and source is not None and source[int(axis)] is not None and len(node.shapes) > 1:
         sizes = [None if shape is None else shape[int(axis)] for shape in node.shapes]
         if None not in sizes:
@@ -127,7 +127,7 @@ def bind_split_v(node: Node, device: Any) -> Function | Call:
 
     def split(value: torch.Tensor, size_splits: torch.Tensor, split_dim: torch.Tensor) -> Any:
         where = normalize_axis(int(split_dim), value.ndim)
-        sizes = split_sizes(size_splits.tolist(), value.shape[where])
+        sizes = split_sizes(size_splits.tolist(), value.shape[where], count)
         return one_or_all(torch.split(value, sizes, where))  # type: ignore[arg-type]
 
     return split
@@ -141,8 +141,10 @@ def bind_split_strings(node: Node, device: Any) -> Function:
 
 @kernel("SplitV", **STRINGS)
 def bind_split_v_strings(node: Node, device: Any) -> Function:
+    count = node.attrs["num_split"]
+
     def split(value: Any, size_splits: torch.Tensor, split_dim: torch.Tensor) -> Any:
-        sizes = split_sizes(size_splits.tolist(), value.shape[int(split_dim)])
+        sizes = split_sizes(size_splits.tolist(), value.shape[int(split_dim)], count)
         return one_or_all(np.split(value, np.cumsum(sizes)[:-1], int(split_dim)))  # type: ignore[arg-type]
 
     return split

@@ -247,7 +247,10 @@ def bind_clip_by_value(node: Node, device: Any) -> Call:
     low, high = node.constant(1), node.constant(2)
     if low is not None and high is not None and low.shape == high.shape == () and low <= high:
         return Call(torch.clamp, (Input(0), _plain_number(low), _plain_number(high)))
-    return Call(torch.maximum, (Call(torch.minimum, (Input(0), Input(2))), Input(1)))
+    shape = node.input_shape(0)
+    if shape is not None and None not in shape:
+        return Call(torch.maximum, (Call(torch.minimum, (Input(0), Input(2))), Input(1)))
+    return Call(_clip, (Input(0), Input(1), Input(2)))
 
 
 def _plain_number(value: np.ndarray[Any, Any]) -> int | float:
@@ -260,7 +263,10 @@ def bind_unsigned_clip(node: Node, device: Any) -> Call:
 
 
 def _clip(t: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
-    return torch.maximum(torch.minimum(t, high), low)
+    result = torch.maximum(torch.minimum(t, high), low)
+    if result.shape != t.shape:
+        raise errors.ShapeError("the limits are larger than what they limit", expected="scalars, or its shape")
+    return result
 
 
 # Derivatives written by the function's value. A number is a tensor here: torch takes Python's with twice the time.

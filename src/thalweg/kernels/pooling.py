@@ -227,14 +227,19 @@ def bind_max_pool_indexed_grad(node: Node, device: Any) -> Function | Call:
     channels = None if shape is None else window.channels(shape)
     known = [channels, *pool.sizes] if pool.plan is not None and channels is not None else None
 
-    source = node.inputs[1][0]
-    trusted = source.type == "_MaxPoolIndexed" and source.inputs[0] == node.inputs[0]
-
     def spread(dims: Sequence[int], indices: Tensor, grad: Tensor) -> Tensor:
-        if not trusted:
-            _require_inside(pool, dims, indices, grad)
         return layout.leave(pool.spread(layout.enter(grad), layout.enter(indices), dims))
 
+    source = node.inputs[1][0]
+    if source.type != "_MaxPoolIndexed" or source.inputs[0] != node.inputs[0]:
+
+        def spread_checked(x: Tensor, indices: Tensor, grad: Tensor) -> Tensor:
+            check(node, x.shape, indices.shape, grad.shape)
+            dims = layout.enter(x).shape
+            _require_inside(pool.plan_for(dims[2:]), indices)
+            return spread(dims, indices, grad)
+
+        return spread_checked
     if known is None:
         return lambda x, indices, grad: spread(layout.enter(x).shape, indices, grad)
 
@@ -245,12 +250,11 @@ def bind_max_pool_indexed_grad(node: Node, device: Any) -> Function | Call:
     return Call(spread_known, (Input(1), Input(2)))
 
 
-def _require_inside(pool: _Pool, dims: Sequence[int], indices: Tensor, grad: Tensor) -> None:
+def _require_inside(plan: _Plan, indices: Tensor) -> None:
     """Requires positions in the (padded) image: torch would write wherever they say."""
-    require(indices.shape == grad.shape, f"indices and grad have shapes {[*indices.shape]} and {[*grad.shape]}")
     if indices.numel():
         low, high = (int(bound) for bound in torch.aminmax(indices))
-        limit = math.prod(pool.plan_for(dims[2:]).sizes)
+        limit = math.prod(plan.sizes)
         require(0 <= low and high < limit, f"indices has {low if low < 0 else high}", expected=f"0 to {limit - 1}")
 
 

@@ -125,7 +125,9 @@ def literal_shape(shape: Sequence[int | None] | None) -> tuple[int, ...] | None:
 @kernel("Reshape")
 def bind_reshape(node: Node, device: Any) -> Function | Call:
     constant = node.constant(1)
-    target = literal_shape(node.shapes[0]) if constant is None else tuple(constant.tolist())
+    target = None if constant is None else tuple(constant.tolist())
+    if node.inputs[1][0].type in ("Shape", "ShapeN"):  # its value is a fact; any other must be looked at
+        target = literal_shape(node.shapes[0])
     if target is not None and min(target, default=0) >= -1:
         return Call(torch.reshape, (Input(0), target))
     return lambda value, shape: value.reshape(shape.tolist())

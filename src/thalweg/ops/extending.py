@@ -168,7 +168,7 @@ reverse_op = op(
     T=dtypes.NUMERIC | {dtypes.bool, dtypes.string},
     host="axis",
     infer=_reversed,
-    evaluate=lambda c: np.flip(np.asarray(c.partial(0), dtype=object), tuple(c.value(1))),  # type: ignore[arg-type]
+    evaluate=lambda c: None if (value := c.partial(0)) is None else np.flip(value, tuple(c.value(1))),  # type: ignore[arg-type]
     doc="A tensor turned around along some dimensions.",
 )
 

@@ -105,9 +105,9 @@ def _pack(c: Inference) -> Sequence[Shape]:
 
 def _pack_value(c: Inference) -> Any:
     parts = [c.partial(i) for i in range(len(c.shapes))]
-    if all(part in ((), None) for part in c.shapes):
+    if () in c.shapes:  # then all are scalars
         return objects([None if part is None else part.item() for part in parts])
-    return np.stack(parts, c.attrs["axis"])  # type: ignore[arg-type]
+    return None if any(part is None for part in parts) else np.stack(parts, c.attrs["axis"])  # type: ignore[arg-type]
 
 
 pack = op(
@@ -148,9 +148,10 @@ split_op = op(
 )
 
 
-def split_sizes(sizes: Sequence[int | None], whole: int | None) -> list[int | None]:
+def split_sizes(sizes: Sequence[int | None], whole: int | None, count: int) -> list[int | None]:
     """Returns the sizes of the parts, with the one given as -1 computed; they must fill the whole."""
     result = list(sizes)
+    require(len(result) == count, f"size_splits has {len(result)} entries", expected=f"{count}, one for each output")
     require(result.count(-1) <= 1, f"size_splits {result} has more than one -1", expected="at most one -1")
     known = [size for size in result if size is not None and size != -1]
     require(all(size >= 0 for size in known), f"size_splits {result} has a negative size")
@@ -174,7 +175,7 @@ def _split_by_sizes(c: Inference) -> Sequence[Shape]:
     if axis is None:
         return [(None,) * len(source)] * count
     where = normalize_axis(int(axis), len(source))
-    known = split_sizes([None] * count if sizes is None else sizes.tolist(), source[where])
+    known = split_sizes([None] * count if sizes is None else sizes.tolist(), source[where], count)
     return [(*source[:where], size, *source[where + 1 :]) for size in known]
 
 

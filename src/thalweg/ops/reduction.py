@@ -51,7 +51,9 @@ def _evaluated(function: Callable[..., Any]) -> Evaluate:
         if value is None or axes is None or not c.dtypes[0].is_integer or value.size > _SMALL:
             return None
         axis = tuple(axes.ravel().tolist())
-        return np.asarray(function(value.astype(object), axis=axis, keepdims=c.attrs["keep_dims"]), dtype=object)
+        result = np.asarray(function(value.astype(object), axis=axis, keepdims=c.attrs["keep_dims"]), dtype=object)
+        low, high = c.dtypes[0].min, c.dtypes[0].max
+        return result if all(low <= e <= high for e in result.ravel().tolist()) else None
 
     return evaluate
 

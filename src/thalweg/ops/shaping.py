@@ -183,6 +183,13 @@ def _expand_dims(c: Inference) -> Sequence[Shape]:
     return [(*source[:axis], 1, *source[axis:])]
 
 
+def _expand_dims_value(c: Inference) -> Any:
+    value = c.partial(0)
+    if value is None and c.shapes[0] == ():
+        value = np.array(None, dtype=object)  # an unknown number is one element at least
+    return None if value is None else np.expand_dims(value, int(c.value(1)))  # type: ignore[arg-type]
+
+
 expand_dims_op = op(
     "ExpandDims",
     "input: T, dim: Tdim -> output: T",
@@ -190,7 +197,7 @@ expand_dims_op = op(
     Tdim=_INDEX,
     host="dim",
     infer=_expand_dims,
-    evaluate=lambda c: np.expand_dims(c.partial(0), int(c.value(1))),  # type: ignore[arg-type]
+    evaluate=_expand_dims_value,
     doc="A dimension of size 1 more.",
 )
 
@@ -207,13 +214,18 @@ def _squeeze(c: Inference) -> Sequence[Shape]:
     return [tuple(d for i, d in enumerate(source) if i not in dropped)]
 
 
+def _squeeze_value(c: Inference) -> Any:
+    value = c.partial(0)
+    return None if value is None else np.squeeze(value, c.attrs["squeeze_dims"] or None)
+
+
 squeeze_op = op(
     "Squeeze",
     "input: T -> output: T",
     T=attr.types(),
     squeeze_dims=(),
     infer=_squeeze,
-    evaluate=lambda c: np.squeeze(c.partial(0), c.attrs["squeeze_dims"] or None),  # type: ignore[arg-type]
+    evaluate=_squeeze_value,
     doc="The dimensions of size 1 dropped: all, or those named.",
 )
 

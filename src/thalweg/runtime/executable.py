@@ -59,8 +59,8 @@ class Executable:
         finished = step.finished = threading.Event()
         if step.cancelled:  # before there was anything to set: nobody would wake us
             step.stop()
-        runs = self.start(step, feeds, finished.set)
         try:
+            runs = self.start(step, feeds, finished.set)
             finished.wait()
         except BaseException:
             step.fail(errors.CancelledError(None, None, "Step was interrupted."))

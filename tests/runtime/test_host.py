@@ -1,0 +1,143 @@
+"""The host: threads for kernels follow what others leave of the cores, unless somebody decided."""
+
+import os
+
+import pytest
+import torch
+
+import thalweg as tf
+from thalweg.runtime import host
+from thalweg.runtime.host import CoreShare
+
+LINUX = pytest.mark.skipif(not os.path.exists("/proc/stat"), reason="reads /proc/stat")
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine of four cores whose clocks and load the test sets."""
+
+    class Machine:
+        now = 100.0
+        own = 10.0
+        everyone = 50.0
+        threads = 4
+
+        def elapse(self, seconds, own, others):
+            """Lets time pass in which we and the others use so many cores."""
+            self.now += seconds
+            self.own += own * seconds
+            self.everyone += (own + others) * seconds
+
+    made = Machine()
+    monkeypatch.setattr(torch, "get_num_threads", lambda: made.threads)
+    monkeypatch.setattr(torch, "set_num_threads", lambda n: setattr(made, "threads", n))
+    monkeypatch.setattr(host.time, "monotonic", lambda: made.now)
+    monkeypatch.setattr(host.time, "process_time", lambda: made.own)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3}, raising=False)
+    monkeypatch.setattr(CoreShare, "_busy", lambda self: made.everyone)
+    return made
+
+
+@LINUX
+@pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY"])
+def test_off_when_the_user_decided(machine, name):
+    assert CoreShare({}).active
+    assert not CoreShare({name: "2"}).active
+    assert CoreShare({"OTHER": "2"}).active
+
+
+@LINUX
+def test_off_with_one_thread(machine):
+    machine.threads = 1
+    assert not CoreShare({}).active
+
+
+def test_off_where_the_cores_are_unknown(machine, monkeypatch):
+    monkeypatch.setattr(os.path, "exists", lambda path: False)
+    assert not CoreShare({}).active
+
+
+@LINUX
+def test_others_take_their_share(machine):
+    share = CoreShare({})
+    share.look()
+    for others, threads in ((0.0, 4), (1.0, 3), (2.6, 1), (9.0, 1), (0.2, 4)):
+        machine.elapse(0.25, own=1.0, others=others)
+        share.look()
+        assert machine.threads == threads, f"{others} cores are taken"
+
+
+@LINUX
+def test_between_two_looks_nothing_changes(machine):
+    share = CoreShare({})
+    share.look()
+    machine.elapse(0.1, own=1.0, others=3.0)
+    share.look()
+    assert machine.threads == 4
+
+
+@LINUX
+def test_a_long_pause_tells_nothing(machine):
+    share = CoreShare({})
+    share.look()
+    machine.elapse(30.0, own=0.0, others=3.0)
+    share.look()
+    assert machine.threads == 4
+    machine.elapse(0.25, own=1.0, others=3.0)
+    share.look()
+    assert machine.threads == 1
+
+
+@LINUX
+def test_what_the_user_sets_himself_stays(machine):
+    share = CoreShare({})
+    share.look()
+    machine.threads = 2  # by torch.set_num_threads in the user's program
+    machine.elapse(0.25, own=1.0, others=3.0)
+    share.look()
+    assert machine.threads == 2
+
+
+@LINUX
+def test_fix(machine):
+    share = CoreShare({})
+    share.fix(3)
+    assert machine.threads == 3 and not share.active
+
+
+def test_a_sessions_configuration_fixes_the_threads(machine, monkeypatch):
+    fixed = []
+    monkeypatch.setattr(type(host.core_share), "fix", lambda self, threads: fixed.append(threads))
+    tf.Session(config=tf.ConfigProto()).close()
+    assert fixed == []
+    tf.Session(config=tf.ConfigProto(intra_op_parallelism_threads=2)).close()
+    assert fixed == [2]
+
+
+@LINUX
+def test_a_session_looks_only_while_it_is_active(machine, monkeypatch):
+    looks = []
+    monkeypatch.setattr(CoreShare, "look", lambda self: looks.append(1))
+    y = tf.sin(tf.random_uniform([]))
+    with tf.Session() as sess:
+        for active in (False, True):
+            monkeypatch.setattr(host.core_share, "active", active)
+            sess.run(y)
+            assert bool(looks) == active
+
+
+@LINUX
+def test_the_time_of_our_cores_is_read_from_the_system(monkeypatch, tmp_path):
+    """Counts user, nice and system time and interrupts, not idling, of the cores that are ours."""
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 2}, raising=False)
+    stat = tmp_path / "stat"
+    rows = ["cpu  9 9 9 9 9 9 9 9 9 9"]
+    rows += [f"cpu{i} {1 + i} 10 100 5000 7000 1000 10000 100000 0 0" for i in range(4)]
+    stat.write_text("\n".join([*rows, "intr 5 5 5", "ctxt 1"]))
+    share = CoreShare({})
+    share._stat, share._tick = os.open(stat, os.O_RDONLY), 100
+    try:
+        assert share._busy() == pytest.approx((1 + 3 + 2 * 111110) / 100)
+    finally:
+        os.close(share._stat)
