@@ -20,6 +20,7 @@ from rows import GRAPH, GRAPH_PHASES, GRAPH_SIZES, IMPORT, MEMORY, PEERS, ROWS, 
 ROUND_SECONDS = 0.5
 SLOW_ROUNDS = 3
 MEMORY_STEPS = 10
+PATIENCE_SECONDS = 30
 LOSS_TOLERANCE = 1e-3
 
 Rounds = dict[str, list[float]]
@@ -62,6 +63,7 @@ class Bench:
             except PeerError as error:
                 self.note(name, row.name, error)
         self._compare(row, first)
+        self.quiet(row)
         with busy_core() if row.busy else nullcontext():
             self._rounds(row, list(counts), self.rounds, lambda name: self._step(name, counts[name]))
 
@@ -78,6 +80,12 @@ class Bench:
             if any(abs(a - b) > LOSS_TOLERANCE * abs(b) for a, b in zip(losses, expected, strict=True)):
                 self.note(name, row.name, ValueError(f"first results {losses} are not torch's {expected}"))
 
+    def quiet(self, row: Row) -> None:
+        """Waits for a quiet machine and notes a row that had to be measured on a busy one."""
+        used = environments.wait_for_quiet(PATIENCE_SECONDS)
+        if used:
+            self.notes.append(f"{row.name}: measured while other processes used {used:.1f} cores")
+
     def memory(self, row: Row) -> None:
         self._rounds(row, self._present(row), self.slow_rounds, lambda name: self._bytes(name, row.workload))
 
@@ -89,6 +97,7 @@ class Bench:
         """Times imports in fresh processes, after one import each that compiles and caches the files."""
         for name in self._present(row):
             import_seconds(name)
+        self.quiet(row)
         self._rounds(row, self._present(row), self.rounds, import_seconds)
 
     def graphs(self) -> None:

@@ -106,7 +106,7 @@ def _serve(pipe: Any) -> None:
         pipe.send(examine(pipe.recv()))
 
 
-# -- in the child 
+# -- in the child -----------------------------------------------------------------------------------------------------
 
 
 class _Problem(Exception):
@@ -143,7 +143,6 @@ def attempt(case: Case, mode: str) -> Any:
         feeds: dict[Any, Any] = {}
         setup: list[Any] = []
         variables: list[Any] = []
-        built: Any = None
         PREPARE.get(case.op, lambda graph: None)(graph)
         args = []
         for arg, value in zip(definition.inputs, case.inputs):
@@ -157,7 +156,7 @@ def attempt(case: Case, mode: str) -> Any:
         if setup:
             session.run(setup)
         try:
-            built = definition.many(*args, name="tried", **case.attrs)
+            definition.many(*args, name="tried", **case.attrs)
         except (ValueError, TypeError, tf.errors.OpError) as error:
             return _refusal(str(error), case.op)
         except Exception as error:
@@ -243,7 +242,7 @@ def _check(tensors: Any, values: Any) -> None:
         wanted = np.dtype(object if tensor.dtype.name == "string" else tensor.dtype.as_numpy_dtype)
         if tensor.dtype.is_quantized:
             wanted = np.dtype(wanted[0])
-        if array.dtype != wanted and not (wanted == object and array.dtype.kind in "SU"):
+        if array.dtype != wanted and not (wanted.kind == "O" and array.dtype.kind in "SU"):
             raise _Problem(f"{tensor.name} is {array.dtype}, inferred {wanted}")
         if not compatible(tensor._shape, array.shape):
             raise _Problem(f"{tensor.name} has shape {array.shape}, inferred {tensor._shape}")
@@ -261,7 +260,7 @@ def _check_static(tensors: Any, values: Any) -> None:
         if known.shape != array.shape:
             raise _Problem(f"{tensor.name} has shape {array.shape}, its static value {known.shape}")
         for a, b in zip(known.ravel().tolist(), array.ravel().tolist()):
-            if a is not None and a != b and not (a != a and b != b):
+            if a is not None and a != b and not (np.isnan(a) and np.isnan(b)):
                 raise _Problem(f"{tensor.name} has {b!r}, statically {a!r}")
 
 

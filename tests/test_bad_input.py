@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from tests.sandbox import Case, Sandbox
-from tests.strategies import X, f, i, l, s, spoiled, v, valid
+from tests.strategies import X, floats, held, ints, longs, spoiled, texts, valid
 from thalweg.graph.op_def import OPS
 
 # Operations that no user builds: the executor puts them into a step, together with what they need.
@@ -24,35 +23,35 @@ NAMES = sorted(set(OPS) - set(EXEMPT))
 
 # Every kind of input that once went wrong.
 ONCE_WRONG = [
-    Case("AccumulateNV2", ([f(2, 2)],), {"shape": (2, 3)}),
+    Case("AccumulateNV2", ([floats(2, 2)],), {"shape": (2, 3)}),
     Case("Assert", (np.array(True), [])),
-    Case("AssignVariableOp", (v(s("a")), f(1))),
-    Case("BroadcastArgs", (l(2), l(1, 3))),
+    Case("AssignVariableOp", (held(texts("a")), floats(1))),
+    Case("BroadcastArgs", (longs(2), longs(1, 3))),
     Case("Complex", (X, X), {"Tout": "complex128"}),
-    Case("ConcatV2", ([s("a", "b"), s("c")], i(-(2**31)))),
+    Case("ConcatV2", ([texts("a", "b"), texts("c")], ints(-(2**31)))),
     Case("Const", (), {"value": X, "dtype": "bfloat16"}),
     Case("Diag", (np.zeros((0, 2**40), np.float32),)),
-    Case("Fill", (i(2), np.array(1.0))),
-    Case("Fill", (l(2**20, 2**20), np.array(1.0))),
-    Case("Fill", (l(2**40, 2**40), np.array(1.0))),
-    Case("GatherNd", (np.arange(6, dtype=np.uint16).reshape(2, 3), i([[0, 1], [1, 2]]))),
-    Case("GatherV2", (X, np.array([0, 1], np.int16), i(1))),
-    Case("LRNGrad", (f(1, 4, 1, 2), f(1, 4, 5, 2), f(1, 4, 5, 2))),
-    Case("Rank", (v(X),)),
-    Case("ReverseSequence", (s("a", "b").reshape(2, 1), i(1, 1)), {"seq_dim": 1}),
-    Case("ResourceCountUpTo", (v(i([3])),), {"limit": 5, "T": "int32"}),
-    Case("ResourceGatherNd", (v(X), i([[0, 1]])), {"dtype": "int64"}),
-    Case("ResourceStridedSliceAssign", (v(X), i(0, 2), i(2, 0), i([[1, -1]]), f(2, 2))),
+    Case("Fill", (ints(2), np.array(1.0))),
+    Case("Fill", (longs(2**20, 2**20), np.array(1.0))),
+    Case("Fill", (longs(2**40, 2**40), np.array(1.0))),
+    Case("GatherNd", (np.arange(6, dtype=np.uint16).reshape(2, 3), ints([[0, 1], [1, 2]]))),
+    Case("GatherV2", (X, np.array([0, 1], np.int16), ints(1))),
+    Case("LRNGrad", (floats(1, 4, 1, 2), floats(1, 4, 5, 2), floats(1, 4, 5, 2))),
+    Case("Rank", (held(X),)),
+    Case("ReverseSequence", (texts("a", "b").reshape(2, 1), ints(1, 1)), {"seq_dim": 1}),
+    Case("ResourceCountUpTo", (held(ints([3])),), {"limit": 5, "T": "int32"}),
+    Case("ResourceGatherNd", (held(X), ints([[0, 1]])), {"dtype": "int64"}),
+    Case("ResourceStridedSliceAssign", (held(X), ints(0, 2), ints(2, 0), ints([[1, -1]]), floats(2, 2))),
     Case("Shape", (np.zeros((0, 2**40), np.float32),)),
-    Case("SigmoidGrad", (f(2, 1), f(2, 3))),
+    Case("SigmoidGrad", (floats(2, 1), floats(2, 3))),
     Case("Split", (np.zeros((2, 0), np.int32), X), {"num_split": 2}),
-    Case("Tile", (f(2), l(1, 1))),
+    Case("Tile", (floats(2), longs(1, 1))),
     Case("Transpose", (X, np.zeros((0, 2), np.int32))),
     Case("Unpack", (X,), {"num": 2**40}),
     Case("Unpack", (X,), {"num": 2**70}),
     Case(
         "_MaxPoolIndexedGrad",
-        (f(1, 2, 2, 1), l([[[[2**31]]]]), f(1, 1, 1, 1)),
+        (floats(1, 2, 2, 1), longs([[[[2**31]]]]), floats(1, 1, 1, 1)),
         {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "SAME"},
     ),
 ]

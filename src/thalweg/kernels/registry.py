@@ -42,7 +42,7 @@ def inputs_of(value: Any) -> Iterator[int]:
         yield value
     elif isinstance(value, Call):
         yield from inputs_of([*value.args, *value.kwargs.values()])
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, list):
         for item in value:
             yield from inputs_of(item)
 
@@ -122,7 +122,7 @@ def select(node: Node, device_type: str) -> Kernel:
         None,
         None,
         errors.describe(
-            f"{node.type} '{node.name}': no kernel for device type {device_type} with {types or 'its attributes'}",
+            f"no kernel for device type {device_type} with {types or 'its attributes'}",
             expected=available or "no kernel is registered for this op",
         ),
     )

@@ -102,8 +102,8 @@ def multiply_by_one(node: Node) -> Output | None:
 
 @rule("Div", "RealDiv", "TruncateDiv", "FloorDiv", "Pow")
 def by_one(node: Node) -> Output | None:
-    if node.type == "FloorDiv" and not node.dtypes[0].is_integer:
-        return None
+    if node.type in ("FloorDiv", "RealDiv") and node.dtypes[0].is_integer != (node.type == "FloorDiv"):
+        return None  # the one rounds fractions, the other refuses integers
     return node.inputs[0] if _is_constant(node, 1, 1) and _same_shape(node, 0) else None
 
 
