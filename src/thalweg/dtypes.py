@@ -118,8 +118,7 @@ class DType:
         except TypeError:
             return False
 
-    def __hash__(self) -> int:
-        return self.as_datatype_enum
+    __hash__ = object.__hash__  # each type exists once, and look-ups in sets of types are frequent
 
     def __int__(self) -> int:
         return self.as_datatype_enum

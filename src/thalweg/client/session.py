@@ -134,7 +134,7 @@ class BaseSession:
     def _compile(self, feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Any]) -> Executable:
         executable = compile_step(feeds, fetches, targets, self._config, self._devices)
         if self._config.log_device_placement:
-            print(executable.placement, file=sys.stderr)
+            print(executable.placement.report(), file=sys.stderr)
         return executable
 
     def _execute(

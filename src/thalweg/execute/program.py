@@ -6,6 +6,7 @@ the waits in its set are over, on a thread that it gives back when it ends; what
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -40,7 +41,6 @@ class Program:
         self._by_file = {code.filename: code for code in self.codes}
         # Without waits the program is one function: feeds in, fetches out.
         self.single: Callable[..., Any] | None = None if self.waiting else self.codes[0].function
-        self.schedule = _Schedule(self)
 
     def _divide(self, step: StepGraph) -> list[Segment]:
         feeds = [(feed, 0) for feed in step.feeds]
@@ -54,6 +54,11 @@ class Program:
             segment.inputs = [output for output in used if output not in self.bound.constants]
             segment.outputs = [output for output in segment.outputs if output not in known]
         return segments
+
+    @functools.cached_property
+    def schedule(self) -> _Schedule:
+        """What comes after what; a program that is one function does not ask."""
+        return _Schedule(self)
 
     @property
     def text(self) -> str:

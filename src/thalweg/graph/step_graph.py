@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ class Node:
         "name",
         "order",
         "shapes",
+        "type",
     )
 
     def __init__(
@@ -49,6 +51,7 @@ class Node:
     ) -> None:
         self.name = name
         self.definition = definition
+        self.type = definition.name
         self.inputs = inputs
         self.controls: list[Node] = controls if controls is not None else []
         self.attrs = attrs
@@ -57,10 +60,6 @@ class Node:
         self.device = device
         self.order = order
         self._stack = stack
-
-    @property
-    def type(self) -> str:
-        return self.definition.name
 
     def constant(self, index: int) -> np.ndarray[Any, Any] | None:
         """Returns the value of an input that is a constant of the graph."""
@@ -159,12 +158,24 @@ def reachable(roots: Iterable[Node]) -> set[Node]:
     return found
 
 
+def _is_ordered(nodes: list[Node]) -> bool:
+    before: set[Node] = set()
+    for node in nodes:
+        for producer, _ in node.inputs:
+            if producer not in before:
+                return False
+        if node.controls and not before.issuperset(node.controls):
+            return False
+        before.add(node)
+    return True
+
+
 def topological(nodes: Iterable[Node]) -> list[Node]:
     """Returns the nodes so that each follows all it depends on, ties broken by the order they were written in."""
-    nodes = sorted(nodes, key=lambda node: node.order)
+    nodes = sorted(nodes, key=attrgetter("order"))
+    if _is_ordered(nodes):
+        return nodes  # a user's graph is in order as it was written
     position = {node: i for i, node in enumerate(nodes)}
-    if all(position[p] < i for i, node in enumerate(nodes) for p in node.predecessors()):
-        return nodes
     waiting = {node: len(set(node.predecessors())) for node in nodes}
     followers: dict[Node, list[Node]] = {node: [] for node in nodes}
     for node in nodes:

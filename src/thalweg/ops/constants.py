@@ -78,6 +78,8 @@ def as_array(value: Any, dtype: DType | None = None, shape: Any = None) -> tuple
     """Returns a Python or NumPy value as an array in TensorFlow's types: floats are float32, ints int32 or int64."""
     if isinstance(value, TensorShape):
         value = value.as_list()
+    if value is None:
+        raise ValueError("None cannot be made a Tensor.")
     array = _plain_array(value, dtype)
     if dtype is None:
         dtype = dtypes.as_dtype(array.dtype)

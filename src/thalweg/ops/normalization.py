@@ -210,11 +210,12 @@ def moments(
         y = _in_float32(x)
         mean = reduce_mean(y, axes, keepdims=True, name="mean")
         spread = math.squared_difference(y, array.stop_gradient(mean))
-        if keep:
-            variance = reduce_mean(spread, axes, keepdims=True, name="variance")
+        if not keep and isinstance(axes, Tensor):
+            mean, variance = reduce_mean(y, axes), reduce_mean(spread, axes, name="variance")
         else:
-            mean = reduce_mean(y, axes) if isinstance(axes, Tensor) else array.squeeze(mean, _listed(axes))
-            variance = reduce_mean(spread, axes, name="variance")
+            variance = reduce_mean(spread, axes, keepdims=True, name="variance")
+            if not keep:  # checkpoints name the averages of moments by these operations
+                mean, variance = array.squeeze(mean, _listed(axes)), array.squeeze(variance, _listed(axes))
         return math.cast(mean, x.dtype), math.cast(variance, x.dtype)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from thalweg.graph.op_def import OPS
 from thalweg.graph.operation import Operation
@@ -15,7 +16,7 @@ def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[
     fed = {tensor: _feed_node(index, tensor) for index, tensor in enumerate(feeds)}
     needed = _needed(fed, fetches, targets)
     nodes: dict[Operation, Node] = {}
-    for operation in sorted(needed, key=lambda op: op._id):
+    for operation in sorted(needed, key=attrgetter("_id")):
         nodes[operation] = Node(
             operation.name,
             operation.definition,

@@ -12,6 +12,7 @@ import torch
 from thalweg import errors
 from thalweg.execute.failure import explain
 from thalweg.execute.program import Program, Run
+from thalweg.place.place import Placement
 from thalweg.runtime.step import Step
 
 _InferenceMode = torch._C._InferenceMode
@@ -20,7 +21,7 @@ _InferenceMode = torch._C._InferenceMode
 class Executable:
     """Runs programs over shared state: feeds in, fetched values out."""
 
-    def __init__(self, programs: Sequence[Program], num_fetches: int, placement: str) -> None:
+    def __init__(self, programs: Sequence[Program], num_fetches: int, placement: Placement) -> None:
         self.programs = list(programs)
         self.placement = placement
         self._num_fetches = num_fetches

@@ -62,7 +62,7 @@ def _compile(step: StepGraph, config: ConfigProto, devices: Sequence[Device]) ->
         if by_name[name].type != "CPU":
             assign_memory(part)
     programs = [Program(part, by_name[name]) for name, part in partitions.items()]
-    return Executable(programs, len(step.fetches), placement.report())
+    return Executable(programs, len(step.fetches), placement)
 
 
 def evaluate(node: Node, host: Device) -> list[np.ndarray[Any, Any]] | None:
