@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -51,28 +50,3 @@ def two_cores() -> int:
     cores = sorted(os.sched_getaffinity(0))[:2]
     os.sched_setaffinity(0, cores)
     return len(cores)
-
-
-def cores_in_use(seconds: float = 0.5) -> float:
-    """Gives how many cores other processes use, while every peer sleeps; 0 where the system does not say."""
-    before, start = _busy_seconds(), time.perf_counter()
-    time.sleep(seconds)
-    return (_busy_seconds() - before) / (time.perf_counter() - start)
-
-
-def _busy_seconds() -> float:
-    try:
-        fields = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:]
-    except OSError:
-        return 0.0
-    user, nice, system, _, _, *interrupts = map(int, fields[:8])
-    return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
-
-
-def wait_for_quiet(patience: float, allowed: float = 0.15) -> float:
-    """Waits until other processes leave the machine alone, or patience ends, and gives what they use then."""
-    end = time.perf_counter() + patience
-    used = cores_in_use()
-    while used > allowed and time.perf_counter() < end:
-        used = cores_in_use()
-    return used if used > allowed else 0.0

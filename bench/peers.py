@@ -37,6 +37,10 @@ class Worker:
             text=True,
         )
 
+    @property
+    def process(self) -> int:
+        return self._process.pid
+
     def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
         """Sends a request; a peer that fails or dies raises PeerError with its last words."""
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -88,11 +92,11 @@ def import_seconds(peer: str) -> float:
 
 
 @contextmanager
-def busy_core() -> Iterator[None]:
-    """Keeps one core busy with another process."""
+def busy_core() -> Iterator[int]:
+    """Keeps one core busy with another process, and gives its number."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
-        yield
+        yield process.pid
     finally:
         process.kill()
         process.wait()

@@ -6,13 +6,14 @@ import argparse
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from statistics import median
 from subprocess import CalledProcessError
 
 import environments
+import quiet
 import report
 from peers import PeerError, Worker, busy_core, import_seconds, once
 from rows import GRAPH, GRAPH_PHASES, GRAPH_SIZES, IMPORT, MEMORY, PEERS, ROWS, STEPS, Row
@@ -20,7 +21,7 @@ from rows import GRAPH, GRAPH_PHASES, GRAPH_SIZES, IMPORT, MEMORY, PEERS, ROWS, 
 ROUND_SECONDS = 0.5
 SLOW_ROUNDS = 3
 MEMORY_STEPS = 10
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 15
 LOSS_TOLERANCE = 1e-3
 
 Rounds = dict[str, list[float]]
@@ -36,6 +37,7 @@ class Bench:
         self.versions: dict[str, str] = {}
         self.results: dict[str, Rounds] = {}
         self.notes: list[str] = []
+        self.disturbed: dict[str, float] = {}
         for name in names:
             self._start(name)
 
@@ -63,9 +65,9 @@ class Bench:
             except PeerError as error:
                 self.note(name, row.name, error)
         self._compare(row, first)
-        self.quiet(row)
-        with busy_core() if row.busy else nullcontext():
-            self._rounds(row, list(counts), self.rounds, lambda name: self._step(name, counts[name]))
+        with busy_core() if row.busy else nullcontext() as load:
+            own = [load] if load else []
+            self._rounds(row, list(counts), self.rounds, lambda name: self._step(name, counts[name]), own)
 
     def _step(self, name: str, steps: int) -> float:
         seconds: float = self.workers[name].ask("run", steps=steps)["seconds"]
@@ -80,12 +82,6 @@ class Bench:
             if any(abs(a - b) > LOSS_TOLERANCE * abs(b) for a, b in zip(losses, expected, strict=True)):
                 self.note(name, row.name, ValueError(f"first results {losses} are not torch's {expected}"))
 
-    def quiet(self, row: Row) -> None:
-        """Waits for a quiet machine and notes a row that had to be measured on a busy one."""
-        used = environments.wait_for_quiet(PATIENCE_SECONDS)
-        if used:
-            self.notes.append(f"{row.name}: measured while other processes used {used:.1f} cores")
-
     def memory(self, row: Row) -> None:
         self._rounds(row, self._present(row), self.slow_rounds, lambda name: self._bytes(name, row.workload))
 
@@ -97,7 +93,6 @@ class Bench:
         """Times imports in fresh processes, after one import each that compiles and caches the files."""
         for name in self._present(row):
             import_seconds(name)
-        self.quiet(row)
         self._rounds(row, self._present(row), self.rounds, import_seconds)
 
     def graphs(self) -> None:
@@ -126,19 +121,40 @@ class Bench:
     def _present(self, row: Row) -> list[str]:
         return [name for name in row.peers if name in self.workers]
 
-    def _rounds(self, row: Row, names: list[str], rounds: int, measure: Callable[[str], float]) -> None:
-        """Asks each peer in turn, round after round; a peer that fails keeps no value for the row."""
+    def _rounds(
+        self, row: Row, names: list[str], rounds: int, measure: Callable[[str], float], own: Sequence[int] = ()
+    ) -> None:
+        """Asks each peer in turn, round after round; rounds that others disturbed are repeated, up to as many again."""
         values: Rounds = {name: [] for name in names}
-        for _ in range(rounds):
-            for name in list(values):
-                try:
-                    values[name].append(row.convert(measure(name)))
-                except PeerError as error:
-                    self.note(name, row.name, error)
-                    del values[name]
-        self.results[row.name] = values
+        processes = [*own, *(worker.process for worker in self.workers.values())]
+        spare = rounds
+        while names and rounds:
+            others = quiet.Others(processes)
+            measured = {name: self._try(row, name, measure) for name in names}
+            disturbed = others.cores()
+            names = [name for name in names if measured[name] is not None]
+            if disturbed > quiet.ALLOWED and spare:
+                spare -= 1
+                quiet.wait(processes, PATIENCE_SECONDS)
+                continue
+            rounds -= 1
+            if disturbed > quiet.ALLOWED:
+                self.disturbed[row.name] = max(disturbed, self.disturbed.get(row.name, 0.0))
+            for name in names:
+                values[name].append(row.convert(measured[name]))
+        self.results[row.name] = {name: values[name] for name in names}
+
+    def _try(self, row: Row, name: str, measure: Callable[[str], float]) -> float | None:
+        try:
+            return measure(name)
+        except PeerError as error:
+            self.note(name, row.name, error)
+            return None
 
     def close(self) -> None:
+        """Ends the peers and notes the rows that were measured beside other work."""
+        for name, cores in self.disturbed.items():
+            self.notes.append(f"{name}: measured while other processes used up to {cores:.1f} cores")
         for worker in self.workers.values():
             worker.close()
 
