@@ -179,6 +179,26 @@ def test_convolution_with_bias_and_relu():
     same_numbers([y], feeds, 1e-5)
 
 
+def test_fusion_keeps_nan():
+    x = tf.placeholder(tf.float32, [1, 4, 5, 2])
+    w, b = tf.placeholder(tf.float32, [3, 3, 2, 4]), tf.placeholder(tf.float32, [4])
+    y = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, strides=[1, 1, 1, 1], padding="SAME"), b))
+    wide, columns = tf.placeholder(tf.float32, [2, 600]), tf.placeholder(tf.float32, [600, 4])
+    z = tf.nn.relu(tf.matmul(wide, columns) + b)
+    image = np.ones((1, 4, 5, 2))
+    image[0, 2, 2, 0] = np.nan
+    feeds = {
+        x: image,
+        w: np.ones((3, 3, 2, 4)),
+        b: np.ones(4),
+        wide: np.full((2, 600), np.nan),
+        columns: np.ones((600, 4)),
+    }
+    same_numbers([y, z], feeds)
+    with tf.Session() as sess:
+        assert all(np.isnan(value).any() for value in sess.run([y, z], feeds))
+
+
 def test_pooling_keeps_indices_for_its_gradient():
     x = tf.placeholder(tf.float32, [2, 4, 6, 3])
     y = tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
@@ -199,6 +219,27 @@ def test_the_gradient_of_a_pooled_relu_is_clipped_at_the_pooled_size():
     (clip,) = [node for node in step.nodes if node.type == "ReluGrad"]
     assert clip.shapes[0] == (2, 2, 3, 3)
     same_numbers([grad], {x: np.random.default_rng(0).normal(size=(2, 4, 6, 3))})
+
+
+def test_pooling_comes_before_clipping():
+    x = tf.placeholder(tf.float32, [2, 4, 6, 3])
+    w, b = tf.placeholder(tf.float32, [3, 3, 3, 4]), tf.placeholder(tf.float32, [4])
+    relu = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, w, strides=[1, 1, 1, 1], padding="SAME"), b))
+    y = tf.nn.max_pool(relu, [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+    grads = tf.gradients(tf.square(y), [x, w, b])
+    step = prune([x, w, b], [y, *grads], [])
+    fuse(step)
+    (clip,) = [node for node in step.nodes if node.type == "Relu"]
+    assert clip.shapes[0] == (2, 2, 3, 4) and clip.inputs[0][0].type == "_MaxPoolIndexed"
+    rng = np.random.default_rng(0)
+    feeds = {x: rng.normal(size=(2, 4, 6, 3)), w: rng.normal(size=(3, 3, 3, 4)), b: rng.normal(size=4)}
+    same_numbers([y, *grads], feeds, 1e-5)
+    feeds[x][0, 1, 1, 0] = np.nan
+    same_numbers([y], feeds, 1e-5)
+    # A relu that somebody else needs stays where it is.
+    step = prune([x, w, b], [y, relu], [])
+    fuse(step)
+    assert "Relu" not in types(step)
 
 
 @pytest.mark.parametrize(

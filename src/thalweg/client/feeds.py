@@ -34,23 +34,18 @@ def converter(tensor: Tensor) -> Convert:
     dtype, shape, name = tensor.dtype, tensor._shape, tensor.name
     if dtype is dtypes.resource:
         return _converter_of_handles
-    numpy_type = dtype.as_numpy_dtype
-    wanted = np.dtype(numpy_type)
-    from_python = dtype.is_integer
+    wanted = np.dtype(dtype.as_numpy_dtype)
+    plain = float if dtype.is_floating else None  # a Python number that needs no check
 
     def convert(value: Any) -> Value:
-        if type(value) is not np.ndarray:
-            if isinstance(value, Tensor | Operation) or hasattr(value, "_as_graph_element"):
-                raise TypeError(
-                    "The value of a feed cannot be a tf.Tensor object. "
-                    "Acceptable feed values include Python scalars, strings, lists, numpy ndarrays."
-                )
-            if from_python and isinstance(value, numbers.Number):
-                _require_exact(value, wanted, name)
-            value = _as_array(value, wanted, name)
+        kind = type(value)
+        if kind is plain:
+            value = np.array(value, wanted)
+        elif kind is not np.ndarray:
+            value = _from_python(value, wanted, dtype.is_integer, name)
         elif value.dtype != wanted:
             value = _as_array(value, wanted, name)
-        if not compatible(shape, value.shape):
+        if value.shape != shape and not compatible(shape, value.shape):
             raise ValueError(
                 f"Cannot feed value of shape {value.shape} for Tensor {name!r}, which has shape {show(shape)}"
             )
@@ -61,6 +56,17 @@ def converter(tensor: Tensor) -> Convert:
 
 def _converter_of_handles(value: Any) -> Value:
     return value
+
+
+def _from_python(value: Any, wanted: np.dtype[Any], exact: bool, name: str) -> np.ndarray[Any, Any]:
+    if isinstance(value, (Tensor, Operation)) or hasattr(value, "_as_graph_element"):
+        raise TypeError(
+            "The value of a feed cannot be a tf.Tensor object. "
+            "Acceptable feed values include Python scalars, strings, lists, numpy ndarrays."
+        )
+    if exact and isinstance(value, numbers.Number):
+        _require_exact(value, wanted, name)
+    return _as_array(value, wanted, name)
 
 
 def _as_array(value: Any, wanted: np.dtype[Any], name: str) -> np.ndarray[Any, Any]:

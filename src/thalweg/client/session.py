@@ -168,19 +168,17 @@ class BaseSession:
         """Returns a function that runs the fetches, with one positional argument for each tensor of feed_list."""
         keys = tuple(feed_list or ())
         plan = self._plan(fetches, keys)
-        count = len(keys)
+        converters, executable, build = plan.converters, plan.executable, plan.build
 
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if len(args) != count:
-                raise TypeError(f"the callable takes {count} feeds, {len(args)} were given")
+        def call(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
+            if len(args) != len(converters):
+                raise TypeError(f"the callable takes {len(converters)} feeds, {len(args)} were given")
             if self._closed:
                 raise RuntimeError("Attempted to use a closed Session.")
-            values = [convert(value) for convert, value in zip(plan.converters, args)]
-            return plan.build(self._execute(plan.executable, values, **kwargs))
+            values = [convert(value) for convert, value in zip(converters, args)]
+            return build(self._execute(executable, values, options, run_metadata))
 
-        if accept_options:
-            return call
-        return lambda *args: call(*args)
+        return call
 
     def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> Any:
         """Prepares a step that is run in several parts, each with more feeds; returns its handle."""

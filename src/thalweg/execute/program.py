@@ -22,7 +22,9 @@ from thalweg.execute.segment import Segment, divide
 from thalweg.graph.step_graph import Node, Output, StepGraph
 
 # Threads are made when none is idle, so a kernel that blocks (a Python function, say) cannot starve another step.
-_threads = ThreadPoolExecutor(max_workers=4096, thread_name_prefix="thalweg")
+_threads = ThreadPoolExecutor(
+    max_workers=4096, thread_name_prefix="thalweg", initializer=lambda: torch.set_flush_denormal(True)
+)
 
 
 class Program:

@@ -47,12 +47,12 @@ def bind_placeholder(node: Node, device: Any) -> Callable[[], NoReturn]:
 @kernel("PlaceholderWithDefault")
 def bind_placeholder_with_default(node: Node, device: Any) -> Callable[[Any], Any]:
     shape = node.attrs["shape"]
+    if node.input_dtype(0) is dtypes.resource:
+        return lambda handle: handle  # a scalar, whatever it stands for
 
     def default(value: Any) -> Any:
         if not compatible(shape, tuple(value.shape)):
-            raise errors.ShapeError(
-                f"the default value has shape {show(tuple(value.shape))}", expected=show(shape), hint=None
-            )
+            raise errors.ShapeError(f"the default value has shape {show(tuple(value.shape))}", expected=show(shape))
         return value
 
     return default

@@ -286,15 +286,12 @@ def bind_fused_convolution(node: Node, device: Any) -> Function | Call:
             return layout.leave(ending(_convolve(layout.enter(x), _filter(w, layout, False), bias, window)))
 
         return convolve
-    fits = node.attrs["T"] is dtypes.float32 and device.type == "CPU" and fused[1:] in ([], ["Relu"])
-    if fits and _pointwise is not None:
-        call = _convolution_call(facts, Input(2))
+    call = _convolution_call(facts, Input(2))
+    if node.attrs["T"] is dtypes.float32 and device.type == "CPU" and _pointwise is not None:
+        # oneDNN could clip at zero on the way, but its relu takes NaN for 0 and would hide it.
         x, w, bias, strides, padding, dilations, _, _, groups = call.args
-        activation = "relu" if fused[1:] else "none"
-        call = Call(_pointwise, (x, w, bias, padding, strides, dilations, groups, activation, [], ""))
-    else:
-        call = activate(_convolution_call(facts, Input(2)), fused[1:], node)
-    return facts.layout.leaving(call)
+        call = Call(_pointwise, (x, w, bias, padding, strides, dilations, groups, "none", [], ""))
+    return facts.layout.leaving(activate(call, fused[1:], node))
 
 
 def _interpreted(call: Call) -> Function:

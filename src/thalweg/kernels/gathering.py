@@ -214,16 +214,20 @@ def bind_tensor_scatter_sub(node: Node, device: Any) -> Function:
     return lambda tensor, indices, updates: _scatter(tensor, indices, updates, "subtract")
 
 
+def _require_beginning(data: Any, partitions: torch.Tensor) -> None:
+    require(
+        tuple(data.shape[: partitions.ndim]) == tuple(partitions.shape),
+        f"partitions has shape {show(tuple(partitions.shape))}",
+        expected=f"the beginning of data's shape {show(tuple(data.shape))}",
+    )
+
+
 @kernel("DynamicPartition")
 def bind_dynamic_partition(node: Node, device: Any) -> Function:
     count = node.attrs["num_partitions"]
 
     def partition(data: torch.Tensor, partitions: torch.Tensor) -> Any:
-        require(
-            data.shape[: partitions.ndim] == partitions.shape,
-            f"partitions has shape {show(tuple(partitions.shape))}",
-            expected=f"the beginning of data's shape {show(tuple(data.shape))}",
-        )
+        _require_beginning(data, partitions)
         if partitions.device.type == "cpu":
             refuse_index(partitions, count, "partitions")
         return one_or_all([data[partitions == part] for part in range(count)])
@@ -236,6 +240,7 @@ def bind_dynamic_partition_strings(node: Node, device: Any) -> Function:
     count = node.attrs["num_partitions"]
 
     def partition(data: Any, partitions: torch.Tensor) -> Any:
+        _require_beginning(data, partitions)
         refuse_index(partitions, count, "partitions")
         return one_or_all([data[partitions.numpy() == part] for part in range(count)])
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from thalweg import dtypes
 from thalweg.errors import ShapeError
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import kernel
@@ -36,6 +37,8 @@ def bind_identity_n(node: Node, device: Any) -> Callable[..., Any]:
 @kernel("EnsureShape")
 def bind_ensure_shape(node: Node, device: Any) -> Callable[[Any], Any]:
     wanted = node.attrs["shape"]
+    if node.input_dtype(0) is dtypes.resource:
+        return _same  # a handle is a scalar, whatever it stands for
 
     def ensure(value: Any) -> Any:
         if not compatible(wanted, tuple(value.shape)):

@@ -24,9 +24,26 @@ def bind_matmul(node: Node, device: Any) -> Call:
         return Call(
             torch.Tensor.contiguous, (Call(torch.t, (Call(torch.mm, (Call(torch.t, (Input(1),)), Input(0))),)),)
         )
+    if device.type == "CPU" and _is_narrow_inner(node):
+        return Call(_multiply_narrow, (Input(0), Input(1)))
     a = Call(torch.t, (Input(0),)) if node.attrs["transpose_a"] else Input(0)
     b = Call(torch.t, (Input(1),)) if node.attrs["transpose_b"] else Input(1)
     return Call(torch.mm, (a, b))
+
+
+def _is_narrow_inner(node: Node) -> bool:
+    """Tells whether `g @ w.t()` runs over few columns: the gradient that a layer with few units passes on."""
+    shape = node.input_shape(1)
+    inner = None if shape is None or len(shape) != 2 else shape[1]
+    plain = node.attrs["transpose_b"] and not node.attrs["transpose_a"] and node.attrs["T"] is dtypes.float32
+    available = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    return bool(plain and inner is not None and 0 < inner <= _FEW and available)
+
+
+def _multiply_narrow(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    if a.ndim != 2 or a.shape[1] != b.shape[1] or not a.numel() or not b.numel():
+        return torch.mm(a, b.t())  # empty, or an error to be told
+    return torch.ops.mkldnn._linear_pointwise.default(a, b, None, "none", [], "")  # type: ignore[no-any-return]
 
 
 def _is_narrow_outer(node: Node) -> bool:

@@ -274,9 +274,9 @@ def bind_fused_matmul(node: Node, device: Any) -> Function | Call:
     if len(node.inputs) != 3:
         raise errors.InvalidArgumentError(None, None, f"{fused} takes one bias, got {len(node.inputs) - 2} arguments")
     depth = _depth(node)
-    if _linear is not None and depth is not None and depth >= _DEEP and _fits_linear(node, device, fused):
+    if _linear is not None and depth is not None and depth >= _DEEP and _fits_linear(node, device):
         rows = Input(1) if node.attrs["transpose_b"] else Call(torch.t, (Input(1),))
-        return Call(_linear, (a, rows, Input(2), "relu" if fused[1:] else "none", [], ""))
+        return activate(Call(_linear, (a, rows, Input(2), "none", [], "")), fused[1:], node)
     return activate(Call(torch.addmm, (Input(2), a, b)), fused[1:], node)
 
 
@@ -291,9 +291,8 @@ def _depth(node: Node) -> int | None:
     return None if shape is None else shape[1 if node.attrs["transpose_b"] else 0]
 
 
-def _fits_linear(node: Node, device: Any, fused: list[str]) -> bool:
-    plain = device.type == "CPU" and node.attrs["T"] is dtypes.float32 and fused[1:] in ([], ["Relu"])
-    return plain and not node.attrs["transpose_a"]
+def _fits_linear(node: Node, device: Any) -> bool:
+    return device.type == "CPU" and node.attrs["T"] is dtypes.float32 and not node.attrs["transpose_a"]
 
 
 def activate(product: Call, fused: list[str], node: Node) -> Call:

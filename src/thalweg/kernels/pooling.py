@@ -39,6 +39,9 @@ class _Plan:
     __slots__ = ("added", "ceil", "kernel", "padding", "pads", "sizes", "strides")
 
     def __init__(self, window: Window, kernel: tuple[int, ...], sizes: Sequence[int]) -> None:
+        if window.padding == "SAME":  # from some extent on every window sees all of the image
+            spans = [size + (-(-size // stride) - 1) * stride for size, stride in zip(sizes, window.strides)]
+            kernel = tuple(map(min, kernel, spans))
         pads = window.pads(tuple(sizes), kernel)
         assert pads is not None
         wanted = window.output(tuple(sizes), kernel)
@@ -255,7 +258,7 @@ def _require_inside(plan: _Plan, indices: Tensor) -> None:
     if indices.numel():
         low, high = (int(bound) for bound in torch.aminmax(indices))
         limit = math.prod(plan.sizes)
-        require(0 <= low and high < limit, f"indices has {low if low < 0 else high}", expected=f"0 to {limit - 1}")
+        require(low >= 0 and high < limit, f"indices has {low if low < 0 else high}", expected=f"0 to {limit - 1}")
 
 
 @kernel("MaxPoolGrad", "MaxPool3DGrad")

@@ -67,7 +67,12 @@ def bind_sum(node: Node, device: Any) -> Callable[..., Any] | Call:
 def bind_mean(node: Node, device: Any) -> Callable[..., Any] | Call:
     if node.dtypes[0].is_integer:
         return _bind(node, _integer_mean)
-    return _bind(node, _complex_mean if node.dtypes[0].is_complex else torch.mean)
+    if node.dtypes[0].is_complex:
+        return _bind(node, _complex_mean)
+    dims, shape = _static_dims(node), node.input_shape(0)
+    if dims and shape is not None and len(set(dims)) == len(shape) and not node.attrs["keep_dims"]:
+        return Call(torch.mean, (Input(0),))  # of everything: half the time of naming the dimensions
+    return _bind(node, torch.mean)
 
 
 def _integer_mean(x: torch.Tensor, dims: Dims, keepdim: bool = False) -> torch.Tensor:

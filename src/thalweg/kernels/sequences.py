@@ -30,6 +30,8 @@ def bind_range(node: Node, device: Any) -> Callable[..., torch.Tensor]:
                 expected="start <= limit with a positive delta, start >= limit with a negative one",
                 hint=None,
             )
+        if first != last and abs(step) > abs(last - first):
+            step = last - first  # one number either way; torch's count of integers would overflow
         return torch.arange(first, last, step, dtype=counted, device=where).to(dtype)
 
     return count

@@ -73,11 +73,12 @@ def to_numpy(value: Value) -> Any:
     """Returns a value as the user's own: a NumPy scalar, or an array that nothing else holds or changes."""
     if not isinstance(value, torch.Tensor):
         return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
-    if value.device.type != "cpu":
+    if not value.is_cpu:
         value = value.cpu()
-    elif not is_sole_owner(value, references=4):
+    elif value.ndim and not is_sole_owner(value, references=4):  # a scalar is copied below
         value = value.clone()
-    value = value.contiguous()
+    if value.ndim:
+        value = value.contiguous()
     if value.dtype is torch.bfloat16:
         import ml_dtypes
 

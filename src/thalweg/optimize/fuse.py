@@ -16,6 +16,7 @@ def fuse(step: StepGraph) -> None:
     _fuse_bias(step)
     _keep_pooling_indices(step)
     _clip_before_pooling(step)
+    _pool_before_clipping(step)
     for op_type, (group_type, variables) in _GROUPS.items():
         _group_updates(step, op_type, group_type, variables)
 
@@ -130,6 +131,43 @@ def _clip_before_pooling(step: StepGraph) -> None:
         moved[node] = made
     if replaced:
         step.rewrite(replaced, moved)
+
+
+def _pool_before_clipping(step: StepGraph) -> None:
+    """Turns `max_pool(relu(x))` into `relu(max_pool(x))`, which is the same, and clips a quarter of the values."""
+    consumers = step.consumers()
+    replaced: dict[Output, Output] = {}
+    moved: dict[Node, Node] = {}
+    for pool in step.nodes:
+        clipped, index = pool.inputs[0] if pool.type in ("MaxPool", "_MaxPoolIndexed") else (None, 0)
+        if clipped is None or (clipped, index) in step.fetches or clipped in step.targets or pool.controls:
+            continue
+        # The gradient of the pool takes its input too, but only its shape.
+        if any(user is not pool and user.type != "_MaxPoolIndexedGrad" for user in consumers[clipped]):
+            continue
+        source = _without_relu(clipped)
+        if source is None:
+            continue
+        made = pool.like(pool.type, [source], pool.attrs, name=f"{pool.name}/_unclipped")
+        relu = pool.like(
+            "Relu", [(made, 0)], {"T": pool.dtypes[0]}, dtypes=pool.dtypes[:1], shapes=pool.shapes[:1], controls=[]
+        )
+        replaced[pool, 0] = (relu, 0)
+        replaced.update(((pool, i), (made, i)) for i in range(1, len(pool.dtypes)))
+        replaced[clipped, index] = source
+        moved.update({pool: relu, clipped: source[0]})
+    if replaced:
+        step.rewrite(replaced, moved)
+
+
+def _without_relu(node: Node) -> Output | None:
+    """Returns what a node clips at zero, or the node made to leave that out."""
+    if node.type == "Relu" and not node.controls and node.dtypes[0] in _FLOATS:
+        return node.inputs[0]
+    fused_ops = node.attrs.get("fused_ops", ())
+    if fused_ops[-1:] == ("Relu",):
+        return (node.like(node.type, node.inputs, {**node.attrs, "fused_ops": fused_ops[:-1]}), 0)
+    return None
 
 
 # -- optimizer updates ------------------------------------------------------------------------------------------------

@@ -50,14 +50,14 @@ class VariableResource:
     def assign(self, value: Any) -> None:
         """Takes a new value, sharing its memory as long as nobody writes."""
         if isinstance(value, torch.Tensor):
-            if not compatible(self.shape, tuple(value.shape)):
+            if value.shape != self.shape and not compatible(self.shape, tuple(value.shape)):
                 raise errors.ShapeError(
                     f"cannot assign a value of shape {show(tuple(value.shape))} to variable {self.name!r}",
                     expected=f"a value of shape {show(self.shape)}",
                     hint=None,
                 )
-            # Memory that came from NumPy belongs to the user; a view would hide who else holds the storage.
-            value = value.clone() if not value.untyped_storage().resizable() else value.contiguous().detach()
+            # Memory that came from NumPy belongs to the user.
+            value = value.contiguous() if value.untyped_storage().resizable() else value.clone()
         else:
             value = np.array(value, dtype=object)
         with self.lock:

@@ -16,6 +16,9 @@ from thalweg.place.place import Placement
 from thalweg.runtime.step import Step
 
 _InferenceMode = torch._C._InferenceMode
+# Kernels treat denormal numbers as zero, as TensorFlow's do: they are rare, mean nothing, and cost a hundred times as
+# much as others; the moments of an optimizer decay into them. A step borrows the caller's thread, and its mode with it.
+_TINY = 5e-324  # is not zero in a thread that computes with denormals
 
 
 class Executable:
@@ -37,12 +40,17 @@ class Executable:
         if single is None or step.trace is not None:
             return self._run_programs(step, feeds)
         guard = _InferenceMode(True)
+        borrowed = _TINY * 1.0 != 0.0
+        if borrowed:
+            torch.set_flush_denormal(True)
         try:
             values: Sequence[Any] = single(step, *feeds)
         except Exception as error:
             raise self.programs[0].explain(error) from None
         finally:
             del guard
+            if borrowed:
+                torch.set_flush_denormal(False)
         if step.cancelled:
             step.stop()
         return values
