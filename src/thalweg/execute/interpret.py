@@ -1,8 +1,12 @@
-"""Interpret: a segment run call by call, for steps that are observed; the values are those of the generated code."""
+"""Interpret: a segment run call by call, with the values that its function would give.
+
+For steps that are observed, and for the first step of a large program, which may be the only one.
+"""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,11 +24,13 @@ def interpret(
     constants: dict[Output, Any],
     step: Any,
     inputs: Sequence[Any],
-    observe: Observe,
+    observe: Observe | None,
     device: str,
 ) -> list[Any]:
     """Runs the nodes of a segment one by one and reports each with its start and end in nanoseconds."""
     values: dict[Output, Any] = {**constants, **dict(zip(segment.inputs, inputs))}
+    uses = Counter(output for node in segment.nodes for output in node.inputs)
+    uses.update(segment.outputs)
     for node in segment.nodes:
         call = calls.get(node)
         if call is None:
@@ -32,14 +38,21 @@ def interpret(
         if step.cancelled:
             step.stop()
         seen = [values[output] for output in node.inputs]
-        start = time.time_ns()
+        for output in node.inputs:
+            uses[output] -= 1
+            if not uses[output]:
+                values.pop(output, None)
+        start = time.time_ns() if observe else 0
         try:
             result = invoke(call, seen, step)
         except Exception as error:
             raise explain(error, node, seen, device) from None
-        observe(node, start, time.time_ns())
-        results = (result,) if len(node.dtypes) == 1 else result or ()
-        values.update(((node, index), value) for index, value in enumerate(results))
+        if observe:
+            observe(node, start, time.time_ns())
+        for index, value in enumerate((result,) if len(node.dtypes) == 1 else result or ()):
+            if uses[node, index]:
+                values[node, index] = value
+        del seen, result
     return [values[output] for output in segment.outputs]
 
 

@@ -27,6 +27,9 @@ _threads = ThreadPoolExecutor(
 )
 
 
+_LARGE = 20_000  # nodes; writing and compiling that many lines takes longer than a step or two
+
+
 class Program:
     """A partition ready to run on one device."""
 
@@ -39,10 +42,14 @@ class Program:
         self.bound: Bound = bind(step, device)
         self.waiting: list[Node] = [node for node in step.nodes if node.definition.waits]
         self.segments = self._divide(step)
-        self.codes: list[Code] = [generate(s, self.bound.calls, self.bound.constants) for s in self.segments]
-        self._by_file = {code.filename: code for code in self.codes}
-        # Without waits the program is one function: feeds in, fetches out.
-        self.single: Callable[..., Any] | None = None if self.waiting else self.codes[0].function
+        self.large = len(self.bound.calls) > _LARGE
+        if not self.large:
+            _ = self.codes  # now, so that the first step need not wait
+
+    @functools.cached_property
+    def codes(self) -> list[Code]:
+        """The function of each segment; without waits there is one, feeds in, fetches out."""
+        return [generate(segment, self.bound.calls, self.bound.constants) for segment in self.segments]
 
     def _divide(self, step: StepGraph) -> list[Segment]:
         feeds = [(feed, 0) for feed in step.feeds]
@@ -72,14 +79,14 @@ class Program:
         return f"# {self.device.name}\n" + "\n".join(parts)
 
     def interpret(self, segment: Segment, step: Any, inputs: Sequence[Any]) -> Sequence[Any]:
-        """Runs a segment under observation."""
+        """Runs a segment without its function: under observation, or because it is large and may never run again."""
         name = self.device.name
-        observe = step.trace.observer(name)
+        observe = None if step.trace is None else step.trace.observer(name)
         return interpret(segment, self.bound.calls, self.bound.constants, step, inputs, observe, name)
 
     def explain(self, error: BaseException) -> BaseException:
         """Returns the typed error for an exception that came out of this program's code."""
-        found = locate(error, self._by_file)
+        found = locate(error, {code.filename: code for code in self.codes}) if "codes" in self.__dict__ else None
         if found is None:
             return error
         code, line, values = found
@@ -98,7 +105,7 @@ class Program:
 class _Schedule:
     """What each segment and waiting node of a program comes after, counted once for all runs."""
 
-    __slots__ = ("followers", "uses", "waits")
+    __slots__ = ("followers", "uses", "waits", "works")
 
     def __init__(self, program: Program) -> None:
         known = {(feed, 0) for feed in program.feeds} | set(program.bound.constants)
@@ -111,6 +118,7 @@ class _Schedule:
         for item, earlier in before.items():
             for e in earlier:
                 self.followers.setdefault(e, []).append(item)
+        self.works = [any(node in program.bound.calls for node in s.nodes) for s in program.segments]
         self.uses: dict[Output, int] = {}
         taken = [*program.fetches]
         for segment in program.segments:
@@ -143,7 +151,7 @@ class Run:
             self._launch(item)
 
     def _launch(self, item: Any) -> None:
-        if isinstance(item, int) and not self._program.codes[item].nodes:
+        if isinstance(item, int) and not self._program.schedule.works[item]:
             self._finished(item)  # nothing but an order to keep
         elif isinstance(item, int):
             _threads.submit(self._run_segment, item)
@@ -159,16 +167,17 @@ class Run:
         return value
 
     def _run_segment(self, index: int) -> None:
-        segment, code = self._program.segments[index], self._program.codes[index]
+        program = self._program
+        segment = program.segments[index]
         if self._step.cancelled:
             return
         try:
             inputs = [self._take(output) for output in segment.inputs]
             with torch.inference_mode():
                 if self._step.trace is None:
-                    results = code.function(self._step, *inputs)
+                    results = program.codes[index].function(self._step, *inputs)
                 else:
-                    results = self._program.interpret(segment, self._step, inputs)
+                    results = program.interpret(segment, self._step, inputs)
         except BaseException as error:
             self._step.fail(self._program.explain(error))
             return

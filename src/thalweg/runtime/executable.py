@@ -12,6 +12,7 @@ import torch
 from thalweg import errors
 from thalweg.execute.failure import explain
 from thalweg.execute.program import Program, Run
+from thalweg.graph.collection import collector_paused
 from thalweg.place.place import Placement
 from thalweg.runtime.step import Step
 
@@ -28,7 +29,9 @@ class Executable:
         self.programs = list(programs)
         self.placement = placement
         self._num_fetches = num_fetches
-        self._single = programs[0].single if len(programs) == 1 else None
+        self._function: Callable[..., Any] | None = None
+        if len(programs) == 1 and not programs[0].waiting:
+            self._function = self._first_run if programs[0].large else programs[0].codes[0].function
 
     @property
     def text(self) -> str:
@@ -36,15 +39,15 @@ class Executable:
 
     def run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         """Runs one step; blocks until it is over or has failed."""
-        single = self._single
-        if single is None or step.trace is not None:
+        function = self._function
+        if function is None or step.trace is not None:
             return self._run_programs(step, feeds)
         guard = _InferenceMode(True)
         borrowed = _TINY * 1.0 != 0.0
         if borrowed:
             torch.set_flush_denormal(True)
         try:
-            values: Sequence[Any] = single(step, *feeds)
+            values: Sequence[Any] = function(step, *feeds)
         except Exception as error:
             raise self.programs[0].explain(error) from None
         finally:
@@ -53,6 +56,18 @@ class Executable:
                 torch.set_flush_denormal(False)
         if step.cancelled:
             step.stop()
+        return values
+
+    def _first_run(self, step: Step, *feeds: Any) -> Sequence[Any]:
+        """Interprets a large program once: whoever runs it a second time waits for the compiler, and is repaid."""
+        self._function = self._second_run
+        program = self.programs[0]
+        return program.interpret(program.segments[0], step, feeds)
+
+    def _second_run(self, step: Step, *feeds: Any) -> Sequence[Any]:
+        with collector_paused():
+            self._function = self.programs[0].codes[0].function
+        values: Sequence[Any] = self._function(step, *feeds)
         return values
 
     def explain_fetch(self, error: Exception, values: Sequence[Any]) -> BaseException:
