@@ -39,3 +39,14 @@ def test_inner_dimensions_are_checked_when_the_graph_is_built() -> None:
     assert "received: a = 'x:0' float32[32, 784], b = 'w:0' float32[10, 784]" in text
     assert "hint: did you mean transpose_b=True?" in text
     assert "made at: test_matrix.py" in text
+
+
+@pytest.mark.parametrize("batch", [7, 0])
+def test_layers_of_few_units(batch: int) -> None:
+    """Products with few columns, and over few columns, take ways of their own on the CPU."""
+    check_op(
+        lambda x, g: matmul(x, g, transpose_a=True), lambda x, g: x.mT @ g, array(batch, 200), array(batch, 5, seed=1)
+    )
+    check_op(
+        lambda g, w: matmul(g, w, transpose_b=True), lambda g, w: g @ w.mT, array(batch, 5), array(200, 5, seed=1)
+    )

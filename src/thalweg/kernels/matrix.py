@@ -14,7 +14,8 @@ from thalweg.kernels.registry import Call, Input, kernel
 _WIDE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
 
 
-_FEW = 16  # columns; MKL splits such products badly
+_FEW = 16  # columns; MKL splits long products of so few columns badly
+_LONG = 128
 
 
 @kernel("MatMul")
@@ -34,10 +35,12 @@ def bind_matmul(node: Node, device: Any) -> Call:
 def _is_narrow_inner(node: Node) -> bool:
     """Tells whether `g @ w.t()` runs over few columns: the gradient that a layer with few units passes on."""
     shape = node.input_shape(1)
-    inner = None if shape is None or len(shape) != 2 else shape[1]
     plain = node.attrs["transpose_b"] and not node.attrs["transpose_a"] and node.attrs["T"] is dtypes.float32
+    if not plain or shape is None or len(shape) != 2 or None in shape:
+        return False
+    columns, inner = shape
     available = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    return bool(plain and inner is not None and 0 < inner <= _FEW and available)
+    return bool(columns >= _LONG and 0 < inner <= _FEW and available)  # type: ignore[operator]
 
 
 def _multiply_narrow(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -49,8 +52,10 @@ def _multiply_narrow(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 def _is_narrow_outer(node: Node) -> bool:
     """Tells whether a weight gradient `x.t() @ g` has few columns: that of a layer with few units."""
     shape = node.shapes[0]
-    columns = None if shape is None else shape[1]
-    return node.attrs["transpose_a"] and not node.attrs["transpose_b"] and columns is not None and columns <= _FEW
+    if shape is None or None in shape or not node.attrs["transpose_a"] or node.attrs["transpose_b"]:
+        return False
+    rows, columns = shape
+    return bool(rows >= _LONG and columns <= _FEW)  # type: ignore[operator]
 
 
 @kernel("BatchMatMulV2")

@@ -62,7 +62,8 @@ class Executable:
         """Interprets a large program once: whoever runs it a second time waits for the compiler, and is repaid."""
         self._function = self._second_run
         program = self.programs[0]
-        return program.interpret(program.segments[0], step, feeds)
+        with collector_paused():
+            return program.interpret(program.segments[0], step, feeds)
 
     def _second_run(self, step: Step, *feeds: Any) -> Sequence[Any]:
         with collector_paused():

@@ -54,9 +54,10 @@ class CoreShare:
         now = time.monotonic()
         if now < self._next:
             return
-        self._next = now + _LOOK_EVERY
         own, everyone = time.process_time(), self._busy()
         elapsed = now - self._wall
+        # After a pause nothing is known of the others: the next look comes sooner.
+        self._next = now + (_LOOK_EVERY if elapsed < _TOO_LONG else _LOOK_EVERY / 2)
         if elapsed < _TOO_LONG:
             others = max(0.0, (everyone - self._all) - (own - self._own)) / elapsed
             self._use(max(1, min(self._most, int(len(self._cores) - others + 0.5))))
