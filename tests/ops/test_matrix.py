@@ -47,6 +47,4 @@ def test_layers_of_few_units(batch: int) -> None:
     check_op(
         lambda x, g: matmul(x, g, transpose_a=True), lambda x, g: x.mT @ g, array(batch, 200), array(batch, 5, seed=1)
     )
-    check_op(
-        lambda g, w: matmul(g, w, transpose_b=True), lambda g, w: g @ w.mT, array(batch, 5), array(200, 5, seed=1)
-    )
+    check_op(lambda g, w: matmul(g, w, transpose_b=True), lambda g, w: g @ w.mT, array(batch, 5), array(200, 5, seed=1))

@@ -71,9 +71,15 @@ def test_others_take_their_share(machine):
 def test_between_two_looks_nothing_changes(machine):
     share = CoreShare({})
     share.look()
-    machine.elapse(0.1, own=1.0, others=3.0)
+    machine.elapse(0.05, own=1.0, others=3.0)
     share.look()
     assert machine.threads == 4
+    machine.elapse(0.1, own=1.0, others=3.0)  # the first look after a pause comes sooner than the later ones
+    share.look()
+    assert machine.threads == 1
+    machine.elapse(0.15, own=1.0, others=0.0)
+    share.look()
+    assert machine.threads == 1
 
 
 @LINUX
