@@ -18,7 +18,7 @@ from thalweg.kernels import update_rules as rules
 from thalweg.kernels.registry import Call, Input, kernel
 from thalweg.kernels.state import find_variable
 from thalweg.kernels.update_rules import Number, corrected_rate
-from thalweg.resources.variables import VariableResource, locked
+from thalweg.resources.variables import VariableResource, all_writable, locked
 from thalweg.shapes import show
 
 Rule = Callable[..., None]
@@ -31,24 +31,27 @@ _GRADIENTS = ("grad", "delta")
 class _Buffers:
     """The variables that one call updates: their locks, and their buffers while the locks are held."""
 
-    __slots__ = ("distinct", "guard", "variables")
+    __slots__ = ("_shapes", "distinct", "guard", "variables")
 
     def __init__(self, variables: Sequence[VariableResource]) -> None:
         self.variables = variables
         self.distinct = len(set(variables)) == len(variables)
         self.guard = locked(variables)
+        self._shapes: list[Any] | None = None
 
     def writable(self) -> list[torch.Tensor]:
         if self.distinct:
-            return [variable.writable() for variable in self.variables]
+            return all_writable(self.variables)
         found = {variable: variable.writable() for variable in set(self.variables)}
         return [found[variable] for variable in self.variables]
 
     def shapes(self, count: int) -> list[Any]:
         """Returns the declared shape that each of `count` variables shares with its slots, None if there is none."""
-        declared = [variable.shape for variable in self.variables]
-        first = declared[:count]
-        return first if declared == first * (len(declared) // count) else [None] * count
+        if self._shapes is None:
+            declared = [variable.shape for variable in self.variables]
+            first = declared[:count]
+            self._shapes = first if declared == first * (len(declared) // count) else [None] * count
+        return self._shapes
 
 
 def _buffers(node: Node, device: Any, indices: Sequence[int]) -> Any:

@@ -108,6 +108,21 @@ def _count_of_sole_owner() -> int:
 _SOLE = _count_of_sole_owner()
 
 
+def all_writable(variables: Sequence[VariableResource]) -> list[Any]:
+    """Returns the buffers of several numeric variables, as `writable` does of one; the caller holds their locks.
+
+    An optimizer asks for dozens in every step, so the common case is looked at here without a call.
+    """
+    buffers: list[Any] = []
+    for variable in variables:
+        value = variable.value
+        if value is None or sys.getrefcount(value) > _SOLE or _use_count(value.untyped_storage()._cdata) > 2:
+            del value
+            value = variable.writable()
+        buffers.append(value)
+    return buffers
+
+
 class locked:
     """Holds the locks of several variables, taken in one order everywhere so that no two steps wait in a ring."""
 

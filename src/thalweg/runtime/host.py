@@ -48,6 +48,7 @@ class CoreShare:
         self._tick = os.sysconf("SC_CLK_TCK") if self.active else 1
         self._next = 0.0
         self._wall = self._own = self._all = 0.0
+        self._crowded = False
 
     def look(self) -> None:
         """Looks every fifth of a second, at the start of a step, who else uses the cores."""
@@ -60,7 +61,11 @@ class CoreShare:
         self._next = now + (_LOOK_EVERY if elapsed < _TOO_LONG else _LOOK_EVERY / 2)
         if elapsed < _TOO_LONG:
             others = max(0.0, (everyone - self._all) - (own - self._own)) / elapsed
-            self._use(max(1, min(self._most, int(len(self._cores) - others + 0.5))))
+            threads = max(1, min(self._most, int(len(self._cores) - others + 0.5)))
+            # One crowded moment is no load: only two looks in a row take threads away, one gives them back.
+            if threads >= self._threads or self._crowded:
+                self._use(threads)
+            self._crowded = threads < self._most
         self._wall, self._own, self._all = now, own, everyone
 
     def _use(self, threads: int) -> None:
