@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -21,10 +21,6 @@ class Registry(Generic[T]):
             raise KeyError(f"{self._kind} {name!r} is registered already: {self._entries[name]!r}")
         self._entries[name] = entry
         return entry
-
-    def registering(self, name: str) -> Callable[[T], T]:
-        """Returns a decorator that registers what it decorates."""
-        return lambda entry: self.register(name, entry)
 
     def get(self, name: str) -> T | None:
         return self._entries.get(name)

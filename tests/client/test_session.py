@@ -195,6 +195,8 @@ def test_make_callable():
     with tf.Session() as sess:
         double = sess.make_callable([x * 2.0], [x])
         assert double(3.0) == [6.0]
+        with pytest.raises(TypeError, match="accept_options=True"):
+            double(1.0, options=tf.RunOptions())
         with pytest.raises(TypeError, match="takes 1 feeds, 2 were given"):
             double(1.0, 2.0)
 

@@ -175,6 +175,8 @@ class BaseSession:
                 raise TypeError(f"the callable takes {len(converters)} feeds, {len(args)} were given")
             if self._closed:
                 raise RuntimeError("Attempted to use a closed Session.")
+            if options is not None and not accept_options:
+                raise TypeError("the callable takes options only if it was made with accept_options=True")
             values = [convert(value) for convert, value in zip(converters, args)]
             return build(self._execute(executable, values, options, run_metadata))
 
@@ -244,7 +246,6 @@ class InteractiveSession(BaseSession):
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         super().__init__(target, graph, config)
-        self._explicit_graph = graph is not None
         self._enter()
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from thalweg import dtypes
@@ -68,7 +68,3 @@ def _convert(value: Any, dtype: DType | None, name: str | None) -> Tensor:
     raise TypeError(
         f"Cannot convert {value!r} of type {type(value).__name__} to a Tensor: no conversion is registered."
     )
-
-
-def convert_n_to_tensor(values: Sequence[Any], dtype: Any = None, name: str | None = None) -> list[Tensor]:
-    return [convert_to_tensor(value, dtype, None if name is None else f"{name}_{i}") for i, value in enumerate(values)]

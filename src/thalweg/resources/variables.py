@@ -79,9 +79,6 @@ class VariableResource:
         with self.lock:
             return change(self.writable(), *args)
 
-    def handle(self) -> VariableResource:
-        return self
-
     @property
     def is_initialized(self) -> bool:
         return self.value is not None
