@@ -27,7 +27,8 @@ DOWN = {
     "runtime": {"execute", "optimize", "place", "partition"},
     "observe": {"runtime", "formats"},
     "client": {"runtime", "autodiff", "observe"},
-    "api": {"client"},
+    "library": {"client"},
+    "api": {"library"},
     "cli": {"client", "observe"},
 }
 TORCH = {"resources", "kernels", "execute", "runtime"}

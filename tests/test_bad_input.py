@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from tests.sandbox import Case, Sandbox
-from tests.strategies import X, floats, held, ints, longs, spoiled, texts, valid
+from tests.strategies import spoiled, valid
+from tests.valid_calls.values import X, floats, held, ints, longs, texts
 from thalweg.graph.op_def import OPS
 
 # Operations that no user builds: the executor puts them into a step, together with what they need.

@@ -1,20 +1,10 @@
 """Thalweg: a dataflow system for machine learning, under TensorFlow 1.15's public names: `import thalweg as tf`."""
 
-from typing import Any
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING, Any
 
 from thalweg import dtypes as dtypes, errors as errors
-from thalweg.api import (
-    bitwise as bitwise,
-    debugging as debugging,
-    initializers as initializers,
-    io as io,
-    linalg as linalg,
-    math as math,
-    nn as nn,
-    random as random,
-    test as test,
-    train as train,
-)
+from thalweg.api import home as _home, initializers as initializers
 from thalweg.api.version_switches import (
     disable_eager_execution as disable_eager_execution,
     disable_resource_variables as disable_resource_variables,
@@ -507,8 +497,24 @@ variance_scaling_initializer = initializers.variance_scaling
 zeros_initializer = initializers.zeros
 
 
+if TYPE_CHECKING:
+    from thalweg.api import (
+        bitwise as bitwise,
+        debugging as debugging,
+        io as io,
+        linalg as linalg,
+        math as math,
+        nn as nn,
+        random as random,
+        test as test,
+        train as train,
+    )
+
+
 def __getattr__(name: str) -> Any:
-    """Returns the protocol messages under their TensorFlow names; protobuf is loaded when one is asked for."""
+    """Returns what is loaded when it is asked for: the namespaces, and the messages that need protobuf."""
+    if _home(name) is not None:
+        return _import_module(f"thalweg.{name}")
     if name in ("GraphDef", "NodeDef", "AttrValue"):
         from thalweg.graph.graphdef import message_type
 

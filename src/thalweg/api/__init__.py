@@ -1,1 +1,44 @@
-"""The public namespaces under `tf`."""
+"""The public namespaces under `tf`: `thalweg.nn` is the module `thalweg.api.nn`, loaded when somebody asks for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+
+PACKAGE = "thalweg"
+ALIASES = {"compat.v1": PACKAGE}  # late TensorFlow 1 programs import the package under this name
+
+
+def home(name: str) -> str | None:
+    """Returns the module that a public namespace such as "contrib.slim" stands for; None if there is no such one."""
+    if name in ALIASES:
+        return ALIASES[name]
+    parent, _, _ = name.rpartition(".")
+    if parent and home(parent) is None:
+        return None
+    found = f"{__name__}.{name}"
+    return found if find_spec(found) is not None else None
+
+
+class NamespaceFinder(MetaPathFinder, Loader):
+    """Lets `import thalweg.contrib.slim as slim` find `thalweg.api.contrib.slim`."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        package, _, name = fullname.partition(".")
+        if package != PACKAGE or name.split(".")[0] == "api" or home(name) is None:
+            return None
+        return ModuleSpec(fullname, self, is_package=True)
+
+    def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__.partition(".")[2]
+        sys.modules[module.__name__] = import_module(home(name) or PACKAGE)
+
+
+sys.meta_path.append(NamespaceFinder())
