@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import builtins
 import difflib
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -258,3 +259,12 @@ def _from_numpy(dtype: np.dtype[Any]) -> DType | None:
     if dtype.kind == "V":
         return bfloat16 if dtype.name == "bfloat16" else _BY_STRUCTURE.get(dtype)
     return _BY_TYPE.get(dtype.type) or _BY_LAYOUT.get((dtype.kind, dtype.itemsize))
+
+
+if not TYPE_CHECKING:  # a checker knows the types above, and would take this to mean that any name exists
+
+    def __getattr__(name: str) -> Any:
+        """Finds the operations that the public namespace tf.dtypes has besides the types."""
+        if name not in ("as_string", "cast", "complex", "saturate_cast"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module("thalweg.api.dtypes"), name)

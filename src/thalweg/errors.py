@@ -178,6 +178,26 @@ def error_code_from_exception_type(cls: type[OpError]) -> int:
     return cls.code if issubclass(cls, _CodedError) else UNKNOWN
 
 
+class Status:
+    """Is what a call into a library reports: a code, OK at first, and a message."""
+
+    def __init__(self) -> None:
+        self.code = OK
+        self.message = ""
+
+
+class raise_exception_on_not_ok_status:
+    """Gives a status to fill in, and raises the exception of its code when the block ends."""
+
+    def __enter__(self) -> Status:
+        self.status = Status()
+        return self.status
+
+    def __exit__(self, *exception: object) -> None:
+        if self.status.code != OK and exception == (None, None, None):
+            raise exception_type_from_error_code(self.status.code)(None, None, self.status.message)
+
+
 def describe(
     what: str,
     *,

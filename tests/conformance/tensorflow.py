@@ -1,13 +1,19 @@
 """The real TensorFlow, in a Python of its own that the environment variable THALWEG_TENSORFLOW names."""
 
+import json
 import os
+import select
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
 
 PYTHON = os.environ.get("THALWEG_TENSORFLOW")
 
 needs_tensorflow = pytest.mark.skipif(not PYTHON, reason="THALWEG_TENSORFLOW names no Python with TensorFlow")
+
+_SECONDS = 30  # an answer takes milliseconds; a machine may be busy
 
 _START = """
 import sys
@@ -18,17 +24,91 @@ tf.disable_v2_behavior()
 """
 
 
-def run_tensorflow(code, *arguments):
-    """Runs code in TensorFlow's Python, with `tf` and `np` ready and arguments in sys.argv[1:]; returns its output."""
+def _environment():
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"}
     environment.pop("PYTHONPATH", None)
+    return environment
+
+
+def run_tensorflow(code, *arguments):
+    """Runs code in TensorFlow's Python, with `tf` and `np` ready and arguments in sys.argv[1:]; returns its output."""
     process = subprocess.run(
         [PYTHON, "-c", _START + code, *map(str, arguments)],
         capture_output=True,
         text=True,
-        env=environment,
+        env=_environment(),
         timeout=110,
         check=False,
     )
     assert process.returncode == 0, process.stderr[-4000:]
     return process.stdout
+
+
+class Server:
+    """A TensorFlow process that answers many questions; one that a question killed is started again."""
+
+    def __init__(self, folder):
+        self._folder = Path(folder)
+        self._process = None
+        self._asked = 0
+
+    def ask(self, questions):
+        """Sends questions, which are plain JSON values; `answers` gives what came of them."""
+        self._asked += 1
+        self._questions = questions
+        self._answers = self._folder / f"answers{self._asked}.jsonl"
+        self._answers.touch()
+        self._send(questions)
+
+    def answers(self):
+        """Returns an answer for each question, or None for one that TensorFlow did not survive."""
+        while True:
+            done = self._wait()
+            lines = self._answers.read_text().splitlines()
+            if done:
+                assert len(lines) == len(self._questions)
+                return [json.loads(line) for line in lines]
+            self._kill()
+            with self._answers.open("a") as file:
+                file.write("null\n")
+            self._send(self._questions[len(lines) + 1 :])
+
+    def _wait(self):
+        """Waits for the last answer; says whether it came, and none took too long."""
+        size, until = 0, time.monotonic() + _SECONDS
+        while not select.select([self._process.stdout], [], [], 0.5)[0]:
+            if (now := self._answers.stat().st_size) > size:
+                size, until = now, time.monotonic() + _SECONDS
+            elif time.monotonic() > until:
+                return False
+        return self._process.stdout.readline().strip() == "done"
+
+    def _send(self, questions):
+        asked = self._folder / f"asked{self._asked}.jsonl"
+        asked.write_text("".join(json.dumps(question) + "\n" for question in questions))
+        if self._process is None:
+            self._start()
+        self._process.stdin.write(json.dumps([str(asked), str(self._answers)]) + "\n")
+        self._process.stdin.flush()
+
+    def _start(self):
+        self._process = subprocess.Popen(
+            [PYTHON, "-P", str(Path(__file__).with_name("serve.py"))],  # -P: this file, too, is called tensorflow
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=(self._folder / "stderr.txt").open("a"),
+            text=True,
+            env=_environment(),
+        )
+        until = time.monotonic() + 120
+        while self._process.stdout.readline().strip() != "ready":
+            assert self._process.poll() is None and time.monotonic() < until, "TensorFlow does not start"
+
+    def _kill(self):
+        self._process.kill()
+        self._process.wait()
+        self._process = None
+
+    def close(self):
+        if self._process is not None:
+            self._kill()

@@ -3,6 +3,23 @@
 from thalweg.client.clipping import (
     global_norm,
 )
+from thalweg.ops.contraction import (
+    cross,
+    einsum,
+    matvec,
+    tensordot,
+    trace,
+)
+from thalweg.ops.decompositions import (
+    cholesky,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    lu,
+    qr,
+    svd,
+)
 from thalweg.ops.diagonal import (
     diag as tensor_diag,
     diag_part as tensor_diag_part,
@@ -12,8 +29,24 @@ from thalweg.ops.diagonal import (
     matrix_diag_part as diag_part,
     matrix_set_diag as set_diag,
 )
-from thalweg.ops.math import (
-    inv,
+from thalweg.ops.linalg import (
+    adjoint,
+    cholesky_solve,
+    expm,
+    logdet,
+    logm,
+    lu_matrix_inverse,
+    lu_reconstruct,
+    lu_solve,
+    matrix_determinant as det,
+    matrix_inverse as inv,
+    matrix_rank,
+    matrix_solve as solve,
+    matrix_solve_ls as lstsq,
+    matrix_triangular_solve as triangular_solve,
+    pinv,
+    slogdet,
+    sqrtm,
 )
 from thalweg.ops.matrix import (
     matmul,
@@ -23,25 +56,62 @@ from thalweg.ops.normalization import (
 )
 from thalweg.ops.shaping import (
     matrix_transpose,
-    transpose,
+    matrix_transpose as transpose,
 )
 from thalweg.ops.statistics import (
     norm,
+    normalize,
+)
+from thalweg.ops.tridiagonal import (
+    tridiagonal_matmul,
+    tridiagonal_solve,
 )
 
 __all__ = [
+    "adjoint",
     "band_part",
+    "cholesky",
+    "cholesky_solve",
+    "cross",
+    "det",
     "diag",
     "diag_part",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "einsum",
+    "expm",
     "eye",
     "global_norm",
     "inv",
     "l2_normalize",
+    "logdet",
+    "logm",
+    "lstsq",
+    "lu",
+    "lu_matrix_inverse",
+    "lu_reconstruct",
+    "lu_solve",
     "matmul",
+    "matrix_rank",
     "matrix_transpose",
+    "matvec",
     "norm",
+    "normalize",
+    "pinv",
+    "qr",
     "set_diag",
+    "slogdet",
+    "solve",
+    "sqrtm",
+    "svd",
     "tensor_diag",
     "tensor_diag_part",
+    "tensordot",
+    "trace",
     "transpose",
+    "triangular_solve",
+    "tridiagonal_matmul",
+    "tridiagonal_solve",
 ]

@@ -1,5 +1,7 @@
 """tf.train: optimizers, schedules, averages and the global step."""
 
+from typing import Any as _Any
+
 from thalweg.client.decay import (
     cosine_decay,
     cosine_decay_restarts,
@@ -65,3 +67,28 @@ __all__ = [
     "polynomial_decay",
     "write_graph",
 ]
+
+_MESSAGES = {
+    "BytesList",
+    "Example",
+    "Feature",
+    "FeatureList",
+    "FeatureLists",
+    "Features",
+    "FloatList",
+    "Int64List",
+    "SequenceExample",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    """Returns the messages of training data, which need protobuf."""
+    if name in _MESSAGES:
+        from thalweg.formats.example import message_class
+
+        return message_class(name)
+    raise AttributeError(f"module 'thalweg.train' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MESSAGES})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg.graph.indexed_slices import IndexedSlices
+from thalweg.graph.sparse_tensor import SparseTensor
 from thalweg.graph.tensor import Tensor
 
 
@@ -35,4 +36,4 @@ def resource_variables_enabled() -> bool:
 
 def is_tensor(x: Any) -> bool:
     """Tells whether a value is a tensor, a variable, or rows of one."""
-    return isinstance(x, Tensor | IndexedSlices) or hasattr(x, "_as_graph_element")
+    return isinstance(x, Tensor | IndexedSlices | SparseTensor) or hasattr(x, "_as_graph_element")

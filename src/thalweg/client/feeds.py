@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from thalweg import dtypes
+from thalweg.client.fetches import COMPOSITES, Composite
 from thalweg.graph.graph import Graph
 from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
@@ -16,6 +17,53 @@ from thalweg.kernels.types import Value, from_numpy
 from thalweg.shapes import compatible, show
 
 Convert = Callable[[Any], Value]
+
+
+def is_composite(key: Any) -> bool:
+    """Tells whether a key of a feed_dict stands for several tensors: a tuple of keys, a sparse tensor."""
+    return isinstance(key, tuple) or _composite(key) is not None
+
+
+def _composite(key: Any) -> Composite | None:
+    return next((known for kind, known in COMPOSITES.items() if isinstance(key, kind)), None)
+
+
+def expand_feeds(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Returns feeds with composite keys replaced by those that they stand for."""
+    result: dict[Any, Any] = {}
+    for part, value in _pairs(feeds.items()):
+        if part in result:
+            raise ValueError(f"{part} is fed twice under different keys")
+        result[part] = value
+    return result
+
+
+def _pairs(feeds: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    for key, value in feeds:
+        composite = _composite(key)
+        try:
+            if isinstance(key, tuple):
+                yield from _pairs(list(zip(key, value, strict=True)))
+            elif composite is not None and composite.feed is not None:
+                yield from composite.feed(key, value)
+            else:
+                yield key, value
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"Cannot feed {_shorten(value)} for {_shorten(key)}: {error}") from None
+
+
+def expand_keys(keys: Iterable[Any]) -> Iterator[Any]:
+    """Yields keys with composite ones replaced by those that they stand for."""
+    for key in keys:
+        composite = _composite(key)
+        if isinstance(key, tuple):
+            yield from expand_keys(key)
+        elif composite is None:
+            yield key
+        elif composite.feed_keys is None:
+            raise ValueError(f"{type(key)} was registered without a feed function for partial runs")
+        else:
+            yield from composite.feed_keys(key)
 
 
 def feed_tensor(graph: Graph, key: Any) -> Tensor:

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg import dtypes
 from thalweg.graph.graph import Graph
 from thalweg.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from thalweg.graph.operation import Operation
+from thalweg.graph.sparse_tensor import SparseTensor, SparseTensorValue, parts_of
 from thalweg.graph.tensor import Tensor
 
 Build = Callable[[Sequence[Any]], Any]
-# Types that expand into several tensors: type -> (parts of a fetch, value from the parts' values).
-_expansions: dict[type, tuple[Callable[[Any], Sequence[Any]], Callable[[Any], Any]]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Composite:
+    """How a type that stands for several tensors is fetched and fed."""
+
+    fetch: Callable[[Any], Any]  # value -> (parts, the function that makes a value of theirs)
+    feed: Callable[[Any, Any], Any] | None  # (key, value) -> pairs of a part and its value
+    feed_keys: Callable[[Any], Any] | None  # key -> parts
+
+
+COMPOSITES: dict[type, Composite] = {}
 
 
 def register_session_run_conversion_functions(
@@ -23,10 +34,18 @@ def register_session_run_conversion_functions(
     feed_function: Any = None,
     feed_function_for_partial_run: Any = None,
 ) -> None:
-    """Teaches sessions a composite type: `fetch_function(value)` gives (parts, contract), as in TensorFlow."""
-    if tensor_type in _expansions:
+    """Teaches sessions a composite type.
+
+    `fetch_function(value)` gives the parts and the function that makes one value of theirs, `feed_function(key, value)`
+    gives pairs of a part and its value, `feed_function_for_partial_run(key)` gives the parts.
+    """
+    if any(issubclass(tensor_type, known) for known in COMPOSITES):
         raise ValueError(f"{tensor_type} is registered for Session.run already")
-    _expansions[tensor_type] = (lambda value: fetch_function(value)[0], lambda value: fetch_function(value)[1])
+    COMPOSITES[tensor_type] = Composite(fetch_function, feed_function, feed_function_for_partial_run)
+
+
+def _parts_of_slices(slices: IndexedSlices) -> list[Tensor]:
+    return [slices.values, slices.indices] + ([] if slices.dense_shape is None else [slices.dense_shape])
 
 
 def _slices_value(parts: Sequence[Any]) -> IndexedSlicesValue:
@@ -36,7 +55,15 @@ def _slices_value(parts: Sequence[Any]) -> IndexedSlicesValue:
 
 register_session_run_conversion_functions(
     IndexedSlices,
-    lambda s: ([s.values, s.indices] + ([] if s.dense_shape is None else [s.dense_shape]), _slices_value),
+    lambda slices: (_parts_of_slices(slices), _slices_value),
+    lambda slices, value: list(zip(_parts_of_slices(slices), value)),
+    _parts_of_slices,
+)
+register_session_run_conversion_functions(
+    SparseTensor,
+    lambda sparse: (parts_of(sparse), lambda values: SparseTensorValue(*values)),
+    lambda sparse, value: list(zip(parts_of(sparse), value, strict=True)),
+    parts_of,
 )
 
 
@@ -47,6 +74,7 @@ class Fetches:
     tensors: list[Tensor]
     operations: list[Operation]
     build: Build
+    composites: list[Any] = field(default_factory=list)
 
 
 def key_of(fetches: Any) -> Any:
@@ -61,7 +89,7 @@ def key_of(fetches: Any) -> Any:
     attributes = getattr(kind, "__attrs_attrs__", None)
     if attributes is not None:
         return (kind, *[key_of(getattr(fetches, a.name)) for a in attributes])
-    return (kind, id(fetches)) if kind in _expansions else fetches
+    return (kind, id(fetches)) if kind in COMPOSITES else fetches
 
 
 def flatten(graph: Graph, fetches: Any) -> Fetches:
@@ -86,11 +114,12 @@ def _builder(graph: Graph, fetches: Any, flat: Fetches) -> Build:
         made, names = type(fetches), [a.name for a in attributes]
         parts = [_builder(graph, getattr(fetches, name), flat) for name in names]
         return lambda values: made(**{name: part(values) for name, part in zip(names, parts)})
-    for kind, (expand, contract) in _expansions.items():
+    for kind, composite in COMPOSITES.items():
         if isinstance(fetches, kind):
-            parts = [_builder(graph, part, flat) for part in expand(fetches)]
-            # The plan is found by the identity of what is fetched, and so keeps it alive.
-            return lambda values: contract(fetches)([part(values) for part in parts])
+            tensors, contract = composite.fetch(fetches)
+            parts = [_builder(graph, part, flat) for part in tensors]
+            flat.composites.append(fetches)
+            return lambda values: contract([part(values) for part in parts])
     return _leaf_builder(graph, fetches, flat)
 
 

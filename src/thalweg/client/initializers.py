@@ -11,8 +11,11 @@ import numpy as np
 from thalweg import dtypes
 from thalweg.dtypes import DType
 from thalweg.graph.tensor import Tensor
-from thalweg.ops.array import ones, zeros
+from thalweg.ops.array import matrix_transpose, ones, reshape, zeros
 from thalweg.ops.constants import array_constant, constant
+from thalweg.ops.decompositions import qr
+from thalweg.ops.diagonal import matrix_diag_part
+from thalweg.ops.math import multiply, sign
 from thalweg.ops.random import random_normal, random_uniform, truncated_normal
 from thalweg.shapes import as_shape, is_fully_defined, show
 
@@ -257,6 +260,27 @@ class Identity(Initializer):
         return {"gain": self.gain, "dtype": self.dtype.name}
 
 
+class Orthogonal(Initializer):
+    """Gives a matrix with orthonormal columns, or rows if they are fewer, times gain; other shapes as such a matrix."""
+
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        self.gain = gain
+        self.seed = seed
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        sizes = _sizes(shape)
+        if len(sizes) < 2:
+            raise ValueError("The tensor to initialize must be at least two-dimensional")
+        rows, columns = math.prod(sizes[:-1]), sizes[-1]
+        q, r = qr(random_normal([max(rows, columns), min(rows, columns)], dtype=self._dtype(dtype), seed=self.seed))
+        q = multiply(q, sign(matrix_diag_part(r)))  # makes the distribution uniform
+        return multiply(reshape(matrix_transpose(q) if rows < columns else q, sizes), self.gain)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"gain": self.gain, "seed": self.seed, "dtype": self.dtype.name}
+
+
 def he_normal(seed: int | None = None) -> VarianceScaling:
     """Returns the initializer of He et al. for rectified units, normal."""
     return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
@@ -285,3 +309,4 @@ uniform_unit_scaling_initializer = UniformUnitScaling
 variance_scaling_initializer = VarianceScaling
 glorot_uniform_initializer = GlorotUniform
 glorot_normal_initializer = GlorotNormal
+orthogonal_initializer = Orthogonal

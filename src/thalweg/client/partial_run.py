@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg import errors
-from thalweg.client.feeds import converter, feed_tensor
+from thalweg.client.feeds import converter, expand_feeds, expand_keys, feed_tensor
 from thalweg.client.fetches import flatten
 from thalweg.graph.tensor import Tensor
 from thalweg.kernels.types import to_numpy
@@ -45,7 +45,7 @@ class PartialRuns:
 
     def setup(self, fetches: Any, feeds: Sequence[Any]) -> str:
         graph = self._session.graph
-        feed_tensors = [feed_tensor(graph, key) for key in feeds]
+        feed_tensors = [feed_tensor(graph, key) for key in expand_keys(feeds)]
         flat = flatten(graph, fetches)
         executable = compile_partial_step(
             feed_tensors, flat.tensors, flat.operations, self._session._config, self._session._devices
@@ -67,7 +67,7 @@ class PartialRuns:
         graph = self._session.graph
         flat = flatten(graph, fetches)
         values = {}
-        for key, value in feed_dict.items():
+        for key, value in expand_feeds(feed_dict).items():
             tensor = feed_tensor(graph, key)
             _require(tensor in state.feeds, f"The feed {tensor.name!r} was not given to partial_run_setup.")
             _require(tensor not in state.fed, f"The feed {tensor.name!r} has been fed already.")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg import errors
-from thalweg.client.feeds import Convert, converter, feed_tensor
+from thalweg.client.feeds import Convert, converter, expand_feeds, expand_keys, feed_tensor, is_composite
 from thalweg.client.fetches import Build, flatten, key_of
 from thalweg.client.partial_run import PartialRuns
 from thalweg.config import ConfigProto, RunMetadata, RunOptions
@@ -39,6 +39,14 @@ class _Plan:
     executable: Executable
     build: Build
     edits: int
+    composites: list[Any]  # kept alive: a plan is found by the identity of those that it fetches
+
+
+@dataclass(frozen=True, slots=True)
+class _Expanding:
+    """Stands in place of a plan where a feed's key is composite: the plan is that of the expanded feeds."""
+
+    edits: int
 
 
 class BaseSession:
@@ -59,7 +67,7 @@ class BaseSession:
             core_share.fix(self._config.intra_op_parallelism_threads)
         self._resources = Containers()
         self._devices: list[Device] = local_devices(self._config, self._resources)
-        self._plans: dict[Any, _Plan] = {}
+        self._plans: dict[Any, _Plan | _Expanding] = {}
         self._lock = threading.RLock()  # a Python function that is folded may run this session itself
         self._closed = False
         self._running: set[Step] = set()
@@ -101,10 +109,12 @@ class BaseSession:
             if not isinstance(feed_dict, dict):
                 feed_dict = _as_dict(feed_dict)
             plan = self._plan(fetches, tuple(feed_dict))
+            if type(plan) is _Expanding:
+                return self._prepare(fetches, expand_feeds(feed_dict))
             return plan, [convert(value) for convert, value in zip(plan.converters, feed_dict.values())]
         return self._plan(fetches, ()), []
 
-    def _plan(self, fetches: Any, feed_keys: tuple[Any, ...]) -> _Plan:
+    def _plan(self, fetches: Any, feed_keys: tuple[Any, ...]) -> Any:
         """Returns the plan for a kind of step; the graph only grows, so a plan stays good until it is edited."""
         try:
             key = (key_of(fetches), feed_keys)
@@ -118,18 +128,20 @@ class BaseSession:
                 plan = self._plans[key] = self._make_plan(fetches, feed_keys)
         return plan
 
-    def _make_plan(self, fetches: Any, feed_keys: tuple[Any, ...]) -> _Plan:
+    def _make_plan(self, fetches: Any, feed_keys: tuple[Any, ...]) -> _Plan | _Expanding:
         graph = self._graph
         if not graph._operations:
             raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
         edits = graph._edits
+        if any(map(is_composite, feed_keys)):
+            return _Expanding(edits)
         feeds = [feed_tensor(graph, key) for key in feed_keys]
         if len(set(feeds)) < len(feeds):
             names = [tensor.name for tensor in feeds]
             raise ValueError(f"a tensor is fed twice under different keys: {', '.join(sorted(names))}")
         flat = flatten(graph, fetches)
         executable = self._compile(feeds, flat.tensors, flat.operations)
-        return _Plan(feeds, [converter(tensor) for tensor in feeds], executable, flat.build, edits)
+        return _Plan(feeds, [converter(tensor) for tensor in feeds], executable, flat.build, edits, flat.composites)
 
     def _compile(self, feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Any]) -> Executable:
         executable = compile_step(feeds, fetches, targets, self._config, self._devices)
@@ -168,6 +180,8 @@ class BaseSession:
         """Returns a function that runs the fetches, with one positional argument for each tensor of feed_list."""
         keys = tuple(feed_list or ())
         plan = self._plan(fetches, keys)
+        if type(plan) is _Expanding:
+            return self._make_expanding_callable(fetches, keys, accept_options)
         converters, executable, build = plan.converters, plan.executable, plan.build
 
         def call(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
@@ -182,6 +196,19 @@ class BaseSession:
 
         return call
 
+    def _make_expanding_callable(self, fetches: Any, keys: tuple[Any, ...], accept_options: bool) -> Callable[..., Any]:
+        """Returns a callable with an argument for each key, some of which stand for several tensors."""
+        parts = tuple(expand_keys(keys))
+        run = self.make_callable(fetches, parts, accept_options)
+
+        def call(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
+            if len(args) != len(keys):
+                raise TypeError(f"the callable takes {len(keys)} feeds, {len(args)} were given")
+            feeds = expand_feeds(dict(zip(keys, args)))
+            return run(*[feeds[part] for part in parts], options=options, run_metadata=run_metadata)
+
+        return call
+
     def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> Any:
         """Prepares a step that is run in several parts, each with more feeds; returns its handle."""
         return self._partial.setup(fetches, feeds or ())
@@ -192,7 +219,7 @@ class BaseSession:
 
     def show_program(self, fetches: Any, feed_dict: Any = ()) -> str:
         """Returns the programs that a run of the fetches executes, as the Python text that runs."""
-        return self._plan(fetches, tuple(feed_dict)).executable.text
+        return str(self._plan(fetches, tuple(expand_keys(feed_dict))).executable.text)
 
     # -- life ---------------------------------------------------------------------------------------------------------
 

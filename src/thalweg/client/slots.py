@@ -79,4 +79,10 @@ def _make(
             )
         finally:
             scope.set_partitioner(partitioner)
+    part = primary._get_save_slice_info() if isinstance(primary, Variable) else None
+    if part is not None:  # the slots of a partitioned variable's parts are parts of a partitioned slot
+        own_name = slot.op.name[len(primary.op.name) + 1 :]
+        slot._set_save_slice_info(
+            Variable.SaveSliceInfo(f"{part.full_name}/{own_name}", part.full_shape, part.var_offset, part.var_shape)
+        )
     return slot

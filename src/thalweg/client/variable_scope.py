@@ -212,7 +212,8 @@ def _scope_store() -> _ScopeStore:
     return get_default_graph().kept("variable_scopes", _ScopeStore)  # type: ignore[no-any-return]
 
 
-def _variable_store() -> VariableStore:
+def variable_store() -> VariableStore:
+    """Returns the store of the default graph's variables."""
     return get_default_graph().kept("variable_store", VariableStore)  # type: ignore[no-any-return]
 
 
@@ -245,7 +246,7 @@ def get_variable(
 ) -> Any:
     """Returns the variable of this name in the current variable scope, made if it may be and does not exist."""
     return get_variable_scope().get_variable(
-        _variable_store(),
+        variable_store(),
         name,
         shape=shape,
         dtype=dtype,

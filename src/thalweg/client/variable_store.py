@@ -9,9 +9,20 @@ from typing import Any
 
 from thalweg import dtypes, shapes
 from thalweg.client.initializers import glorot_uniform_initializer, zeros_initializer
+from thalweg.client.partitions import (
+    PartitionedVariable,
+    Partitioner,
+    PartitionInfo,
+    SaveSliceInfo,
+    partitions_of,
+    slices_of,
+)
 from thalweg.client.variables import Variable, VariableAggregation, VariableSynchronization
 from thalweg.dtypes import DType
-from thalweg.graph.scopes import GraphKeys, init_scope
+from thalweg.graph.convert import convert_to_tensor
+from thalweg.graph.scopes import GraphKeys, init_scope, name_scope
+from thalweg.graph.tensor import Tensor
+from thalweg.ops.slicing import slice as slice_of
 
 Getter = Callable[..., Any]
 
@@ -21,6 +32,7 @@ class VariableStore:
 
     def __init__(self) -> None:
         self.variables: dict[str, Any] = {}
+        self.partitioned: dict[str, PartitionedVariable] = {}
 
     def get(self, name: str, custom_getter: Getter | None = None, **kwargs: Any) -> Any:
         """Returns the variable of this name, found or made as `reuse` says, through the custom getter if any."""
@@ -43,18 +55,50 @@ class VariableStore:
         trainable: bool | None = None,
         collections: Any = None,
         caching_device: Any = None,
-        partitioner: Any = None,
+        partitioner: Partitioner | None = None,
         validate_shape: bool = True,
         use_resource: bool | None = None,
         constraint: Any = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
-        if partitioner is not None:
-            raise ValueError(f"Variable {name}: partitioned variables are not supported, leave out the partitioner")
+        dtype, shape = dtypes.as_dtype(dtype).base_dtype, shapes.as_shape(shape)
+        settings = {
+            "trainable": trainable,
+            "collections": collections,
+            "caching_device": caching_device,
+            "validate_shape": validate_shape,
+            "constraint": constraint,
+            "use_resource": use_resource,
+            "synchronization": synchronization,
+            "aggregation": aggregation,
+        }
+        if partitioner is not None and shape != ():
+            if not callable(partitioner):
+                raise ValueError(f"Partitioner must be callable, but received: {partitioner}")
+            return self._in_parts(name, shape, dtype, initializer, regularizer, reuse, partitioner, settings)
+        if reuse is True and name in self.partitioned:
+            return self._share_parts(name, shape, dtype, reuse, None)
+        if f"{name}/part_0" in self.variables:
+            raise ValueError(
+                "No partitioner was provided, but a partitioned version of the variable was found: "
+                f"{name}/part_0. Perhaps a variable of the same name was already created with partitioning?"
+            )
+        return self._single(name, shape, dtype, initializer, regularizer, reuse, None, settings)
+
+    def _single(
+        self,
+        name: str,
+        shape: shapes.Shape,
+        dtype: DType,
+        initializer: Any,
+        regularizer: Any,
+        reuse: Any,
+        partition_info: PartitionInfo | None,
+        settings: dict[str, Any],
+    ) -> Any:
         if initializer is not None and not callable(initializer) and shape is not None:
             raise ValueError("If initializer is a constant, do not specify shape.")
-        dtype, shape = dtypes.as_dtype(dtype).base_dtype, shapes.as_shape(shape)
         if name in self.variables:
             return self._share(name, shape, dtype, reuse)
         if reuse is True:
@@ -62,24 +106,82 @@ class VariableStore:
                 f"Variable {name} does not exist, or was not created with tf.get_variable(). "
                 "Did you mean to set reuse=tf.AUTO_REUSE in VarScope?"
             )
-        initial_value, made_dtype = _initial_value(name, initializer, shape, dtype)
-        variable: Any = Variable(
-            initial_value,
-            name=name,
-            trainable=trainable,
-            collections=collections,
-            caching_device=caching_device,
-            dtype=made_dtype,
-            validate_shape=validate_shape,
-            constraint=constraint,
-            use_resource=use_resource,
-            synchronization=synchronization,
-            aggregation=aggregation,
-        )
+        initial_value, made_dtype = _initial_value(name, initializer, shape, dtype, partition_info)
+        variable: Any = Variable(initial_value, name=name, dtype=made_dtype, **settings)
         self.variables[name] = variable
         if regularizer is not None:
             _regularize(variable, name, regularizer)
         return variable
+
+    def _in_parts(
+        self,
+        name: str,
+        shape: shapes.Shape,
+        dtype: DType,
+        initializer: Any,
+        regularizer: Any,
+        reuse: Any,
+        partitioner: Partitioner,
+        settings: dict[str, Any],
+    ) -> PartitionedVariable:
+        """Returns the variable as parts `<name>/part_0` and so on, each initialized by itself."""
+        if name in self.variables:
+            raise ValueError(
+                f"A partitioner was provided, but an unpartitioned version of the variable was found: {name}. "
+                "Perhaps a variable of the same name was already created without partitioning?"
+            )
+        value = None
+        if initializer is not None and not callable(initializer):
+            value = convert_to_tensor(initializer, None if isinstance(initializer, Tensor) else dtype)
+            shape, dtype = shapes.merge(shape, value._shape), value.dtype.base_dtype
+        partitions = partitions_of(partitioner, shapes.TensorShape(shape), dtype)
+        if name in self.partitioned:
+            return self._share_parts(name, shape, dtype, reuse, partitions)
+        if reuse is True:
+            raise ValueError(
+                f"PartitionedVariable {name} does not exist, or was not created with tf.get_variable(). "
+                "Did you mean to set reuse=False or reuse=tf.AUTO_REUSE in VarScope?"
+            )
+        sizes = [int(size or 0) for size in shape or ()]
+        parts = []
+        for index, (offset, part_sizes) in enumerate(slices_of(sizes, partitions)):
+            part_name, part_shape = f"{name}/part_{index}", tuple(part_sizes)
+            start: Any = initializer
+            if value is not None:
+                with name_scope(f"{part_name}/PartitionedInitializer"):
+                    start = slice_of(value, offset, part_sizes)
+            info = PartitionInfo(sizes, offset)
+            part = self._single(
+                part_name,
+                None if value is not None else part_shape,
+                dtype,
+                start,
+                regularizer,
+                reuse,
+                info,
+                settings,
+            )
+            part._set_save_slice_info(SaveSliceInfo(name, sizes, offset, part_sizes))
+            parts.append(part)
+        whole = self.partitioned[name] = PartitionedVariable(name, sizes, dtype, parts, partitions)
+        return whole
+
+    def _share_parts(
+        self, name: str, shape: shapes.Shape, dtype: DType, reuse: Any, partitions: list[int] | None
+    ) -> PartitionedVariable:
+        found = self.partitioned[name]
+        if reuse is False:
+            raise ValueError(
+                f"Partitioned variable with name {name} already exists. "
+                "Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in VarScope?"
+            )
+        _require_same(f"reuse partitioned variable {name}", found, shape, dtype)
+        if partitions is not None and found._get_partitions() != partitions:
+            raise ValueError(
+                f"Trying to reuse partitioned variable {name}, but specified partitions {partitions} "
+                f"and found partitions {found._get_partitions()}."
+            )
+        return found
 
     def _share(self, name: str, shape: shapes.Shape, dtype: DType, reuse: Any) -> Any:
         found = self.variables[name]
@@ -89,16 +191,22 @@ class VariableStore:
                 "Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in VarScope? "
                 f"Originally defined at: {found.op.made_at}"
             )
-        if not found.get_shape().is_compatible_with(shape):
-            raise ValueError(
-                f"Trying to share variable {name}, but specified shape {shapes.show(shape)} "
-                f"and found shape {found.get_shape()}."
-            )
-        if not dtype.is_compatible_with(found.dtype):
-            raise ValueError(
-                f"Trying to share variable {name}, but specified dtype {dtype.name} and found dtype {found.dtype.name}."
-            )
+        _require_same(f"share variable {name}", found, shape, dtype)
         return found
+
+
+def _require_same(what: str, found: Any, shape: shapes.Shape, dtype: DType) -> None:
+    if not found.get_shape().is_compatible_with(shape):
+        raise ValueError(
+            f"Trying to {what}, but specified shape {shapes.show(shape)} and found shape {found.get_shape()}."
+        )
+    if not dtype.is_compatible_with(found.dtype):
+        raise ValueError(f"Trying to {what}, but specified dtype {dtype.name} and found dtype {found.dtype.name}.")
+
+
+def _names(function: Any, argument: str) -> bool:
+    """Tells whether a function names an argument itself."""
+    return argument in inspect.signature(function).parameters
 
 
 def _takes(function: Any, argument: str) -> bool:
@@ -106,7 +214,9 @@ def _takes(function: Any, argument: str) -> bool:
     return any(p.name == argument or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
-def _initial_value(name: str, initializer: Any, shape: shapes.Shape, dtype: DType) -> tuple[Any, DType | None]:
+def _initial_value(
+    name: str, initializer: Any, shape: shapes.Shape, dtype: DType, partition_info: PartitionInfo | None
+) -> tuple[Any, DType | None]:
     """Returns the initial value, or the function that makes it, and the dtype to make the variable with."""
     if initializer is None:
         if shape is None:
@@ -117,7 +227,8 @@ def _initial_value(name: str, initializer: Any, shape: shapes.Shape, dtype: DTyp
     if inspect.isclass(initializer):
         initializer = initializer()
     if shape is not None and shapes.is_fully_defined(shape):
-        return functools.partial(initializer, list(shape), dtype=dtype), dtype
+        place = {"partition_info": partition_info} if _names(initializer, "partition_info") else {}
+        return functools.partial(initializer, list(shape), dtype=dtype, **place), dtype
     parameters = inspect.signature(initializer).parameters.values()
     if all(p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         return initializer, None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from thalweg import dtypes, shapes
+from thalweg.client.partitions import SaveSliceInfo
 from thalweg.dtypes import DType
 from thalweg.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from thalweg.graph.default import get_default_graph
@@ -73,6 +74,7 @@ class Variable:
 
     __array_priority__ = 100
     _in_graph_mode = True
+    SaveSliceInfo = SaveSliceInfo
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         creators = _creators()
@@ -150,7 +152,8 @@ class Variable:
             graph = get_default_graph()
             handle_name = scope.rstrip("/")
             with graph._attr_scope({"_class": (f"loc:@{handle_name}",)}):
-                with name_scope("Initializer"):
+                # The first value is made where the variable is, whatever device function is in force.
+                with name_scope("Initializer"), graph.device(None):
                     value = initial_value() if from_function else initial_value
                     value = convert_to_tensor(value, dtype, name="initial_value")
                 shape = self._variable_shape(value, shape, validate_shape)

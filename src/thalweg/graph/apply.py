@@ -11,6 +11,7 @@ from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.default import get_default_graph
 from thalweg.graph.graph import Graph
 from thalweg.graph.operation import Operation
+from thalweg.graph.sparse_tensor import SparseTensor
 from thalweg.graph.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: s
     inputs: list[Tensor] = []
     for value in values:
         if type(value) is not Tensor:
+            if definition.keeps_places and isinstance(value, SparseTensor):
+                return value.with_values(apply(definition, [value.values], attrs, name))
             with graph.as_default(), graph.name_scope(_argument_scope(graph, name or definition.name.lstrip("_"))):
                 _convert_inputs(definition, values, given, inputs)
             break

@@ -80,6 +80,7 @@ class OpDef:
         self.host = host
         self.differentiable = differentiable
         self.from_shapes = from_shapes
+        self.keeps_places = False  # may be applied to the values of a sparse tensor
         self.doc = doc
         self.__name__ = name
         self.__doc__ = doc

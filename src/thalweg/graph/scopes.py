@@ -39,6 +39,13 @@ class name_scope:
         self._stack.pop().__exit__(None, None, None)
 
 
+@contextlib.contextmanager
+def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Iterator[str]:
+    """Is the older form of `name_scope`, with the values first."""
+    with name_scope(name, default_name, values) as scope:
+        yield scope
+
+
 def graph_of(values: Any) -> Graph | None:
     """Returns the graph of the first tensor among the values."""
     for value in values:

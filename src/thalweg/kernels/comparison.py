@@ -87,7 +87,7 @@ def bind_approximate_equal(node: Node, device: Any) -> Function:
             raise errors.ShapeError("x and y have different shapes", expected="x.shape == y.shape")
         if node.attrs["T"] in UNSIGNED:
             x, y = x.to(torch.float64), y.to(torch.float64)
-        return torch.lt(torch.abs(torch.sub(x, y)), tolerance)
+        return torch.le(torch.abs(torch.sub(x, y)), tolerance)
 
     return compare
 

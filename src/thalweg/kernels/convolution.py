@@ -155,7 +155,7 @@ def bind_backprop_input(node: Node, device: Any) -> Function | Call:
     facts = _Facts(node, shape, filter)
     grad = node.input_shape(2)
     sure = node.inputs[0][0].type == "Shape" or (shape and grad and shape[0] is not None and shape[0] == grad[0])
-    if facts.known and facts.before is None and grad is not None and sure:
+    if facts.known and facts.before is None and grad is not None and sure and node.attrs["T"].is_floating:
         extra = _output_padding(facts)
         if extra is not None:
             return facts.layout.leaving(_transposed_call(facts, extra))
@@ -194,6 +194,8 @@ def _transposed_call(facts: _Facts, extra: list[int]) -> Call:
 def _to_input(dims: list[int], w: Tensor, grad: Tensor, window: Window) -> Tensor:
     if grad.numel() == 0 or 0 in dims:
         return grad.new_zeros(dims)
+    if not grad.is_floating_point():  # torch transposes no convolution of integers
+        return _to_input(dims, w.double(), grad.double(), window).to(grad.dtype)
     pads = window.pads(tuple(dims[2:]), tuple(w.shape[2:]))
     assert pads is not None
     padding, before = _settled(pads)

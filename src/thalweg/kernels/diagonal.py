@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ import torch
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import Call, Input, kernel
 from thalweg.kernels.shaping import Function, signed
+from thalweg.ops.diagonal import band_limits, longest_diagonal, matrix_sizes
 from thalweg.ops.shape_functions import require
 from thalweg.shapes import show
 
@@ -69,3 +71,87 @@ def bind_matrix_band_part(node: Node, device: Any) -> Function:
         return result.view(value.dtype)
 
     return band
+
+
+# -- bands of diagonals -----------------------------------------------------------------------------------------------
+
+
+class _Band:
+    """The diagonals from `lower` to `upper` in rows of one length, highest first, shorter ones to one side."""
+
+    def __init__(self, lower: int, upper: int, longest: int, align: str) -> None:
+        self.lower, self.upper, self.longest = lower, upper, longest
+        self._above_left, self._below_left = (side == "LEFT" for side in align.split("_"))
+
+    def shape(self, batch: Any) -> tuple[int, ...]:
+        return (*batch, self.longest) if self.lower == self.upper else (*batch, self.count, self.longest)
+
+    @property
+    def count(self) -> int:
+        return self.upper - self.lower + 1
+
+    def pairs(self, matrix: torch.Tensor, rows: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Yields each diagonal of a matrix with the part of its row that stands for it."""
+        rows = rows.unsqueeze(-2) if self.lower == self.upper else rows
+        for index, k in enumerate(range(self.upper, self.lower - 1, -1)):
+            diagonal = matrix.diagonal(k, -2, -1)
+            length = diagonal.shape[-1]
+            left = (k >= 0 and self._above_left) or (k <= 0 and self._below_left)
+            yield diagonal, rows[..., index, :].narrow(-1, 0 if left else self.longest - length, length)
+
+
+def _band_of(matrix: torch.Tensor, k: torch.Tensor, align: str) -> _Band:
+    require(matrix.ndim >= 2, f"input has rank {matrix.ndim}", expected="rank 2 at least")
+    lower, upper = band_limits(k)
+    return _Band(lower, upper, longest_diagonal(matrix.shape[-2], matrix.shape[-1], lower, upper), align)
+
+
+@kernel("MatrixDiagV2", "MatrixDiagV3")
+def bind_matrix_diag_band(node: Node, device: Any) -> Function:
+    align = node.attrs.get("align", "LEFT_LEFT")
+
+    def build(rows: torch.Tensor, k: Any, num_rows: Any, num_cols: Any, padding: torch.Tensor) -> torch.Tensor:
+        lower, upper = band_limits(k)
+        require(rows.ndim > (lower != upper), f"diagonal has rank {rows.ndim}", expected="a row for each diagonal")
+        require(not padding.ndim, f"padding_value has rank {padding.ndim}", expected="a scalar")
+        band = _Band(lower, upper, rows.shape[-1], align)
+        require(lower == upper or rows.shape[-2] == band.count, "diagonal has not a row for each of k")
+        size = matrix_sizes(int(num_rows), int(num_cols), lower, upper, band.longest)
+        batch = rows.shape[:-1] if lower == upper else rows.shape[:-2]
+        result = padding.expand((*batch, *size)).clone(memory_format=torch.contiguous_format)
+        for place, values in band.pairs(result, rows):
+            place.copy_(values)
+        return result
+
+    return build
+
+
+@kernel("MatrixDiagPartV2", "MatrixDiagPartV3")
+def bind_matrix_diag_part_band(node: Node, device: Any) -> Function:
+    align = node.attrs.get("align", "LEFT_LEFT")
+
+    def part(matrix: torch.Tensor, k: torch.Tensor, padding: torch.Tensor) -> torch.Tensor:
+        band = _band_of(matrix, k, align)
+        require(not padding.ndim, f"padding_value has rank {padding.ndim}", expected="a scalar")
+        result = padding.expand(band.shape(matrix.shape[:-2])).clone(memory_format=torch.contiguous_format)
+        for values, place in band.pairs(matrix, result):
+            place.copy_(values)
+        return result
+
+    return part
+
+
+@kernel("MatrixSetDiagV2", "MatrixSetDiagV3")
+def bind_matrix_set_diag_band(node: Node, device: Any) -> Function:
+    align = node.attrs.get("align", "LEFT_LEFT")
+
+    def replace(matrix: torch.Tensor, rows: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        band = _band_of(matrix, k, align)
+        wanted = band.shape(matrix.shape[:-2])
+        require(rows.shape == wanted, f"diagonal has shape {show(tuple(rows.shape))}", expected=show(wanted))
+        result = matrix.clone()
+        for place, values in band.pairs(result, rows):
+            place.copy_(values)
+        return result
+
+    return replace

@@ -16,9 +16,11 @@ import torch
 from thalweg import dtypes
 from thalweg.errors import InvalidArgumentError
 from thalweg.graph.step_graph import Node
+from thalweg.kernels.convolution import check
 from thalweg.kernels.joining import one_or_all
 from thalweg.kernels.registry import kernel
 from thalweg.kernels.shaping import STRINGS, Function, signed
+from thalweg.kernels.sorting import comparable, restored
 from thalweg.ops.gathering import gathered
 from thalweg.ops.shape_functions import normalize_axis, require
 from thalweg.shapes import show
@@ -171,7 +173,7 @@ def bind_gather_nd_strings(node: Node, device: Any) -> Function:
 
 
 def _scatter(base: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor, how: str) -> torch.Tensor:
-    """Returns a copy of base with updates written ("copy"), added or subtracted at the rows of indices."""
+    """Returns a copy of base with updates written ("copy"), added, subtracted or compared at the rows of indices."""
     shape = base.shape
     depth = _depth(shape, indices)
     wanted = indices.shape[:-1] + shape[depth:]
@@ -186,6 +188,8 @@ def _scatter(base: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor, h
     result[:rows] = target
     if how == "copy":
         result.index_copy_(0, linear, source)
+    elif how in ("amax", "amin"):
+        result.scatter_reduce_(0, linear.view(-1, *[1] * len(tail)).expand_as(source), source, how)
     else:
         result.index_add_(0, linear, source, alpha=1 if how == "add" else -1)
     return result[:rows].reshape(shape).view(base.dtype)
@@ -212,6 +216,33 @@ def bind_tensor_scatter_add(node: Node, device: Any) -> Function:
 @kernel("TensorScatterSub")
 def bind_tensor_scatter_sub(node: Node, device: Any) -> Function:
     return lambda tensor, indices, updates: _scatter(tensor, indices, updates, "subtract")
+
+
+@kernel("TensorScatterMax", "TensorScatterMin", T=dtypes.REAL)
+def bind_tensor_scatter_extreme(node: Node, device: Any) -> Function:
+    how = "amax" if node.type == "TensorScatterMax" else "amin"
+
+    def scatter(tensor: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> torch.Tensor:
+        result = _scatter(comparable(tensor), indices, comparable(updates), how)
+        return restored(result, tensor.dtype)
+
+    return scatter
+
+
+@kernel("UnravelIndex")
+def bind_unravel_index(node: Node, device: Any) -> Function:
+    def unravel(indices: torch.Tensor, dims: torch.Tensor) -> torch.Tensor:
+        check(node, indices.shape, dims.shape, values={1: dims.numpy()})
+        limit = math.prod(dims.tolist())
+        if indices.device.type == "cpu":
+            refuse_index(indices, limit)
+        rest, columns = indices, []
+        for size in reversed(dims.tolist()):
+            columns.append(rest % size)
+            rest = rest // size
+        return torch.stack(columns[::-1]) if columns else indices.new_empty((0, *indices.shape))
+
+    return unravel
 
 
 def _require_beginning(data: Any, partitions: torch.Tensor) -> None:

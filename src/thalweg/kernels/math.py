@@ -248,7 +248,8 @@ def bind_clip_by_value(node: Node, device: Any) -> Call:
     if low is not None and high is not None and low.shape == high.shape == () and low <= high:
         return Call(torch.clamp, (Input(0), _plain_number(low), _plain_number(high)))
     shape = node.input_shape(0)
-    if shape is not None and None not in shape:
+    known = shape is not None and None not in shape
+    if known and all(node.input_shape(i) in ((), shape) for i in (1, 2)):
         return Call(torch.maximum, (Call(torch.minimum, (Input(0), Input(2))), Input(1)))
     return Call(_clip, (Input(0), Input(1), Input(2)))
 
@@ -263,10 +264,10 @@ def bind_unsigned_clip(node: Node, device: Any) -> Call:
 
 
 def _clip(t: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
-    result = torch.maximum(torch.minimum(t, high), low)
-    if result.shape != t.shape:
-        raise errors.ShapeError("the limits are larger than what they limit", expected="scalars, or its shape")
-    return result
+    for limit in (low, high):
+        if limit.shape and limit.shape != t.shape:
+            raise errors.ShapeError("a limit has another shape than what it limits", expected="scalars, or its shape")
+    return torch.maximum(torch.minimum(t, high), low)
 
 
 # Derivatives written by the function's value. A number is a tensor here: torch takes Python's with twice the time.

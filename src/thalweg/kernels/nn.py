@@ -12,6 +12,7 @@ from thalweg import dtypes, errors
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import Call, Input, kernel
 from thalweg.kernels.types import TORCH
+from thalweg.kernels.unsigned import SAME_BITS
 from thalweg.shapes import is_fully_defined, show
 
 Tensor = torch.Tensor
@@ -253,13 +254,14 @@ def bind_bias_add_grad(node: Node, device: Any) -> Function | Call:
     shape, dtype = node.input_shape(0), TORCH[node.attrs["T"]]
     last = node.attrs["data_format"] == "NHWC"
     exact: dict[str, Any] = {} if dtype.is_floating_point or dtype.is_complex else {"dtype": dtype}
-    if shape is not None:
+    if shape is not None and dtype not in SAME_BITS:
         axes = tuple(range(len(shape) - 1)) if last else (0, *range(2, len(shape)))
         return Call(torch.sum, (Input(0), axes), exact)
 
     def sums(grad: Tensor) -> Tensor:
         axes = tuple(range(grad.dim() - 1)) if last else (0, *range(2, grad.dim()))
-        return torch.sum(grad, axes, **exact)
+        bits = SAME_BITS.get(dtype, dtype)
+        return torch.sum(grad.view(bits), axes, **({"dtype": bits} if exact else {})).view(dtype)
 
     return sums
 

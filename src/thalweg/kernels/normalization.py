@@ -100,6 +100,8 @@ def bind_batch_norm_grad(node: Node, device: Any) -> Function:
 
 def _sum_of_neighbours(x: Tensor, radius: int) -> Tensor:
     """Sums each channel with those at most `radius` away."""
+    if not x.numel():
+        return x
     return torch.constant_pad_nd(x, [radius, radius]).unfold(-1, 2 * radius + 1, 1).sum(-1)
 
 

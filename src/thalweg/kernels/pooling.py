@@ -8,9 +8,11 @@ from typing import Any
 
 import torch
 
+from thalweg import dtypes
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.convolution import Layout, check
 from thalweg.kernels.registry import Call, Input, kernel
+from thalweg.kernels.scatter import movable
 from thalweg.kernels.types import TORCH
 from thalweg.ops.shape_functions import require
 from thalweg.ops.windows import Window, kernel_of, window_of
@@ -140,9 +142,12 @@ class _Pool:
         plan = self.plan_for(grad.shape[2:])
         if plan.added is not None:
             grad = torch.constant_pad_nd(grad, plan.added)
-        return grad.flatten(2).gather(2, indices.flatten(2)).view(indices.shape)
+        places = indices.flatten(2)
+        return movable(grad).flatten(2).gather(2, places).view(indices.shape).view(grad.dtype)
 
     def mean(self, x: Tensor) -> Tensor:
+        if self.rank == 3 and x.dtype is torch.bfloat16:  # torch has no such pool on every device
+            return self.mean(x.float()).to(x.dtype)
         if x.numel() == 0:
             return x.new_zeros((*x.shape[:2], *self.window.output(tuple(x.shape[2:]), self.kernel)))  # type: ignore[arg-type]
         plan = self.plan_for(x.shape[2:])
@@ -152,6 +157,8 @@ class _Pool:
         return pool(torch.constant_pad_nd(x, plan.added), plan.kernel, plan.strides) / self._filled(plan, x)
 
     def mean_backward(self, grad: Tensor, dims: Sequence[int]) -> Tensor:
+        if self.rank == 3 and grad.dtype is torch.bfloat16:
+            return self.mean_backward(grad.float(), dims).to(grad.dtype)
         if grad.numel() == 0:
             return grad.new_zeros(dims)
         plan = self.plan_for(dims[2:])
@@ -293,7 +300,8 @@ def bind_avg_pool(node: Node, device: Any) -> Function | Call:
     pool = _Pool(node, node.input_shape(0))
     layout, plan = pool.layout, pool.plan
     shape = node.input_shape(0)
-    if plan is not None and plan.added is None and window_is_full(pool.window, shape):
+    plain = pool.rank == 2 or node.attrs["T"] is not dtypes.bfloat16
+    if plain and plan is not None and plan.added is None and window_is_full(pool.window, shape):
         mean = (layout.entering(Input(0)), plan.kernel, plan.strides, plan.padding, plan.ceil, False)
         return layout.leaving(Call(_AVG[pool.rank], mean))
 
@@ -366,10 +374,12 @@ def bind_max_pool_grad_with_argmax(node: Node, device: Any) -> Function:
     def spread(x: Tensor, grad: Tensor, argmax: Tensor) -> Tensor:
         check(node, x.shape, grad.shape, argmax.shape)
         image = torch.zeros(x.numel(), dtype=x.dtype, device=x.device)
-        return image.index_add_(0, places(x, argmax), grad.flatten()).reshape(x.shape)
+        movable(image).index_add_(0, places(x, argmax), movable(grad.flatten()))
+        return image.reshape(x.shape)
 
     def collect(x: Tensor, grad: Tensor, argmax: Tensor) -> Tensor:
         check(node, x.shape, grad.shape, argmax.shape)
-        return grad.flatten().index_select(0, places(x, argmax)).reshape(argmax.shape)
+        found = movable(grad.flatten()).index_select(0, places(x, argmax))
+        return found.reshape(argmax.shape).view(grad.dtype)
 
     return spread if backward else collect

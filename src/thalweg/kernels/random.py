@@ -165,7 +165,7 @@ def bind_gamma(node: Node, device: Any) -> Callable[..., Any]:
 
 @kernel("RandomGammaGrad")
 def bind_gamma_grad(node: Node, device: Any) -> Callable[..., Any]:
-    return lambda alpha, sample: torch._standard_gamma_grad(alpha.expand_as(sample), sample)
+    return lambda alpha, sample: torch._standard_gamma_grad(*torch.broadcast_tensors(alpha, sample))  # type: ignore[no-untyped-call]
 
 
 @kernel("RandomPoissonV2")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -49,7 +50,12 @@ def gather(params: Any, indices: torch.Tensor, batch_dims: int) -> Any:
 
 def gather_nd(params: Any, indices: torch.Tensor) -> Any:
     flat, rest = _flat_indices(params, indices)
-    return _rows(params.reshape((-1, *rest)), flat).reshape(tuple(indices.shape[:-1]) + rest)
+    return _rows(_flattened(params, rest), flat).reshape(tuple(indices.shape[:-1]) + rest)
+
+
+def _flattened(buffer: Any, rest: tuple[int, ...]) -> Any:
+    """Returns a buffer with all dimensions but the last ones in one."""
+    return buffer.reshape((math.prod(buffer.shape[: buffer.ndim - len(rest)]), *rest))
 
 
 def _rows(params: Any, flat: torch.Tensor) -> Any:
@@ -142,4 +148,4 @@ def scatter_nd(buffer: Any, change: Callable[..., None], indices: torch.Tensor, 
     """Makes a change at slices addressed by index vectors."""
     scatter_nd_shapes(tuple(buffer.shape), tuple(indices.shape), tuple(updates.shape))
     flat, rest = _flat_indices(buffer, indices)
-    change(buffer.reshape((-1, *rest)), flat, updates.reshape((flat.numel(), *rest)))
+    change(_flattened(buffer, rest), flat, updates.reshape((flat.numel(), *rest)))

@@ -94,7 +94,7 @@ def bind_unsorted_segment_min(node: Node, device: Any) -> Function:
     return lambda data, ids, count: segment_reduce(data, ids, int(count), "amin")
 
 
-def _rows_of(ids: torch.Tensor) -> int:
+def rows_of(ids: torch.Tensor) -> int:
     """Returns the number of segments, which sorted ids tell by the last of them."""
     require(ids.ndim == 1, f"segment_ids must be a vector, got {show(tuple(ids.shape))}")
     if not ids.numel():
@@ -114,13 +114,13 @@ def _counts(data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor:
 
 @kernel("SegmentSum")
 def bind_segment_sum(node: Node, device: Any) -> Function:
-    return lambda data, ids: segment_sum(data, ids, _rows_of(ids))
+    return lambda data, ids: segment_sum(data, ids, rows_of(ids))
 
 
 @kernel("SegmentMean")
 def bind_segment_mean(node: Node, device: Any) -> Function:
     def mean(data: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        count = _rows_of(ids)
+        count = rows_of(ids)
         total, rows = segment_sum(data, ids, count), _counts(data, ids, count).clamp(min=1)
         if data.is_floating_point() or data.is_complex():
             return total / rows.to(data.dtype)
@@ -131,7 +131,7 @@ def bind_segment_mean(node: Node, device: Any) -> Function:
 
 @kernel("SegmentProd")
 def bind_segment_prod(node: Node, device: Any) -> Function:
-    return lambda data, ids: segment_reduce(data, ids, _rows_of(ids), "prod")
+    return lambda data, ids: segment_reduce(data, ids, rows_of(ids), "prod")
 
 
 @kernel("SegmentMax", "SegmentMin")
@@ -139,7 +139,7 @@ def bind_segment_extreme(node: Node, device: Any) -> Function:
     how = "amax" if node.type == "SegmentMax" else "amin"
 
     def extreme(data: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        count = _rows_of(ids)
+        count = rows_of(ids)
         found = segment_reduce(data, ids, count, how)
         return torch.where(_counts(data, ids, count) > 0, found, torch.zeros((), dtype=data.dtype, device=data.device))
 

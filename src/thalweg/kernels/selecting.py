@@ -9,6 +9,7 @@ import torch
 
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import Call, Input, kernel
+from thalweg.kernels.scatter import movable
 from thalweg.kernels.shaping import STRINGS, Function
 from thalweg.kernels.types import TORCH
 from thalweg.ops.shape_functions import require
@@ -158,8 +159,9 @@ def bind_list_diff(node: Node, device: Any) -> Function:
     kind = TORCH[node.attrs["out_idx"]]
 
     def difference(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        kept = (~torch.isin(x, y)).nonzero().squeeze(1)
-        return x.index_select(0, kept), kept.to(kind)
+        bits, without = movable(x), movable(y)
+        kept = (~torch.isin(bits, without)).nonzero().squeeze(1)
+        return bits.index_select(0, kept).view(x.dtype), kept.to(kind)
 
     return difference
 

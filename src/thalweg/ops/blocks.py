@@ -68,12 +68,12 @@ depth_to_space_op = op(
 
 
 def _block_facts(c: Inference, what: str) -> tuple[list[Any], list[list[Any]]] | None:
-    vector_size(c, 1)
+    count = vector_size(c, 1)
     require(c.shapes[2] is None or len(c.shapes[2]) == 2, f"{what} has shape {show(c.shapes[2])}", expected="[n, 2]")
     block, margins = c.partial(1), c.partial(2)
-    if c.shapes[0] is None or block is None:
+    if c.shapes[0] is None or (block is None and count is None):
         return None
-    sizes = block.tolist()
+    sizes = [None] * (count or 0) if block is None else block.tolist()
     require(all(b is None or b >= 1 for b in sizes), f"block_shape {sizes} has a size below 1")
     require(len(c.shapes[0]) > len(sizes), f"input has rank {len(c.shapes[0])}", expected=f"{len(sizes) + 1} at least")
     rows = [[None, None]] * len(sizes) if margins is None else margins.tolist()

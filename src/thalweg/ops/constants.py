@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ from thalweg.graph.op_def import op
 from thalweg.graph.operation import Operation
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
-from thalweg.ops.shape_functions import from_shape_attr, no_outputs, shape_of_value
-from thalweg.shapes import Dimension, Shape, TensorShape
+from thalweg.ops.shape_functions import from_shape_attr, no_outputs, require, require_sizes
+from thalweg.shapes import Dimension, Shape, TensorShape, show
 
 Array = np.ndarray[Any, Any]
 
@@ -62,13 +63,21 @@ arg_op = op(
     "_Arg", "-> output: T", T=attr.types(), index=attr.integer(0), stateful=True, doc="A value fed to the step."
 )
 no_op_op = op("NoOp", "->", infer=no_outputs, doc="Does nothing; control dependencies give it meaning.")
+
+
+def _filled(c: Inference) -> Sequence[Shape]:
+    require(c.shapes[1] in ((), None), f"value must be a scalar, got {show(c.shapes[1])}")
+    require_sizes(c, 0)
+    return [c.shape_value(0)]
+
+
 fill = op(
     "Fill",
     "dims: index_type, value: T -> output: T",
     T=attr.types(),
     index_type=attr.types(dtypes.INDEX, dtypes.int32),
     host="dims",
-    infer=shape_of_value(0),
+    infer=_filled,
     evaluate=lambda c: np.full(tuple(c.value(0)), c.partial(1)),  # type: ignore[arg-type]
     doc="A tensor of the given shape with one value everywhere.",
 )

@@ -70,6 +70,94 @@ def _band(c: Inference) -> Sequence[Shape]:
     return [source]
 
 
+def band_limits(k: Any) -> tuple[int, int]:
+    """Returns the lowest and the highest diagonal that k, one number or two, asks for."""
+    values = [int(element) for element in k.reshape(-1)]
+    require(k.ndim <= 1 and len(values) in (1, 2), f"k has shape {show(k.shape)}", expected="a number, or a pair")
+    require(values[0] <= values[-1], f"k is {values}", expected="a lower diagonal, then one not below it")
+    return values[0], values[-1]
+
+
+def matrix_sizes(rows: int, columns: int, lower: int, upper: int, longest: int) -> tuple[int, int]:
+    """Returns the size of a matrix with these diagonals; -1 stands for the least size that holds them."""
+    least_rows, least_columns = longest - min(upper, 0), longest + max(lower, 0)
+    if rows == -1 and columns == -1:
+        rows = columns = max(least_rows, least_columns)
+    rows = least_rows if rows == -1 else rows
+    columns = least_columns if columns == -1 else columns
+    require(rows >= least_rows, f"num_rows is {rows}", expected=f"at least {least_rows} for the diagonals")
+    require(columns >= least_columns, f"num_cols is {columns}", expected=f"at least {least_columns} for the diagonals")
+    require(
+        rows == least_rows or columns == least_columns,
+        f"the size {rows} by {columns} does not fit the diagonals",
+        expected=f"{least_rows} rows or {least_columns} columns",
+    )
+    return rows, columns
+
+
+def longest_diagonal(rows: int, columns: int, lower: int, upper: int) -> int:
+    """Returns the length of the longest diagonal of a band, which must lie in the matrix."""
+    for k in (lower, upper):
+        require(
+            k == 0 or -rows < k < columns,
+            f"k is {k}",
+            expected=f"a diagonal between {1 - rows} and {columns - 1} of a {rows} by {columns} matrix",
+        )
+    return min(rows + min(upper, 0), columns - max(lower, 0))
+
+
+def _limits(c: Inference, index: int) -> tuple[int, int] | None:
+    shape = c.shapes[index]
+    require(shape is None or len(shape) <= 1, f"k has shape {show(shape)}", expected="a number, or a pair")
+    require(not shape or shape[0] in (1, 2, None), f"k has shape {show(shape)}", expected="a number, or a pair")
+    k = c.value(index)
+    return None if k is None else band_limits(k)
+
+
+def _require_scalar(c: Inference, *indices: int) -> None:
+    for index in indices:
+        name = c.definition.inputs[index].name
+        require(c.shapes[index] in ((), None), f"{name} has shape {show(c.shapes[index])}", expected=f"a scalar {name}")
+
+
+def _matrix_diag_v2(c: Inference) -> Sequence[Shape]:
+    _require_scalar(c, 2, 3, 4)
+    diagonal, limits = at_least_rank(c, 0, 1), _limits(c, 1)
+    if diagonal is None or limits is None:
+        return [None]
+    lower, upper = limits
+    longest, batch = diagonal[-1], diagonal[:-1]
+    if lower != upper:
+        require(len(diagonal) > 1, f"diagonal has shape {show(diagonal)}", expected="a row for each diagonal")
+        count, batch = diagonal[-2], diagonal[:-2]
+        require(count in (None, upper - lower + 1), f"{count} diagonals", expected=f"{upper - lower + 1} for k")
+    rows, columns = c.value(2), c.value(3)
+    if longest is None or rows is None or columns is None:
+        return [(*batch, None, None)]
+    return [(*batch, *matrix_sizes(int(rows), int(columns), lower, upper, longest))]
+
+
+def _band_shape(source: Shape, limits: tuple[int, int] | None) -> Shape:
+    """Returns the shape of the diagonals of matrices."""
+    if source is None or limits is None:
+        return None
+    *batch, rows, columns = source
+    lower, upper = limits
+    longest = None if rows is None or columns is None else longest_diagonal(rows, columns, lower, upper)
+    return (*batch, longest) if lower == upper else (*batch, upper - lower + 1, longest)
+
+
+def _matrix_diag_part_v2(c: Inference) -> Sequence[Shape]:
+    _require_scalar(c, 2)
+    return [_band_shape(at_least_rank(c, 0, 2), _limits(c, 1))]
+
+
+def _matrix_set_diag_v2(c: Inference) -> Sequence[Shape]:
+    source = at_least_rank(c, 0, 2)
+    merge(_band_shape(source, _limits(c, 2)), at_least_rank(c, 1, 1))
+    return [source]
+
+
 matrix_diag_op = op("MatrixDiag", "diagonal: T -> output: T", T=attr.types(), infer=_matrix_diag)
 matrix_diag_part_op = op("MatrixDiagPart", "input: T -> diagonal: T", T=attr.types(), infer=_matrix_diag_part)
 matrix_set_diag_op = op("MatrixSetDiag", "input: T, diagonal: T -> output: T", T=attr.types(), infer=_matrix_set_diag)
@@ -88,19 +176,65 @@ matrix_band_part = op(
 )
 
 
-def matrix_diag(diagonal: Any, name: str = "diag") -> Tensor:
-    """Returns matrices with the given diagonals and zeros elsewhere."""
-    return matrix_diag_op(diagonal, name=name)
+# Diagonals of a band lie in rows of one length, the shorter ones at the left or the right: first those above the main
+# diagonal, then those below. The older ops put all of them left.
+_ALIGN = attr.string("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT", default="RIGHT_LEFT")
+_DIAG = "diagonal: T, k: int32, num_rows: int32, num_cols: int32, padding_value: T -> output: T"
+_DIAG_PART = "input: T, k: int32, padding_value: T -> diagonal: T"
+_SET_DIAG = "input: T, diagonal: T, k: int32 -> output: T"
+_DIAG_FACTS: dict[str, Any] = {"T": attr.types(), "host": "k, num_rows, num_cols", "infer": _matrix_diag_v2}
+_PART_FACTS: dict[str, Any] = {"T": attr.types(), "host": "k", "infer": _matrix_diag_part_v2}
+_SET_FACTS: dict[str, Any] = {"T": attr.types(), "host": "k", "infer": _matrix_set_diag_v2}
+matrix_diag_v2_op = op("MatrixDiagV2", _DIAG, **_DIAG_FACTS)
+matrix_diag_v3_op = op("MatrixDiagV3", _DIAG, align=_ALIGN, **_DIAG_FACTS)
+matrix_diag_part_v2_op = op("MatrixDiagPartV2", _DIAG_PART, **_PART_FACTS)
+matrix_diag_part_v3_op = op("MatrixDiagPartV3", _DIAG_PART, align=_ALIGN, **_PART_FACTS)
+matrix_set_diag_v2_op = op("MatrixSetDiagV2", _SET_DIAG, **_SET_FACTS)
+matrix_set_diag_v3_op = op("MatrixSetDiagV3", _SET_DIAG, align=_ALIGN, **_SET_FACTS)
 
 
-def matrix_diag_part(input: Any, name: str = "diag_part") -> Tensor:
-    """Returns the diagonals of matrices."""
-    return matrix_diag_part_op(input, name=name)
+def _is_plain(value: Any, plain: int) -> bool:
+    """Tells whether an argument is left as it is by default."""
+    return isinstance(value, int | float) and value == plain
 
 
-def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag") -> Tensor:
-    """Returns matrices with their diagonals replaced."""
-    return matrix_set_diag_op(input, diagonal, name=name)
+def matrix_diag(
+    diagonal: Any,
+    name: str = "diag",
+    k: Any = 0,
+    num_rows: Any = -1,
+    num_cols: Any = -1,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Tensor:
+    """Returns matrices with the given diagonals and a padding value elsewhere; k is one diagonal or a band."""
+    if all(map(_is_plain, (k, num_rows, num_cols, padding_value), (0, -1, -1, 0))):
+        return matrix_diag_op(diagonal, name=name)
+    diagonal = convert_to_tensor(diagonal, name="diagonal")
+    padding = _padding(padding_value, diagonal.dtype)
+    return matrix_diag_v3_op(diagonal, k, num_rows, num_cols, padding, align=align, name=name)
+
+
+def matrix_diag_part(
+    input: Any, name: str = "diag_part", k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT"
+) -> Tensor:
+    """Returns diagonals of matrices; k is one diagonal or a band, whose shorter diagonals are padded."""
+    if _is_plain(k, 0):
+        return matrix_diag_part_op(input, name=name)
+    input = convert_to_tensor(input, name="input")
+    return matrix_diag_part_v3_op(input, k, _padding(padding_value, input.dtype), align=align, name=name)
+
+
+def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: Any = 0, align: str = "RIGHT_LEFT") -> Tensor:
+    """Returns matrices with diagonals replaced; k is one diagonal or a band."""
+    if _is_plain(k, 0):
+        return matrix_set_diag_op(input, diagonal, name=name)
+    return matrix_set_diag_v3_op(input, diagonal, k, align=align, name=name)
+
+
+def _padding(value: Any, dtype: dtypes.DType) -> Any:
+    """Returns the value between diagonals; the default stands for False as well."""
+    return bool(value) if dtype.is_bool and not isinstance(value, Tensor) else value
 
 
 def eye(

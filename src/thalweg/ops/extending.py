@@ -52,6 +52,8 @@ tile = op(
 def _padded(c: Inference) -> Sequence[Shape]:
     source, paddings, limit = c.shapes[0], c.partial(1), c.shapes[1]
     _require_pairs(source, limit)
+    if len(c.shapes) > 2:
+        require(c.shapes[2] in ((), None), f"constant_values must be a scalar, got {show(c.shapes[2])}")
     if paddings is None:
         rank = len(source) if source is not None else limit[0] if limit is not None else None
         return [None if rank is None else (None,) * rank]
@@ -227,14 +229,18 @@ def reverse_sequence(
 
 def _broadcast_to(c: Inference) -> Sequence[Shape]:
     source, target = c.shapes[0], c.shape_value(1)
-    require(c.shapes[1] is None or len(c.shapes[1]) == 1, f"shape must be a vector, got {show(c.shapes[1])}")
+    vector_size(c, 1)
+    sizes = c.partial(1)
+    bad = [] if sizes is None else [e for e in sizes.tolist() if e is not None and e < -1]
+    require(not bad, f"shape has a negative size: {bad[:1]}", expected="sizes of at least 0")
     if source is None or target is None:
         return [target]
     fits = len(source) <= len(target) and all(
         d in (1, None) or t is None or d == t for d, t in zip(reversed(source), reversed(target))
     )
     require(fits, f"shape {show(source)} does not broadcast to {show(target)}", expected="equal sizes, or 1")
-    return [target]
+    new = len(target) - len(source)
+    return [(*target[:new], *(d if t is None and d != 1 else t for d, t in zip(source, target[new:])))]
 
 
 broadcast_to = op(

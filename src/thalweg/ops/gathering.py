@@ -17,7 +17,7 @@ from thalweg.graph.tensor import Tensor
 from thalweg.ops.joining import concat
 from thalweg.ops.selecting import where
 from thalweg.ops.sequences import range
-from thalweg.ops.shape_functions import at_least_rank, normalize_axis, require
+from thalweg.ops.shape_functions import at_least_rank, normalize_axis, require, vector_size
 from thalweg.ops.shaping import expand_dims, ones_like, reshape, shape, squeeze
 from thalweg.shapes import Shape, merge, show
 
@@ -27,7 +27,7 @@ _INDICES = dtypes.INDEX | {dtypes.int16}
 def gathered(params: Shape, indices: Shape, axis: int | None, batch_dims: int) -> Shape:
     """Returns the shape of a gather."""
     if indices is not None and batch_dims < 0:
-        batch_dims = normalize_axis(batch_dims, len(indices) + 1, "batch_dims")
+        batch_dims = normalize_axis(batch_dims, len(indices), "batch_dims")
     if params is None or indices is None:
         return None
     if axis is None:
@@ -148,6 +148,28 @@ tensor_scatter_update_op = op(
 )
 tensor_scatter_add_op = op("TensorScatterAdd", _SCATTER_SIGNATURE, Tindices=dtypes.INDEX, **_SCATTER)
 tensor_scatter_sub_op = op("TensorScatterSub", _SCATTER_SIGNATURE, Tindices=dtypes.INDEX, **_SCATTER)
+tensor_scatter_max_op = op("TensorScatterMax", _SCATTER_SIGNATURE, Tindices=dtypes.INDEX, **_SCATTER)
+tensor_scatter_min_op = op("TensorScatterMin", _SCATTER_SIGNATURE, Tindices=dtypes.INDEX, **_SCATTER)
+
+
+def _unravel(c: Inference) -> Sequence[Shape]:
+    indices, rank = c.shapes[0], vector_size(c, 1)
+    require(indices is None or len(indices) <= 1, f"indices has shape {show(indices)}", expected="a scalar or a vector")
+    sizes = c.partial(1)
+    bad = [d for d in ([] if sizes is None else sizes.tolist()) if d is not None and d <= 0]
+    require(not bad, f"dims has {bad[:1]}", expected="sizes of at least 1")
+    return [None if indices is None else (rank, *indices)]
+
+
+unravel_index = op(
+    "UnravelIndex",
+    "indices: Tidx, dims: Tidx -> output: Tidx",
+    Tidx=attr.types(dtypes.INDEX, dtypes.int32),
+    host="dims",
+    infer=_unravel,
+    differentiable=False,
+    doc="Flat indices as coordinates, one row for each dimension.",
+)
 
 
 def gather(
@@ -241,6 +263,18 @@ def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None
     return tensor_scatter_sub_op(tensor, indices, updates, name=name)
 
 
+def tensor_scatter_max(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """Returns a tensor raised to the updates where the rows of indices name it."""
+    return tensor_scatter_max_op(tensor, indices, updates, name=name)
+
+
+def tensor_scatter_min(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """Returns a tensor lowered to the updates where the rows of indices name it."""
+    return tensor_scatter_min_op(tensor, indices, updates, name=name)
+
+
+tensor_scatter_nd_max = tensor_scatter_max
+tensor_scatter_nd_min = tensor_scatter_min
 tensor_scatter_nd_update = tensor_scatter_update
 tensor_scatter_nd_add = tensor_scatter_add
 tensor_scatter_nd_sub = tensor_scatter_sub

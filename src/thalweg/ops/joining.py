@@ -81,13 +81,20 @@ concat_op = op(
     evaluate=_concat_value,
     doc="Tensors joined along a dimension that they have.",
 )
+
+
+def _offsets(c: Inference) -> Sequence[Shape]:
+    scalar_value(c, 0)
+    return c.shapes[1:]
+
+
 concat_offset_op = op(
     "ConcatOffset",
     "concat_dim: int32, shape: N*shape_type -> offset: N*shape_type",
     N=attr.integer(2),
     shape_type=_INDEX,
     host="concat_dim, shape, offset",
-    infer=lambda c: c.shapes[1:],
+    infer=_offsets,
     differentiable=False,
     doc="Where each of several joined tensors begins.",
 )

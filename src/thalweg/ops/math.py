@@ -16,6 +16,7 @@ from thalweg.graph.indexed_slices import IndexedSlices
 from thalweg.graph.infer import Inference
 from thalweg.graph.op_def import Evaluate, OpDef, op
 from thalweg.graph.scopes import name_scope
+from thalweg.graph.sparse_tensor import SparseTensor
 from thalweg.graph.tensor import Tensor
 from thalweg.ops.shape_functions import broadcast_inputs, merged_inputs, require, unchanged
 from thalweg.shapes import Shape
@@ -85,10 +86,10 @@ def _accumulated(c: Inference) -> Sequence[Shape]:
 
 
 def _clipped(c: Inference) -> Sequence[Shape]:
-    """The shape of t, which the limits do not enlarge."""
+    """The shape of t, which the limits have too unless they are scalars."""
     result = c.shapes[0]
     for limit in c.shapes[1:]:
-        result = shapes.merge(result, shapes.broadcast(result, limit))
+        result = result if limit == () else shapes.merge(result, limit) if result is not None else None
     return [result]
 
 
@@ -304,8 +305,10 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     return div_no_nan_op(1, x, name=name or "reciprocal_no_nan")
 
 
-def abs(x: Any, name: str | None = None) -> Tensor:
+def abs(x: Any, name: str | None = None) -> Any:
     """Returns the absolute value; of a complex number the modulus."""
+    if isinstance(x, SparseTensor):
+        return x.with_values(abs(x.values, name))
     x = convert_to_tensor(x, name="x")
     if x.dtype.is_complex:
         return complex_abs_op(x, Tout=x.dtype.real_dtype, name=name or "Abs")
@@ -398,6 +401,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     wanted = dtypes.as_dtype(dtype).base_dtype
     if isinstance(x, IndexedSlices):
         return IndexedSlices(cast(x.values, wanted, name), x.indices, x.dense_shape)
+    if isinstance(x, SparseTensor):
+        return x.with_values(cast(x.values, wanted, name))
     if isinstance(x, Tensor):
         return x if x.dtype.base_dtype is wanted else cast_op(x, DstT=wanted, name=name)
     with name_scope(name, "Cast", [x]) as scope:

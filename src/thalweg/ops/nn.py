@@ -22,6 +22,7 @@ from thalweg.ops.shape_functions import (
     require,
     same_dimension,
     scalar,
+    scalar_value,
     unchanged,
     with_rank,
 )
@@ -445,6 +446,8 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = dtypes.
 def _in_top_k(c: Inference) -> Sequence[Shape]:
     predictions, targets = with_rank(c, 0, 2), with_rank(c, 1, 1)
     assert predictions is not None and targets is not None
+    if len(c.shapes) > 2:
+        scalar_value(c, 2)
     return [(same_dimension(predictions[0], targets[0], "batches", "predictions.shape[0] == targets.shape[0]"),)]
 
 

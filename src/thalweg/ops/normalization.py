@@ -45,6 +45,8 @@ def _batch_norm(c: Inference) -> Sequence[Shape]:
     # In training the old statistics count only if they are blended with the batch's, and may be empty otherwise.
     blends = not c.attrs["is_training"] or c.attrs["exponential_avg_factor"] != 1.0
     shape, size = _channels(c, [0], [1, 2, 3, 4] if blends else [1, 2])
+    for index in (3, 4):
+        with_rank(c, index, 1)
     return [shape, *[(size,)] * 4, *[(0,)] * (c.num_outputs - 5)]
 
 
@@ -166,7 +168,8 @@ def batch_normalization(
             factor *= scale
         shift = -mean * factor if offset is None else offset - mean * factor
         images = convert_to_tensor(x)
-        return math.add(images * math.cast(factor, images.dtype), math.cast(shift, images.dtype))
+        result: Tensor = images * math.cast(factor, images.dtype) + math.cast(shift, images.dtype)
+        return result
 
 
 def batch_norm_with_global_normalization(

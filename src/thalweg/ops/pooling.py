@@ -15,7 +15,7 @@ from thalweg.graph.tensor import Tensor
 from thalweg.ops import array
 from thalweg.ops.blocks import batch_to_space_nd, space_to_batch_nd
 from thalweg.ops.reduction import one_of
-from thalweg.ops.shape_functions import require, with_rank
+from thalweg.ops.shape_functions import require, require_sizes, with_rank
 from thalweg.ops.windows import full_sequence, kernel_of, padding_attrs, window_of
 from thalweg.shapes import Shape, merge, show
 
@@ -61,6 +61,7 @@ def _max_pool_grad_grad(c: Inference) -> Sequence[Shape]:
 
 
 def _sizes(c: Inference, index: int) -> Shape:
+    require_sizes(c, index)
     sizes = c.shape_value(index)
     require(sizes is None or len(sizes) == _rank(c), f"the shape of the input is {show(sizes)}", f"{_rank(c)} sizes")
     return sizes if sizes is not None else (None,) * _rank(c)

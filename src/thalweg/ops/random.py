@@ -21,7 +21,7 @@ from thalweg.ops.control import with_dependencies
 from thalweg.ops.math import add, floormod, maximum, multiply, realdiv, subtract
 from thalweg.ops.printing import Assert
 from thalweg.ops.reduction import reduce_all
-from thalweg.ops.shape_functions import require, shape_of_value, unchanged, with_rank
+from thalweg.ops.shape_functions import broadcast_inputs, require, shape_of_value, unchanged, with_rank
 from thalweg.ops.slicing import slice
 from thalweg.shapes import Dimension, Shape, show
 
@@ -119,7 +119,7 @@ random_gamma_grad = op(
     "alpha: T, sample: T -> output: T",
     T=frozenset((dtypes.float32, dtypes.float64)),
     differentiable=False,
-    infer=lambda c: c.shapes[1:],
+    infer=broadcast_inputs,
     doc="The derivative of gamma samples by alpha.",
 )
 random_poisson_op = op(

@@ -13,7 +13,7 @@ from thalweg.graph.op_def import op
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
 from thalweg.ops.sequences import range
-from thalweg.ops.shape_functions import normalize_axis, require, same_dimension
+from thalweg.ops.shape_functions import normalize_axis, require, same_dimension, vector_size
 from thalweg.ops.shaping import expand_dims
 from thalweg.shapes import Shape, broadcast, merge, show
 
@@ -79,6 +79,7 @@ def _one_hot(c: Inference) -> Sequence[Shape]:
         name = c.definition.inputs[index].name
         require(c.shapes[index] in ((), None), f"{name} must be a scalar, got {show(c.shapes[index])}")
     indices, depth = c.shapes[0], c.value(1)
+    require(c.attrs["axis"] >= -1, f"axis is {c.attrs['axis']}", expected="axis >= -1")
     require(depth is None or int(depth) >= 0, f"depth is {depth}", expected="depth >= 0")
     if indices is None:
         return [None]
@@ -191,12 +192,20 @@ unique_v2_op = op(
     differentiable=False,
     doc="The distinct slices along an axis in the order of first appearance, and which one each slice is.",
 )
+
+
+def _list_diff(c: Inference) -> Sequence[Shape]:
+    for index in (0, 1):
+        vector_size(c, index)
+    return [(None,), (None,)]
+
+
 list_diff_op = op(
     "ListDiff",
     "x: T, y: T -> out: T, idx: out_idx",
     T=attr.types(),
     out_idx=_INDEX,
-    infer=lambda c: [(None,), (None,)],
+    infer=_list_diff,
     differentiable=False,
     doc="The elements of x that are not in y, and where they were.",
 )

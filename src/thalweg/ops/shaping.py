@@ -15,11 +15,12 @@ from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.infer import Inference, static_value
 from thalweg.graph.op_def import op
 from thalweg.graph.scopes import name_scope
+from thalweg.graph.sparse_tensor import is_sparse
 from thalweg.graph.tensor import Tensor
 from thalweg.ops.constants import constant, fill
 from thalweg.ops.joining import concat, objects
 from thalweg.ops.sequences import range_op
-from thalweg.ops.shape_functions import normalize_axis, require, scalar, unchanged
+from thalweg.ops.shape_functions import normalize_axis, require, scalar, unchanged, vector_size
 from thalweg.shapes import Shape, TensorShape, num_elements, show
 
 _SMALL = 1000  # elements up to which zeros and ones are constants of the graph
@@ -152,7 +153,8 @@ def _reshape(c: Inference) -> Sequence[Shape]:
     if c.shapes[1] is not None and len(c.shapes[1]) != 1:
         raise ShapeError(f"shape must be a vector, got {show(c.shapes[1])}")
     target = c.partial(1)
-    return [c.shape_value(1) if target is None else reshaped(c.shapes[0], target.tolist())]
+    sizes = c.shape_value(1) if target is None else target.tolist()
+    return [None if sizes is None else reshaped(c.shapes[0], sizes)]
 
 
 def _reshape_value(c: Inference) -> Any:
@@ -231,13 +233,12 @@ squeeze_op = op(
 
 
 def _transpose(c: Inference) -> Sequence[Shape]:
-    source, perm = c.shapes[0], c.value(1)
-    if perm is None:
-        length = c.shapes[1][0] if c.shapes[1] else None
-        rank = len(source) if source is not None else length
+    source, perm, length = c.shapes[0], c.value(1), vector_size(c, 1)
+    fits = source is None or length in (None, len(source))
+    require(fits, f"perm has {length} entries", expected="one for each dimension of x")
+    rank = len(source) if source is not None else length
+    if perm is None or rank is None:
         return [None if rank is None else (None,) * rank]
-    rank = perm.size
-    require(source is None or len(source) == rank, f"perm has {rank} entries", expected="one for each dimension of x")
     order = [normalize_axis(int(p), rank, "perm entry") for p in perm.ravel()]
     require(len(set(order)) == rank, f"perm {perm.tolist()} names a dimension twice", expected="a permutation")
     dims: Sequence[int | None] = (None,) * rank if source is None else source
@@ -269,12 +270,20 @@ invert_permutation = op(
 
 def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
     """Returns the shape of a tensor as a vector; a constant if it is known."""
-    tensor = convert_to_tensor(input)
     out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
+    if is_sparse(input):
+        return _sparse_shape(input, out_type, name)
+    tensor = convert_to_tensor(input)
     if shapes.is_fully_defined(tensor._shape):
         with tensor.graph.as_default():
             return constant(np.array(tensor._shape, out_type.as_numpy_dtype), out_type, name=name or "Shape")
     return shape_op(tensor, out_type=out_type, name=name)
+
+
+def _sparse_shape(input: Any, out_type: dtypes.DType, name: str | None = None) -> Tensor:
+    from thalweg.ops.math import cast
+
+    return cast(convert_to_tensor(input.dense_shape, dtypes.int64), out_type, name=name)  # type: ignore[no-any-return]
 
 
 def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
@@ -284,8 +293,12 @@ def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None
 
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
     """Returns the number of elements of a tensor; a constant if it is known."""
-    tensor = convert_to_tensor(input)
     out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
+    if is_sparse(input):
+        from thalweg.ops.reduction import reduce_prod
+
+        return reduce_prod(_sparse_shape(input, out_type), 0, name=name)
+    tensor = convert_to_tensor(input)
     count = num_elements(tensor._shape)
     if count is not None:
         with tensor.graph.as_default():
@@ -295,6 +308,8 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
 
 def rank(input: Any, name: str | None = None) -> Tensor:
     """Returns the number of dimensions of a tensor; a constant if it is known."""
+    if is_sparse(input):
+        return size(input.dense_shape, name)
     tensor = convert_to_tensor(input)
     if tensor._shape is not None:
         with tensor.graph.as_default():

@@ -136,6 +136,8 @@ def scatter_nd_shapes(params: Shape, indices: Shape, updates: Shape) -> None:
     if params is None or indices is None or depth is None:
         return
     expected = indices[:-1] + params[depth:]
+    if 0 in params:
+        require(0 in indices, f"the variable {show(params)} has no elements", expected="no indices")
     require(
         compatible(updates, expected),
         f"updates of shape {show(updates)} do not fit indices {show(indices)} and variable {show(params)}",

@@ -10,12 +10,30 @@ from thalweg import dtypes
 from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
-from thalweg.ops.array import reshape, shape, squeeze, zeros_like
+from thalweg.ops.array import expand_dims, rank, reshape, shape, squeeze, transpose, zeros_like
 from thalweg.ops.comparison import is_finite, not_equal
 from thalweg.ops.identity import stop_gradient
-from thalweg.ops.math import abs as abs_of, add, cast, conj, exp, log, multiply, pow, real, sqrt, square, subtract
+from thalweg.ops.joining import concat, stack
+from thalweg.ops.math import (
+    abs as abs_of,
+    add,
+    cast,
+    conj,
+    divide,
+    exp,
+    log,
+    multiply,
+    pow,
+    real,
+    sqrt,
+    square,
+    subtract,
+)
 from thalweg.ops.reduction import one_of, reduce_max, reduce_mean, reduce_sum
-from thalweg.ops.selecting import where
+from thalweg.ops.selecting import setdiff1d, where
+from thalweg.ops.sequences import range_op
+from thalweg.ops.shape_functions import normalize_axis
+from thalweg.ops.shaping import invert_permutation
 
 
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
@@ -78,7 +96,7 @@ def count_nonzero(
         return cast(reduce_sum(cast(not_equal(x, zero), dtypes.int64), axis, keepdims), dtype)  # type: ignore[no-any-return]
 
 
-_MATRIX_NORMS = ("euclidean", "fro", 1, np.inf)
+_MATRIX_NORMS = ("euclidean", "fro", 1, 2, np.inf)
 
 
 def norm(
@@ -95,7 +113,9 @@ def norm(
     _require_norm(ord, axis, matrix)
     with name_scope(name, "norm", [tensor]):
         x = convert_to_tensor(tensor)
-        if ord in ("fro", "euclidean", 2):
+        if matrix and ord == 2:
+            result = _spectral_norm(x, axis)
+        elif ord in ("fro", "euclidean", 2):
             result = sqrt(reduce_sum(multiply(x, conj(x)), axis, keepdims=True))
         elif matrix:
             result = _matrix_norm(abs_of(x), ord, axis)
@@ -125,3 +145,26 @@ def _matrix_norm(magnitude: Tensor, ord: Any, axis: Any) -> Tensor:
     """Returns the greatest sum of a column (1) or of a row (inf)."""
     summed, greatest = (axis[0], axis[1]) if ord == 1 else (axis[1], axis[0])
     return reduce_max(reduce_sum(magnitude, summed, keepdims=True), greatest, keepdims=True)
+
+
+def _spectral_norm(x: Tensor, axis: Any) -> Tensor:
+    """Returns the greatest singular value of the matrices that two axes hold, which keep their places."""
+    from thalweg.ops.decompositions import svd  # which are made of less than statistics
+
+    order: Any
+    if x._shape is None:
+        first, second = (add(rank(x), a) if a < 0 else a for a in axis)
+        order = concat([setdiff1d(range_op(0, rank(x), 1), stack([first, second]))[0], [first, second]], 0)
+    else:
+        pair = [normalize_axis(int(a), len(x._shape)) for a in axis]
+        order = [i for i in range(len(x._shape)) if i not in pair] + pair
+    greatest = reduce_max(svd(transpose(x, order), compute_uv=False), -1, keepdims=True)
+    return transpose(expand_dims(greatest, -1), invert_permutation(order))
+
+
+def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Returns the tensor divided by its norm along the axes, and that norm."""
+    with name_scope(name, "normalize", [tensor]):
+        x = convert_to_tensor(tensor)
+        length = cast(norm(x, ord, axis, keepdims=True), x.dtype)
+        return divide(x, length), length

@@ -78,7 +78,8 @@ def add_nothing(node: Node) -> Output | None:
         constant = node.constant(other)
         if _is_constant(node, other, 0) and _same_shape(node, this):
             assert constant is not None
-            if node.dtypes[0].is_integer or bool(np.all(np.signbit(constant))):
+            kind = node.dtypes[0]
+            if kind.is_integer or (kind.is_floating and bool(np.all(np.signbit(constant)))):
                 return node.inputs[this]
     return None
 

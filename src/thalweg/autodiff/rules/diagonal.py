@@ -12,7 +12,9 @@ from thalweg.ops.diagonal import (
     diag_part,
     matrix_band_part,
     matrix_diag_part_op,
+    matrix_diag_part_v3_op,
     matrix_set_diag_op,
+    matrix_set_diag_v3_op,
 )
 from thalweg.ops.shaping import zeros_like
 
@@ -46,3 +48,29 @@ def diag_part_gradient(op: Operation, grad: Tensor) -> Tensor:
 def band(op: Operation, grad: Tensor) -> list[Any]:
     _, lower, upper = op.inputs
     return [matrix_band_part(grad, lower, upper), None, None]
+
+
+def _alignment(op: Operation) -> str:
+    return op._attrs.get("align", "LEFT_LEFT")  # type: ignore[no-any-return]
+
+
+@gradient("MatrixDiagV2", "MatrixDiagV3")
+def matrix_diag_band(op: Operation, grad: Tensor) -> list[Any]:
+    return [matrix_diag_part_v3_op(grad, op.inputs[1], 0, align=_alignment(op)), None, None, None, None]
+
+
+@gradient("MatrixDiagPartV2", "MatrixDiagPartV3")
+def matrix_diag_part_band(op: Operation, grad: Tensor) -> list[Any]:
+    source, k, _ = op.inputs
+    return [matrix_set_diag_v3_op(zeros_like(source), grad, k, align=_alignment(op)), None, None]
+
+
+@gradient("MatrixSetDiagV2", "MatrixSetDiagV3")
+def matrix_set_diag_band(op: Operation, grad: Tensor) -> list[Any]:
+    _, diagonal, k = op.inputs
+    align = _alignment(op)
+    return [
+        lambda: matrix_set_diag_v3_op(grad, zeros_like(diagonal), k, align=align),
+        lambda: matrix_diag_part_v3_op(grad, k, 0, align=align),
+        None,
+    ]

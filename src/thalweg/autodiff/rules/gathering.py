@@ -9,6 +9,7 @@ from thalweg.graph.indexed_slices import IndexedSlices
 from thalweg.graph.infer import complete, static_value
 from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
+from thalweg.ops.comparison import equal
 from thalweg.ops.gathering import (
     dynamic_partition,
     gather,
@@ -18,7 +19,7 @@ from thalweg.ops.gathering import (
     tensor_scatter_update_op,
 )
 from thalweg.ops.joining import concat
-from thalweg.ops.math import add, cast, floormod, multiply, negative
+from thalweg.ops.math import add, cast, floormod, multiply, negative, realdiv
 from thalweg.ops.reduction import reduce_prod
 from thalweg.ops.segment import unsorted_segment_sum
 from thalweg.ops.sequences import range
@@ -95,6 +96,18 @@ def tensor_scatter_add(op: Operation, grad: Tensor) -> list[Any]:
 @gradient("TensorScatterSub")
 def tensor_scatter_sub(op: Operation, grad: Tensor) -> list[Any]:
     return [grad, None, negative(gather_nd_op(grad, op.inputs[1]))]
+
+
+@gradient("TensorScatterMax", "TensorScatterMin")
+def tensor_scatter_extreme(op: Operation, grad: Tensor) -> list[Any]:
+    """Divides the gradient of an element among all that equal it."""
+    tensor, indices, updates = op.inputs
+    result = op.outputs[0]
+    kept = cast(equal(tensor, result), grad.dtype)
+    written = cast(equal(updates, gather_nd_op(result, indices)), grad.dtype)
+    winners = add(kept, scatter_nd_op(indices, written, shape(tensor, out_type=indices.dtype)))
+    each = realdiv(grad, winners)
+    return [multiply(each, kept), None, multiply(gather_nd_op(each, indices), written)]
 
 
 @gradient("DynamicPartition")

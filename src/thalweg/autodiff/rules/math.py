@@ -151,7 +151,7 @@ def atan2(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("NextAfter")
 def nextafter(op: Operation, grad: Tensor) -> list[Any]:
-    return [sum_to_shape_of(op._inputs[0], grad), None]
+    return [sum_to_shape_of(op._inputs[0], grad), lambda: zeros_like(op._inputs[1])]
 
 
 @gradient("ClipByValue")

@@ -1,0 +1,132 @@
+"""The log of Thalweg and of the programs that use it: Python's logging under TensorFlow 1's names."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections import Counter
+from typing import Any, TextIO
+
+DEBUG, INFO, WARN, ERROR, FATAL = logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.FATAL
+
+_LETTERS = {DEBUG: "D", INFO: "I", WARN: "W", ERROR: "E", FATAL: "F"}
+_calls: Counter[tuple[str, int]] = Counter()
+_lock = threading.Lock()
+
+
+class _LineFormatter(logging.Formatter):
+    """Writes `W1115 12:30:01.250000 4711 train.py:31] text`: level, month and day, time, process, place."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        when = time.strftime("%m%d %H:%M:%S", time.localtime(record.created))
+        letter = _LETTERS.get(record.levelno, "I")
+        micros = int(record.created % 1 * 1e6)
+        head = f"{letter}{when}.{micros:06d} {record.process} {record.filename}:{record.lineno}]"
+        return f"{head} {super().format(record)}"
+
+
+class _StderrHandler(logging.StreamHandler[TextIO]):
+    """Writes to whatever standard error is now, unless the program has set up Python's logging itself."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self) -> TextIO:  # type: ignore[override]
+        return sys.stderr
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not logging.getLogger().handlers:  # the root's handlers get the record too
+            super().emit(record)
+
+
+def get_logger() -> logging.Logger:
+    """Returns the logger of this package, whose name is "thalweg"."""
+    logger = logging.getLogger("thalweg")
+    with _lock:
+        if not any(isinstance(handler, _StderrHandler) for handler in logger.handlers):
+            handler = _StderrHandler()
+            handler.setFormatter(_LineFormatter())
+            logger.addHandler(handler)
+    return logger
+
+
+def get_verbosity() -> int:
+    """Returns the lowest level that is written; WARN unless it was set."""
+    return get_logger().getEffectiveLevel()
+
+
+def set_verbosity(v: Any) -> None:
+    """Sets the lowest level that is written, by number or by name."""
+    get_logger().setLevel(v.upper() if isinstance(v, str) else v)
+
+
+def log(level: Any, msg: Any, *args: Any, **kwargs: Any) -> None:
+    get_logger().log(level, msg, *args, stacklevel=2, **kwargs)
+
+
+def vlog(level: Any, msg: Any, *args: Any, **kwargs: Any) -> None:
+    get_logger().log(level, msg, *args, stacklevel=2, **kwargs)
+
+
+def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
+    get_logger().debug(msg, *args, stacklevel=2, **kwargs)
+
+
+def info(msg: Any, *args: Any, **kwargs: Any) -> None:
+    get_logger().info(msg, *args, stacklevel=2, **kwargs)
+
+
+def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
+    get_logger().warning(msg, *args, stacklevel=2, **kwargs)
+
+
+warn = warning
+
+
+def error(msg: Any, *args: Any, **kwargs: Any) -> None:
+    get_logger().error(msg, *args, stacklevel=2, **kwargs)
+
+
+def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Writes at the highest level; the program goes on."""
+    get_logger().critical(msg, *args, stacklevel=2, **kwargs)
+
+
+def TaskLevelStatusMessage(msg: Any) -> None:
+    """Writes the state of this task, as an error."""
+    get_logger().error(msg, stacklevel=2)
+
+
+def flush() -> None:
+    for handler in get_logger().handlers:
+        handler.flush()
+
+
+def log_if(level: Any, msg: Any, condition: Any, *args: Any) -> None:
+    if condition:
+        get_logger().log(level, msg, *args, stacklevel=2)
+
+
+def log_every_n(level: Any, msg: Any, n: int, *args: Any) -> None:
+    """Writes the first and then every n-th message of the line that calls."""
+    if _times_before() % n == 0:
+        get_logger().log(level, msg, *args, stacklevel=2)
+
+
+def log_first_n(level: Any, msg: Any, n: int, *args: Any) -> None:
+    """Writes the first n messages of the line that calls."""
+    if _times_before() < n:
+        get_logger().log(level, msg, *args, stacklevel=2)
+
+
+def _times_before() -> int:
+    """Returns how often the line that called our caller did so before."""
+    frame = sys._getframe(2)
+    place = (os.path.abspath(frame.f_code.co_filename), frame.f_lineno)
+    with _lock:
+        _calls[place] += 1
+        return _calls[place] - 1

@@ -1,0 +1,82 @@
+"""Example and SequenceExample: TensorFlow's messages for training data, the same bytes on the wire.
+
+The classes are built when they are first asked for, in a pool of their own, so that they may stand beside TensorFlow's.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message, message_factory
+
+DecodeError = message.DecodeError
+
+_FILE = "tensorflow/core/example/example.proto"
+_LISTS = {"BytesList": "TYPE_BYTES", "FloatList": "TYPE_FLOAT", "Int64List": "TYPE_INT64"}
+_MAPS = {"Features": ("feature", "Feature"), "FeatureLists": ("feature_list", "FeatureList")}
+NAMES = (*_LISTS, "Feature", *_MAPS, "FeatureList", "Example", "SequenceExample")
+
+_Field = descriptor_pb2.FieldDescriptorProto
+
+
+def _add_field(parent: Any, name: str, number: int, kind: str, repeated: bool = False) -> Any:
+    """Adds a field: of a scalar type, or of one of our messages."""
+    field = parent.field.add(name=name, number=number)
+    field.label = _Field.LABEL_REPEATED if repeated else _Field.LABEL_OPTIONAL
+    if kind.startswith("TYPE_"):
+        field.type = _Field.Type.Value(kind)
+    else:
+        field.type = _Field.TYPE_MESSAGE
+        field.type_name = f".tensorflow.{kind}"
+    return field
+
+
+def _file() -> Any:
+    file = descriptor_pb2.FileDescriptorProto(name=_FILE, package="tensorflow", syntax="proto3")
+    for name, kind in _LISTS.items():
+        _add_field(file.message_type.add(name=name), "value", 1, kind, repeated=True)
+    feature = file.message_type.add(name="Feature")
+    feature.oneof_decl.add(name="kind")
+    for number, name in enumerate(_LISTS, 1):
+        _add_field(feature, name.replace("List", "_list").lower(), number, name).oneof_index = 0
+    for name, (field, value) in _MAPS.items():
+        holder = file.message_type.add(name=name)
+        entry = holder.nested_type.add(name=f"{field.title().replace('_', '')}Entry")
+        entry.options.map_entry = True
+        _add_field(entry, "key", 1, "TYPE_STRING")
+        _add_field(entry, "value", 2, value)
+        _add_field(holder, field, 1, f"{name}.{entry.name}", repeated=True)
+    _add_field(file.message_type.add(name="FeatureList"), "feature", 1, "Feature", repeated=True)
+    _add_field(file.message_type.add(name="Example"), "features", 1, "Features")
+    sequence = file.message_type.add(name="SequenceExample")
+    _add_field(sequence, "context", 1, "Features")
+    _add_field(sequence, "feature_lists", 2, "FeatureLists")
+    return file
+
+
+@functools.cache
+def _classes() -> dict[str, Any]:
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(_file())
+    return {name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"tensorflow.{name}")) for name in NAMES}
+
+
+def message_class(name: str) -> Any:
+    """Returns the class of a message by its name."""
+    return _classes()[name]
+
+
+def example_from_json(text: bytes) -> bytes:
+    """Returns an Example, written as JSON, in its binary form; raises ValueError if it is none."""
+    try:
+        example = json_format.Parse(text, message_class("Example")())
+        return bytes(example.SerializeToString(deterministic=True))
+    except (json_format.ParseError, UnicodeDecodeError, RecursionError, DecodeError) as error:
+        raise ValueError(str(error)) from None
+
+
+def __getattr__(name: str) -> Any:
+    if name in NAMES:
+        return message_class(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""What is built from operations and variables: layers, losses, metrics, cells, regularizers."""

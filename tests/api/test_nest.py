@@ -1,0 +1,92 @@
+"""tf.nest: flattening, packing and comparing structures."""
+
+from collections import OrderedDict, defaultdict, namedtuple
+
+import numpy as np
+import pytest
+
+import thalweg as tf
+from thalweg.graph.sparse_tensor import SparseTensor
+
+Point = namedtuple("Point", "y x")
+
+
+def test_flatten_sorts_keys_and_keeps_everything_else_in_order():
+    assert tf.nest.flatten({"b": 1, "a": (2, [3])}) == [2, 3, 1]
+    assert tf.nest.flatten(Point(y=[1], x="text")) == [1, "text"]
+    assert tf.nest.flatten(None) == [None]
+    assert tf.nest.flatten([]) == []
+    array = np.arange(3)
+    assert tf.nest.flatten([array])[0] is array
+    with pytest.raises(TypeError, match="sortable"):
+        tf.nest.flatten({1: 2, "a": 3})
+
+
+def test_is_nested():
+    assert all(map(tf.nest.is_nested, ([], (), {}, Point(1, 2), {}.items())))
+    assert not any(map(tf.nest.is_nested, ("a", b"a", 1, None, np.zeros(2), {1}, range(3))))
+
+
+def test_pack_gives_back_the_types():
+    structure = {"b": Point(1, [2]), "a": OrderedDict([("z", 3), ("y", 4)])}
+    packed = tf.nest.pack_sequence_as(structure, [10, 20, 30, 40])
+    assert packed == {"b": Point(30, [40]), "a": OrderedDict([("z", 20), ("y", 10)])}
+    assert list(packed["a"]) == ["z", "y"]
+    counts = tf.nest.pack_sequence_as(defaultdict(list, a=1), [2])
+    assert counts == {"a": 2} and counts["new"] == []
+    assert tf.nest.pack_sequence_as(7, [1]) == 1
+    for flat in ([1], [1, 2, 3]):
+        with pytest.raises(ValueError, match="Could not pack"):
+            tf.nest.pack_sequence_as([1, 2], flat)
+    with pytest.raises(TypeError):
+        tf.nest.pack_sequence_as([1], 3)
+
+
+def test_map_structure():
+    assert tf.nest.map_structure(lambda x, y: x + y, {"a": [1, 2]}, {"a": [10, 20]}) == {"a": [11, 22]}
+    assert tf.nest.map_structure(lambda x, y: x + y, [1, 2], (3, 4), check_types=False) == [4, 6]
+    with pytest.raises(TypeError, match="callable"):
+        tf.nest.map_structure(3, [1])
+    with pytest.raises(ValueError, match="at least one"):
+        tf.nest.map_structure(len)
+    with pytest.raises(ValueError, match="check_typ"):
+        tf.nest.map_structure(len, [1], check_typ=True)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kind"),
+    [
+        ([1, 2], (1, 2), TypeError),
+        ([1, 2], [1, [2]], ValueError),
+        ([1, 2], [1], ValueError),
+        ({"a": 1}, {"b": 1}, ValueError),
+        (3, [1], ValueError),
+        (Point(1, 2), (1, 2), TypeError),
+    ],
+)
+def test_different_structures(one, other, kind):
+    with pytest.raises(kind, match="same nested structure"):
+        tf.nest.assert_same_structure(one, other)
+
+
+def test_equal_structures():
+    tf.nest.assert_same_structure([1, 2], (1, 2), check_types=False)
+    tf.nest.assert_same_structure({"a": 1}, OrderedDict(a=2))
+    tf.nest.assert_same_structure(Point(1, [2]), namedtuple("Point", "y x")(3, [4]))
+
+
+def test_sparse_tensors_are_leaves_unless_they_are_expanded():
+    with tf.Graph().as_default():
+        sparse = SparseTensor([[0]], [1.0], [3])
+        assert tf.nest.flatten([sparse]) == [sparse]
+        parts = tf.nest.flatten([sparse], expand_composites=True)
+        assert parts == [sparse.indices, sparse.values, sparse.dense_shape]
+        (packed,) = tf.nest.pack_sequence_as([sparse], parts, expand_composites=True)
+        assert isinstance(packed, SparseTensor) and packed.values is sparse.values
+
+
+def test_attrs_classes():
+    attr = pytest.importorskip("attr")
+    Pair = attr.make_class("Pair", ["b", "a"])
+    assert tf.nest.flatten(Pair(b=1, a=[2])) == [1, 2]
+    assert tf.nest.map_structure(lambda x: -x, Pair(b=1, a=[2])) == Pair(-1, [-2])

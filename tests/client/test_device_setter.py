@@ -1,0 +1,74 @@
+"""Device functions for replicas: who goes where, and the strategies that choose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import thalweg as tf
+from thalweg.client.device_setter import (
+    GreedyLoadBalancingStrategy,
+    RandomStrategy,
+    byte_size_load_fn,
+    replica_device_setter,
+)
+
+CLUSTER = {"ps": ["a:1", "b:1"], "worker": ["c:1", "d:1", "e:1"]}
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Any:
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def test_variables_go_round_the_servers_and_the_rest_to_the_worker(graph: Any) -> None:
+    with tf.device(replica_device_setter(cluster=CLUSTER, worker_device="/job:worker/task:1")):
+        variables = [tf.get_variable(f"v{i}", [2]) for i in range(3)]
+        value = variables[0] + 1.0
+        with tf.device("/cpu:0"):
+            pinned, constant = tf.get_variable("pinned", [2]), tf.constant(1.0)
+        with tf.device("/job:other"):
+            elsewhere = tf.get_variable("elsewhere", [2])
+    assert [v.device for v in variables] == ["/job:ps/task:0", "/job:ps/task:1", "/job:ps/task:0"]
+    assert value.device == "/job:worker/task:1"
+    assert (pinned.device, constant.device) == ("/job:ps/task:1/device:CPU:0", "/job:worker/task:1/device:CPU:0")
+    assert elsewhere.device == "/job:other"
+    assert variables[1].initializer.device == "/job:ps/task:1"
+    assert all(not op.device for op in graph.get_operations() if "/Initializer/" in op.name)
+
+
+def test_without_servers_there_is_nothing_to_do() -> None:
+    assert replica_device_setter() is None
+    assert replica_device_setter(cluster={"worker": ["a:1"]}) is None
+
+    class Spec:
+        def as_dict(self) -> Any:
+            return CLUSTER
+
+    assert replica_device_setter(cluster=Spec()) is not None
+    with pytest.raises(TypeError, match="cluster"):
+        replica_device_setter(cluster=3)
+    with pytest.raises(TypeError, match="callable"):
+        replica_device_setter(ps_tasks=1, ps_strategy=3)  # type: ignore[arg-type]
+
+
+def test_other_jobs_operations_and_merging() -> None:
+    with tf.device(replica_device_setter(2, "/job:sam", "/job:w", merge_devices=False, ps_ops=["Const"])):
+        assert tf.constant(1.0).device == "/job:sam/task:0"
+        assert tf.get_variable("v", [2]).device == "/job:w"
+        with tf.device("/gpu:0"):
+            assert tf.constant(1.0).device == "/device:GPU:0"
+
+
+def test_strategies() -> None:
+    strategy = GreedyLoadBalancingStrategy(2, byte_size_load_fn)
+    with tf.device(replica_device_setter(2, ps_strategy=strategy)):
+        sizes = [[100], [10], [20], [60], [200]]
+        devices = [tf.get_variable(f"v{i}", size).device for i, size in enumerate(sizes)]
+    assert devices == [f"/job:ps/task:{task}" for task in (0, 1, 1, 1, 1)]
+    with pytest.raises(ValueError, match="not fully defined"):
+        byte_size_load_fn(tf.Variable(tf.placeholder(tf.float32), validate_shape=False).op)
+    chosen = [[strategy(None) for _ in range(20)] for strategy in (RandomStrategy(3, 1), RandomStrategy(3, 1))]
+    assert chosen[0] == chosen[1] and set(chosen[0]) == {0, 1, 2}

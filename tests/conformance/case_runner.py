@@ -1,0 +1,140 @@
+"""Runs calls of single operations and writes down what comes of each: shapes, types, values, gradients, errors.
+
+Needs neither Thalweg nor TensorFlow itself, so both Pythons can load it: `tf` is either, `apply` adds an operation of
+a given type to the default graph.
+"""
+
+import base64
+
+import numpy as np
+
+# What is known while the graph is built: shapes and the values of host arguments, shapes alone, nothing.
+MODES = ("host", "static", "unknown")
+
+
+def encode(array):
+    """Returns an array as plain JSON values."""
+    array = np.asarray(array)
+    if array.dtype.kind in "OSU":
+        items = [item if isinstance(item, bytes) else str(item).encode() for item in array.ravel().tolist()]
+        return {"dtype": "string", "shape": list(array.shape), "items": [item.decode("latin-1") for item in items]}
+    if array.dtype.names:
+        return {**encode(array.view(array.dtype[0])), "dtype": array.dtype.names[0]}
+    data = base64.b64encode(array.tobytes()).decode()
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "data": data}
+
+
+def decode(plain, tf):
+    """Returns the array that was encoded, in the type that `tf` has under its name."""
+    if "items" in plain:
+        array = np.empty(len(plain["items"]), object)
+        array[:] = [item.encode("latin-1") for item in plain["items"]]
+    else:
+        array = np.frombuffer(base64.b64decode(plain["data"]), tf.as_dtype(plain["dtype"]).as_numpy_dtype)
+    return array.reshape(plain["shape"])
+
+
+def run_case(tf, apply, case, config=None):
+    """Returns what came of a case in each mode; `apply(op, inputs, attrs, name)` adds the operation."""
+    return {mode: _Attempt(tf, apply, case, mode).report(config) for mode in MODES}
+
+
+class _Attempt:
+    def __init__(self, tf, apply, case, mode):
+        self.tf, self.apply, self.case, self.mode = tf, apply, case, mode
+        self.feeds, self.setup, self.handles, self.floating = {}, [], [], []
+
+    def report(self, config):
+        tf = self.tf
+        with tf.Graph().as_default() as graph, tf.Session(config=config) as session:
+            inputs = [
+                [self._input(i, item) for item in value] if isinstance(value, list) else self._input(i, value)
+                for i, value in enumerate(self.case["inputs"])
+            ]
+            if self.setup:
+                session.run(self.setup)
+            try:
+                self.apply(self.case["op"], inputs, self.case["attrs"], "tried")
+            except Exception as error:
+                return {"building": self._error(error)}
+            outputs = list(graph.get_operation_by_name("tried").outputs)
+            report = {"shapes": [_shape(tensor) for tensor in outputs], "dtypes": [t.dtype.name for t in outputs]}
+            if self.mode == "static":
+                return report
+            outputs = [tensor for tensor in outputs if tensor.dtype.name not in ("resource", "variant")]
+            try:
+                values = session.run(outputs or graph.get_operation_by_name("tried"), self.feeds) or []
+                values += [session.run(self._read(*handle)) for handle in self.handles]
+            except Exception as error:
+                return {**report, "running": self._error(error)}
+            report["values"] = [encode(value) for value in values]
+            if self.floating and self.case["gradients"]:
+                report |= self._gradients(session, outputs, values)
+            return report
+
+    def _input(self, index, plain):
+        tf = self.tf
+        if "variable" in plain:
+            dtype, shape = plain["variable"], plain["shape"] if self.mode != "unknown" else None
+            attrs = {"dtype": dtype, "shape": shape, "shared_name": f"variable{len(self.handles)}"}
+            handle = self._apply("VarHandleOp", [], attrs)
+            self.handles.append((handle, dtype))
+            if plain["value"] is not None:
+                self.setup.append(
+                    self._apply("AssignVariableOp", [handle, tf.constant(decode(plain["value"], tf))], {})
+                )
+            return handle
+        value, dtype = decode(plain, tf), tf.as_dtype(plain["dtype"])
+        if self.mode == "host" and index in self.case["host"]:
+            return tf.constant(value, dtype)
+        tensor = tf.placeholder(dtype, None if self.mode == "unknown" else value.shape)
+        self.feeds[tensor] = value
+        if dtype.is_floating or dtype.is_complex:
+            self.floating.append(tensor)
+        return tensor
+
+    def _apply(self, op, inputs, attrs):
+        name = f"{op}_{len(self.handles)}"
+        self.apply(op, inputs, attrs, name)
+        operation = self.tf.get_default_graph().get_operation_by_name(name)
+        return operation.outputs[0] if operation.outputs else operation
+
+    def _read(self, handle, dtype):
+        self.read = getattr(self, "read", 0) + 1
+        name = f"read_{self.read}"
+        self.apply("ReadVariableOp", [handle], {"dtype": dtype}, name)
+        return self.tf.get_default_graph().get_tensor_by_name(name + ":0")
+
+    def _gradients(self, session, outputs, values):
+        """Differentiates the outputs, weighted by fixed numbers, for every floating input that is fed."""
+        tf = self.tf
+        pairs = [(y, v) for y, v in zip(outputs, values) if y.dtype.is_floating or y.dtype.is_complex]
+        if not pairs:
+            return {}
+        try:
+            slopes = tf.gradients([y for y, _ in pairs], self.floating, [_weights(tf, y, v) for y, v in pairs])
+            slopes = [None if slope is None else tf.convert_to_tensor(slope) for slope in slopes]
+        except Exception as error:
+            return {"differentiating": self._error(error)}
+        try:
+            fetched = iter(session.run([slope for slope in slopes if slope is not None], self.feeds))
+        except Exception as error:
+            return {"running backward": self._error(error)}
+        return {"gradients": [None if slope is None else encode(next(fetched)) for slope in slopes]}
+
+    def _error(self, error):
+        """Returns the class that a program would catch, and the text for people."""
+        known = [getattr(self.tf.errors, name) for name in dir(self.tf.errors) if name.endswith("Error")]
+        known = {kind for kind in known if kind is not self.tf.errors.OpError} | {ValueError, TypeError, LookupError}
+        kinds = [kind for kind in type(error).__mro__ if kind in known]
+        return {"class": (kinds[0] if kinds else type(error)).__name__, "text": str(error)[:2000]}
+
+
+def _shape(tensor):
+    return None if tensor.shape.ndims is None else tensor.shape.as_list()
+
+
+def _weights(tf, tensor, value):
+    size = int(np.prod(np.shape(value)))
+    weights = np.cos(np.arange(size) * 1.7 + 1).reshape(np.shape(value))
+    return tf.constant(weights.astype(tensor.dtype.as_numpy_dtype), tensor.dtype)

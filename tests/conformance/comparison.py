@@ -1,0 +1,144 @@
+"""Compares what came of a case here with what came of it in TensorFlow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import thalweg as tf
+from tests.conformance.case_runner import decode
+
+# Words of a TensorFlow that has no kernel for a case, or has none on this device: nothing to compare with.
+_NO_KERNEL = re.compile(
+    r"No OpKernel was registered|Could not find device|[Oo]nly supports? (the )?NHWC|[Oo]nly support NHWC|NHWC (format|is)|"
+    r"not supported on CPU|not (yet )?(been )?implemented"
+)
+_TOLERANCE = {
+    "float64": 1e-9,
+    "float32": 2e-5,
+    "float16": 4e-3,
+    "bfloat16": 3e-2,
+    "complex64": 2e-5,
+    "complex128": 1e-9,
+}
+
+
+def nothing_to_compare(theirs: dict[str, Any] | None) -> str | None:
+    """Says why a case means nothing in TensorFlow, if so."""
+    if theirs is None:
+        return "kills TensorFlow"
+    for report in theirs.values():
+        for stage in ("building", "running"):
+            error = report.get(stage)
+            if error and (error["class"] == "UnimplementedError" or _NO_KERNEL.search(error["text"])):
+                return "no kernel"
+    return None
+
+
+def differences(ours: dict[str, Any], theirs: dict[str, Any], *, values: bool) -> Iterator[str]:
+    """Yields a line for each way in which we differ; numbers count only where `values` says so."""
+    refused = {stage for report in theirs.values() for stage in ("building", "running") if stage in report}
+    for mode, report in theirs.items():
+        # What TensorFlow sees only in the step may be seen here while the graph is built.
+        early = "building" in ours[mode] and "building" not in report and "running" in refused
+        # Knowing less, TensorFlow may accept what it refuses with the shapes in view, or not know how to go on.
+        lax = _failure(ours[mode]) and not _failure(report) and "building" in refused
+        lost = mode == "unknown" and "building" in report and not _failure(theirs["host"])
+        if not (early or lax or lost):
+            for line in _of_mode(ours[mode], report, values):
+                yield f"{mode}: {line}"
+
+
+def _of_mode(ours: dict[str, Any], theirs: dict[str, Any], values: bool) -> Iterator[str]:
+    if _failure(ours) or _failure(theirs):
+        yield from _of_failures(ours, theirs)
+        return
+    if ours["dtypes"] != theirs["dtypes"]:
+        yield f"dtypes {ours['dtypes']}, there {theirs['dtypes']}"
+        return
+    for i, (mine, other) in enumerate(zip(ours["shapes"], theirs["shapes"])):
+        if not _at_least(mine, other):
+            yield f"output {i} has the static shape {mine}, there {other}"
+    if "values" not in theirs:
+        return
+    yield from _of_arrays("value", ours["values"], theirs["values"], values)
+    if values:
+        yield from _of_gradients(ours, theirs)
+
+
+def _failure(report: dict[str, Any]) -> tuple[str, Any] | None:
+    return next(((stage, report[stage]) for stage in ("building", "running") if stage in report), None)
+
+
+def _of_failures(ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[str]:
+    mine, other = _failure(ours), _failure(theirs)
+    if _named(mine) != _named(other):
+        told = next(failure[1]["text"] for failure in (mine, other) if failure)
+        yield f"{_named(mine)}, there {_named(other)} ({_short(told)})"
+
+
+def _named(failure: tuple[str, Any] | None) -> str:
+    return f"{failure[1]['class']} when {failure[0]}" if failure else "a value"
+
+
+def _short(text: str) -> str:
+    lines = [
+        line
+        for line in text.splitlines()
+        if line.strip() and not line.lstrip().startswith(("File", "Graph exec", "Detected", "Node:"))
+    ]
+    return " ".join(lines)[:240]
+
+
+def _at_least(mine: list[Any] | None, other: list[Any] | None) -> bool:
+    """Says whether our shape agrees with theirs and knows as much."""
+    if other is None:
+        return True
+    return mine is not None and len(mine) == len(other) and all(b is None or a == b for a, b in zip(mine, other))
+
+
+def _of_arrays(what: str, ours: list[Any], theirs: list[Any], values: bool) -> Iterator[str]:
+    if len(ours) != len(theirs):
+        yield f"{len(ours)} {what}s, there {len(theirs)}"
+        return
+    for i, (mine, other) in enumerate(zip(ours, theirs)):
+        if (mine is None) != (other is None):
+            yield f"{what} {i} is {'None' if mine is None else 'there'}, {'None' if other is None else 'a tensor'} in TensorFlow"
+        elif mine is not None:
+            a, b = decode(mine, tf), decode(other, tf)
+            if (a.dtype, a.shape) != (b.dtype, b.shape):
+                yield f"{what} {i} is {a.dtype}{list(a.shape)}, there {b.dtype}{list(b.shape)}"
+            elif values and (line := _unequal(a, b)):
+                yield f"{what} {i}: {line}"
+
+
+def _unequal(a: np.ndarray, b: np.ndarray) -> str | None:
+    name = a.dtype.name
+    if name not in _TOLERANCE:
+        wrong = a != b
+    else:
+        wide = np.complex128 if a.dtype.kind == "c" else np.float64
+        x, y = a.astype(wide), b.astype(wide)
+        with np.errstate(all="ignore"):
+            finite = np.abs(y[np.isfinite(y)])
+            scale = max(np.median(finite), min(finite.max(), 1.0)) if finite.size else 1.0
+            wrong = ~np.isclose(x, y, rtol=_TOLERANCE[name], atol=_TOLERANCE[name] * scale, equal_nan=True)
+    if not np.any(wrong):
+        return None
+    pairs = [f"{p!r}/{q!r}" for p, q in list(zip(a[wrong].tolist(), b[wrong].tolist()))[:5]]
+    where = np.argwhere(wrong)[:3].tolist()
+    return f"{int(np.sum(wrong))} of {a.size} differ, ours/theirs {', '.join(pairs)} at {where}"
+
+
+def _of_gradients(ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[str]:
+    """Compares gradients where TensorFlow has them; it has none of its gradient operations, and some bugs."""
+    if "gradients" not in theirs:
+        return
+    for stage in ("differentiating", "running backward"):
+        if stage in ours:
+            yield f"{ours[stage]['class']} when {stage}, there not ({_short(ours[stage]['text'])})"
+            return
+    yield from _of_arrays("gradient", ours["gradients"], theirs["gradients"], True)

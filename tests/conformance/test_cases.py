@@ -1,0 +1,80 @@
+"""Every operation gives what it gives in TensorFlow: values, types, static shapes, gradients and errors."""
+
+import json
+import os
+from fnmatch import fnmatchcase
+
+import pytest
+
+import thalweg as tf
+from tests.conformance.case_runner import run_case
+from tests.conformance.cases import describe, variants
+from tests.conformance.comparison import differences, nothing_to_compare
+from tests.conformance.different import DIFFERENT, KILLS, NOT_CALLED, RANDOM
+from tests.conformance.tensorflow import Server, needs_tensorflow
+from thalweg.graph.op_def import OPS
+
+pytestmark = [needs_tensorflow, pytest.mark.timeout(600)]
+
+NAMES = sorted(
+    name
+    for name in OPS
+    if not name.startswith("_") and OPS.lookup(name).infer.__module__.startswith("thalweg.") and name not in NOT_CALLED
+)
+FEWEST = 1500
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("cases"))
+    yield server
+    server.close()
+
+
+def apply(op, inputs, attrs, name):
+    OPS.lookup(op).many(*inputs, name=name, **attrs)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_as_tensorflow(server, name):
+    cases = _cases(name)
+    server.ask(list(cases.values()))
+    ours = {label: run_case(tf, apply, json.loads(json.dumps(case))) for label, case in cases.items()}
+    theirs = dict(zip(cases, server.answers(), strict=True))
+    skipped = {label: why for label in cases if (why := nothing_to_compare(theirs[label]))}
+    found = {
+        label: list(differences(ours[label], theirs[label], values=name not in RANDOM))
+        for label in cases
+        if label not in skipped
+    }
+    expected = [entry for entry in DIFFERENT if entry.case.split("/")[0] == name]
+    left, used = _unexpected(name, found, expected)
+    if path := os.environ.get("THALWEG_CONFORMANCE_LOG"):
+        with open(path, "a") as file:
+            file.write(json.dumps({"op": name, "compared": len(found), "skipped": skipped, "found": left}) + "\n")
+    text = "\n".join(f"  {label}\n    " + "\n    ".join(lines) for label, lines in left.items())
+    assert not left, f"{len(left)} of {len(found)} cases of {name} differ:\n{text}"
+    assert found, f"TensorFlow runs no case of {name}"
+    assert used == set(expected), f"no longer different: {set(expected) - used}"
+
+
+def _cases(name):
+    """Returns the described cases of an operation that TensorFlow survives."""
+    kept = {k: case for k, case in variants(name).items() if not any(fnmatchcase(f"{name}/{k}", k_) for k_ in KILLS)}
+    return {label: describe(case) for label, case in kept.items()}
+
+
+def _unexpected(name, found, expected):
+    """Returns the differences that no entry explains, by case, and the entries that explain some."""
+    left, used = {}, set()
+    for label, lines in found.items():
+        for line in lines:
+            entries = {e for e in expected if fnmatchcase(f"{name}/{label}", e.case) and fnmatchcase(line, e.line)}
+            used |= entries
+            if not entries:
+                left.setdefault(label, []).append(line)
+    return left, used
+
+
+def test_there_are_enough_cases():
+    assert sum(len(_cases(name)) for name in NAMES) >= FEWEST

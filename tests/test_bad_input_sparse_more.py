@@ -1,0 +1,106 @@
+"""Bad input: every operation answers with the values it foresaw, or with an error that names node and line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
+
+from tests.sandbox import Case, Sandbox
+from tests.strategies import spoiled, valid
+from tests.valid_calls.values import X, floats, held, ints, longs, texts
+from thalweg.graph.op_def import OPS
+
+# Operations that no user builds: the executor puts them into a step, together with what they need.
+EXEMPT = {
+    "_Arg": "stands for a fed value, which the step brings; it has no kernel",
+    "_Recv": "waits for a _Send of another device, which would wait for ever here",
+}
+# Operations whose valid call ends with an error.
+NEVER_RUNS = {"Placeholder": "must be fed, and then does not run"}
+NAMES = sorted(set(OPS) - set(EXEMPT))
+
+# Every kind of input that once went wrong.
+ONCE_WRONG = [
+    Case("AccumulateNV2", ([floats(2, 2)],), {"shape": (2, 3)}),
+    Case("Assert", (np.array(True), [])),
+    Case("AssignVariableOp", (held(texts("a")), floats(1))),
+    Case("BroadcastArgs", (longs(2), longs(1, 3))),
+    Case("Complex", (X, X), {"Tout": "complex128"}),
+    Case("ConcatV2", ([texts("a", "b"), texts("c")], ints(-(2**31)))),
+    Case("Const", (), {"value": X, "dtype": "bfloat16"}),
+    Case("Diag", (np.zeros((0, 2**40), np.float32),)),
+    Case("Fill", (ints(2), np.array(1.0))),
+    Case("Fill", (longs(2**20, 2**20), np.array(1.0))),
+    Case("Fill", (longs(2**40, 2**40), np.array(1.0))),
+    Case("GatherNd", (np.arange(6, dtype=np.uint16).reshape(2, 3), ints([[0, 1], [1, 2]]))),
+    Case("GatherV2", (X, np.array([0, 1], np.int16), ints(1))),
+    Case("LRNGrad", (floats(1, 4, 1, 2), floats(1, 4, 5, 2), floats(1, 4, 5, 2))),
+    Case("Rank", (held(X),)),
+    Case("ReverseSequence", (texts("a", "b").reshape(2, 1), ints(1, 1)), {"seq_dim": 1}),
+    Case("ResourceCountUpTo", (held(ints([3])),), {"limit": 5, "T": "int32"}),
+    Case("ResourceGatherNd", (held(X), ints([[0, 1]])), {"dtype": "int64"}),
+    Case("ResourceStridedSliceAssign", (held(X), ints(0, 2), ints(2, 0), ints([[1, -1]]), floats(2, 2))),
+    Case("Shape", (np.zeros((0, 2**40), np.float32),)),
+    Case("SigmoidGrad", (floats(2, 1), floats(2, 3))),
+    Case("Split", (np.zeros((2, 0), np.int32), X), {"num_split": 2}),
+    Case("Tile", (floats(2), longs(1, 1))),
+    Case("Transpose", (X, np.zeros((0, 2), np.int32))),
+    Case("Unpack", (X,), {"num": 2**40}),
+    Case("Unpack", (X,), {"num": 2**70}),
+    Case(
+        "_MaxPoolIndexedGrad",
+        (floats(1, 2, 2, 1), longs([[[[2**31]]]]), floats(1, 1, 1, 1)),
+        {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "SAME"},
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    box = Sandbox()
+    yield box
+    box.close()
+
+
+def test_every_operation_runs(sandbox: Sandbox) -> None:
+    """What is spoiled below is good before: each operation is reached behind its first check."""
+    failed = {name for name in NAMES if not sandbox.run(valid(name)).succeeded}
+    assert failed == set(NEVER_RUNS)
+    assert len(failed) <= 0.1 * len(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=100,
+    phases=(Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
+)
+@given(data=st.data())
+def test_operation_answers(sandbox: Sandbox, name: str, data: st.DataObject) -> None:
+    report = sandbox.run(data.draw(spoiled(name)))
+    assert not report.problems, "\n".join(report.problems)
+
+
+@pytest.mark.parametrize("case", ONCE_WRONG, ids=lambda case: case.op)
+def test_what_was_wrong_once(sandbox: Sandbox, case: Case) -> None:
+    report = sandbox.run(case)
+    assert not report.problems, "\n".join(report.problems)
+
+
+def test_every_exemption_is_needed() -> None:
+    assert set(EXEMPT) | set(NEVER_RUNS) <= set(OPS)
+
+
+def test_sandbox_survives_what_it_runs() -> None:
+    """A case that kills or stops the process is reported, and the next one runs."""
+    box = Sandbox(seconds=3)
+    assert "kills the process" in box.run(Case("PyFunc", ([],), {"token": "abort", "Tout": []})).problems[0]
+    assert "hangs" in box.run(Case("PyFunc", ([],), {"token": "hang", "Tout": []})).problems[0]
+    assert box.run(valid("Add")).succeeded
+    box.close()
