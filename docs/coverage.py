@@ -1,7 +1,5 @@
 """Writes docs/coverage.md: every public name of TensorFlow 1.15, there or not. Run it after names were added."""
 
-from __future__ import annotations
-
 import gzip
 from collections import defaultdict
 from dataclasses import dataclass, field

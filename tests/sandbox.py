@@ -12,6 +12,7 @@ import os
 import re
 import resource
 import sys
+import tempfile
 import time
 import traceback
 from dataclasses import dataclass, field
@@ -101,6 +102,7 @@ def _serve(pipe: Any) -> None:
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115  Print and PrintV2 write there
     size = int(re.search(r"VmSize:\s+(\d+) kB", open("/proc/self/status").read())[1]) * 1024  # noqa: SIM115
     resource.setrlimit(resource.RLIMIT_AS, (size + _MEMORY, size + _MEMORY))
+    os.chdir(tempfile.mkdtemp())  # for what writes files
     pipe.send("ready")
     while True:
         pipe.send(examine(pipe.recv()))
@@ -179,6 +181,8 @@ def _input(value: Any, mode: str, feeds: dict[Any, Any], setup: list[Any], varia
     from thalweg.ops.constants import array_constant
     from thalweg.ops.state import assign_variable_op, var_handle_op
 
+    if hasattr(value, "make_handle"):  # of another kind of resource
+        return value.make_handle(setup)
     if isinstance(value, Variable):
         shape = value.shape if mode in ("constant", "static") else None
         handle = var_handle_op(dtype=value.dtype, shape=shape, shared_name=f"variable{len(variables)}")

@@ -29,6 +29,7 @@ def t():
     test.setUp()
     yield test
     test.tearDown()
+    test.doCleanups()
 
 
 def outcome(method):

@@ -120,7 +120,8 @@ def _allowed(op: str, key: str) -> list[DType]:
     if names is None:
         return list(TYPES)
     found = {dtypes.as_dtype(name) for name in names} - {dtypes.resource, dtypes.variant}
-    return sorted(found, key=lambda dtype: dtype.name)
+    # Where quantized types are but some of many, they are moved about, and end TensorFlow's process in variables.
+    return sorted(found - dtypes.QUANTIZED or found, key=lambda dtype: dtype.name)
 
 
 def _retyped(array: np.ndarray, arg: ArgDef, key: str, dtype: DType) -> np.ndarray:

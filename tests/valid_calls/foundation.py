@@ -11,6 +11,8 @@ from tests.valid_calls.values import (
     FILTER_3D,
     FUSED,
     IMAGE,
+    LARGEST,
+    LARGEST_VOLUME,
     NORM,
     NORM_GRAD,
     POOLED,
@@ -39,13 +41,13 @@ def _convolution(*inputs: Any, **attrs: Any) -> Call:
     return inputs, {"strides": [1] * (rank + 2), **attrs}
 
 
-_MAX_POOLS = ((2, "MaxPool", IMAGE, POOLED), (3, "MaxPool3D", VOLUME, POOLED_VOLUME))
+_MAX_POOLS = ((2, "MaxPool", IMAGE, LARGEST, POOLED), (3, "MaxPool3D", VOLUME, LARGEST_VOLUME, POOLED_VOLUME))
 
 # Only for operations that refuse arguments made from the schema and the names above, or whose point those miss.
 VALID: dict[str, Call] = {
-    **{f"{name}": _pooling(r, x) for r, name, x, y in _MAX_POOLS},
-    **{f"{name}Grad": _pooling(r, x, y, y) for r, name, x, y in _MAX_POOLS},
-    **{f"{name}GradGrad": _pooling(r, x, y, x) for r, name, x, y in _MAX_POOLS},
+    **{f"{name}": _pooling(r, x) for r, name, x, _, _ in _MAX_POOLS},
+    **{f"{name}Grad": _pooling(r, x, y, grad) for r, name, x, y, grad in _MAX_POOLS},
+    **{f"{name}GradGrad": _pooling(r, x, y, x) for r, name, x, y, _ in _MAX_POOLS},
     "AvgPool": _pooling(2, IMAGE),
     "AvgPool3D": _pooling(3, VOLUME),
     "AvgPoolGrad": _pooling(2, ints(IMAGE.shape), POOLED),

@@ -20,7 +20,7 @@ def example(**features: list[Any]) -> bytes:
     message = message_class("Example")()
     for key, values in features.items():
         message.features.feature[key].CopyFrom(_feature(values))
-    return message.SerializeToString()
+    return message.SerializeToString(deterministic=True)
 
 
 def sequence_example(context: dict[str, list[Any]], **lists: list[list[Any]]) -> bytes:
@@ -32,7 +32,7 @@ def sequence_example(context: dict[str, list[Any]], **lists: list[list[Any]]) ->
         message.feature_lists.feature_list[key].feature.extend(
             _feature(step) if step else message_class("Feature")() for step in steps
         )
-    return message.SerializeToString()
+    return message.SerializeToString(deterministic=True)
 
 
 def _one(value: bytes) -> np.ndarray:

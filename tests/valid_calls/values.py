@@ -38,6 +38,7 @@ X, V, M = floats(2, 3), floats(3), floats(3, 2)
 S = np.array(0.5, np.float32)
 IMAGE, VOLUME = floats(1, 4, 5, 2), floats(1, 4, 5, 3, 2)
 POOLED, POOLED_VOLUME = floats(1, 2, 3, 2), floats(1, 2, 3, 2, 2)
+LARGEST, LARGEST_VOLUME = IMAGE[:, 1::2, [1, 3, 4]], VOLUME[:, 1::2, [1, 3, 4]][:, :, :, [1, 2]]
 FILTER, FILTER_3D = floats(3, 3, 2, 4), floats(3, 3, 3, 2, 4)
 FUSED = {"num_args": 1, "fused_ops": ["BiasAdd", "Relu"]}
 NORM, NORM_GRAD = (IMAGE, floats(2), floats(2), floats(0), floats(0)), (IMAGE, IMAGE, floats(2), floats(2), floats(2))

@@ -82,6 +82,7 @@ from thalweg.ops.image_transform import (
     transpose_image,
     transpose_image as transpose,
 )
+from thalweg.ops.patches import extract_image_patches, extract_patches
 from thalweg.ops.random import random_crop
 
 __all__ = [
@@ -106,7 +107,9 @@ __all__ = [
     "encode_jpeg",
     "encode_png",
     "extract_glimpse",
+    "extract_image_patches",
     "extract_jpeg_shape",
+    "extract_patches",
     "flip_left_right",
     "flip_up_down",
     "grayscale_to_rgb",

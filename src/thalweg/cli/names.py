@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import pkgutil
 from collections.abc import Iterator
@@ -46,16 +47,11 @@ class PublicNames:
         return self.find(name) is not _NOTHING
 
     def _attribute(self, value: Any, part: str) -> Any:
-        try:
-            return getattr(value, part)
-        except (AttributeError, ImportError):
-            pass
-        if isinstance(value, ModuleType):
-            try:
+        found = getattr(value, part, _NOTHING)
+        if found is _NOTHING and isinstance(value, ModuleType):
+            with contextlib.suppress(ModuleNotFoundError):  # a namespace of a namespace may not be loaded yet
                 return import_module(f"{value.__name__.replace('.api.', '.')}.{part}")
-            except ImportError:
-                pass
-        return _NOTHING
+        return found
 
     def nearest(self, name: Name) -> Name | None:
         """Returns the name most like one that is missing: of the same last part, or alike in the same namespace."""

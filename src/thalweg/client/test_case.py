@@ -87,8 +87,16 @@ class TestCase(absltest.TestCase):
         super().setUp()
         random.seed(_SEED)
         np.random.seed(_SEED)
-        reset_default_graph()
+        self._start_with_an_empty_graph()
         set_random_seed(_SEED)
+
+    def _start_with_an_empty_graph(self) -> None:
+        try:
+            reset_default_graph()
+        except AssertionError:  # whoever runs the tests is in a graph of its own
+            scope = Graph().as_default()
+            scope.__enter__()
+            self.addCleanup(scope.__exit__, None, None, None)
 
     def tearDown(self) -> None:
         for thread in self._threads:

@@ -150,7 +150,7 @@ def _convert_free(definition: OpDef, arg: ArgDef, value: Any, values: Sequence[A
             except (TypeError, ValueError):
                 break
     assert arg.type_attr is not None
-    default = definition.attrs[arg.type_attr].default
+    default = None if hasattr(value, "dtype") else definition.attrs[arg.type_attr].default
     return convert_to_tensor(value, name=arg.name, preferred_dtype=default if isinstance(default, DType) else None)
 
 

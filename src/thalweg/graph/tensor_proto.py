@@ -83,7 +83,8 @@ def MakeNdarray(tensor: Any) -> Array:
         raise ValueError(f"a TensorProto needs a known shape, got {list(shape)}")
     count = int(np.prod(shape, dtype=np.int64))
     if dtype is dtypes.string:
-        return _objects(list(tensor.string_val), count).reshape(shape)
+        content = tensor.tensor_content
+        return _objects(_split(content, count) if content else list(tensor.string_val), count).reshape(shape)
     kind = np.dtype(_STORED.get(dtype, dtype.as_numpy_dtype))
     parts = 2 if dtype.is_complex else 1
     if tensor.tensor_content:
@@ -94,6 +95,27 @@ def MakeNdarray(tensor: Any) -> Array:
         flat = _repeated(np.array(getattr(tensor, _FIELDS[dtype]), kind), count * parts, parts)
     result: Array = flat.view(dtype.as_numpy_dtype).reshape(shape)
     return result
+
+
+def _split(content: bytes, count: int) -> list[bytes]:
+    """Returns strings that lie one after another, behind their lengths as variable-length integers."""
+    lengths, position = [], 0
+    while len(lengths) < count and position < len(content):
+        length = shift = 0
+        while position < len(content):
+            byte = content[position]
+            length |= (byte & 0x7F) << shift
+            position, shift = position + 1, shift + 7
+            if byte < 0x80:
+                break
+        lengths.append(length)
+    if len(lengths) < count or position + sum(lengths) != len(content):
+        raise ValueError(f"tensor_content does not hold {count} strings")
+    values = []
+    for length in lengths:
+        values.append(content[position : position + length])
+        position += length
+    return values
 
 
 def _objects(values: list[bytes], count: int) -> Array:

@@ -9,7 +9,7 @@ import torch
 
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import kernel
-from thalweg.kernels.shaping import Function
+from thalweg.kernels.shaping import STRINGS, Function, by_places
 from thalweg.ops.shape_functions import require
 
 
@@ -47,6 +47,16 @@ def bind_depth_to_space(node: Node, device: Any) -> Function:
         return parts.reshape(n, d // block**2, h * block, w * block)
 
     return to_space
+
+
+@kernel("SpaceToDepth", **STRINGS)
+def bind_space_to_depth_strings(node: Node, device: Any) -> Function:
+    return by_places(bind_space_to_depth(node, device))
+
+
+@kernel("DepthToSpace", **STRINGS)
+def bind_depth_to_space_strings(node: Node, device: Any) -> Function:
+    return by_places(bind_depth_to_space(node, device))
 
 
 def _require_blocks(value: torch.Tensor, block: list[int], margins: list[list[int]]) -> None:

@@ -10,7 +10,7 @@ import torch
 
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import Call, Input, kernel
-from thalweg.kernels.shaping import STRINGS, Function, flip, signed, turn
+from thalweg.kernels.shaping import STRINGS, Function, by_places, flip, signed, turn
 from thalweg.kernels.types import TORCH
 from thalweg.ops.shape_functions import normalize_axis, require
 from thalweg.shapes import broadcast, show
@@ -118,6 +118,11 @@ def bind_mirror_pad(node: Node, device: Any) -> Function:
     return pad
 
 
+@kernel("MirrorPad", **STRINGS)
+def bind_mirror_pad_strings(node: Node, device: Any) -> Function:
+    return by_places(bind_mirror_pad(node, device))
+
+
 @kernel("MirrorPadGrad")
 def bind_mirror_pad_grad(node: Node, device: Any) -> Function:
     edge = int(node.attrs["mode"] == "REFLECT")
@@ -170,9 +175,14 @@ def bind_reverse_sequence(node: Node, device: Any) -> Function:
         shape = [1] * value.ndim
         shape[row], shape[sequence] = value.shape[row], size
         source = (source if row < sequence else source.t()).reshape(shape)
-        return value.gather(sequence, source.expand(value.shape))
+        return signed(value).gather(sequence, source.expand(value.shape)).view(value.dtype)
 
     return turn
+
+
+@kernel("ReverseSequence", **STRINGS)
+def bind_reverse_sequence_strings(node: Node, device: Any) -> Function:
+    return by_places(bind_reverse_sequence(node, device))
 
 
 @kernel("BroadcastTo")

@@ -90,9 +90,7 @@ def _take(pixels: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
 def bind_crop_and_resize(node: Node, device: Any) -> Callable[..., torch.Tensor]:
     method, outside = node.attrs["method"], node.attrs["extrapolation_value"]
 
-    def crop(
-        image: torch.Tensor, boxes: torch.Tensor, box_ind: torch.Tensor, crop_size: torch.Tensor
-    ) -> torch.Tensor:
+    def crop(image: torch.Tensor, boxes: torch.Tensor, box_ind: torch.Tensor, crop_size: torch.Tensor) -> torch.Tensor:
         pixels = _pixels(image)
         _require_boxes(boxes, box_ind, image.shape[0])
         require(crop_size.shape == (2,), f"crop_size has shape {list(crop_size.shape)}", expected="height and width")
@@ -146,9 +144,7 @@ def bind_crop_and_resize_grad_image(node: Node, device: Any) -> Callable[..., to
 
 @kernel("CropAndResizeGradBoxes")
 def bind_crop_and_resize_grad_boxes(node: Node, device: Any) -> Callable[..., torch.Tensor]:
-    def slope(
-        grads: torch.Tensor, image: torch.Tensor, boxes: torch.Tensor, box_ind: torch.Tensor
-    ) -> torch.Tensor:
+    def slope(grads: torch.Tensor, image: torch.Tensor, boxes: torch.Tensor, box_ind: torch.Tensor) -> torch.Tensor:
         pixels = _pixels(image)
         _require_boxes(boxes, box_ind, image.shape[0])
         _require_grads(grads, boxes, image.shape[3])
@@ -193,10 +189,10 @@ def bind_draw(node: Node, device: Any) -> Callable[..., torch.Tensor]:
         require(depth in (1, 3, 4), f"images has {depth} channels", expected="1, 3 or 4 channels")
         fits = boxes.ndim == 3 and boxes.shape[0] == batch and boxes.shape[2] == 4
         require(fits, f"boxes has shape {list(boxes.shape)}", expected="4 columns for each image")
-        table = torch.tensor(_COLORS) if colors is None or not colors.numel() else colors
+        table = torch.tensor(_COLORS) if colors is None or not len(colors) else colors
         require(table.ndim == 2 and table.shape[1] >= depth, f"colors has shape {list(table.shape)}")
         palette = table[:, :depth].to(images.device, images.dtype, copy=True)
-        if depth == 1:
+        if depth == 1 and colors is None:
             palette.fill_(1)
         result = images.clone()
         sizes = np.array([height - 1, width - 1] * 2, np.float32)
@@ -248,9 +244,9 @@ def bind_glimpse(node: Node, device: Any) -> Callable[..., torch.Tensor]:
         have = torch.tensor(images.shape[1:3], dtype=torch.float32, device=offsets.device)
         places = offsets * have if normalized else offsets
         if centered:
-            halved = first or normalized
-            places = (places / 2 if halved else places) + have / 2
-        places = places - torch.tensor([height, width], device=places.device) / 2
+            places = (places / 2 if first or normalized else places) + have / 2
+        if first or (centered and normalized):  # the second version gives corners otherwise, not centers
+            places = places - torch.tensor([height, width], device=places.device) / 2
         starts = torch.nan_to_num(places, nan=2.0**40).clamp(-(2.0**40), 2.0**40).trunc().long()
         rows = starts[:, :1] + torch.arange(height, device=places.device)
         columns = starts[:, 1:] + torch.arange(width, device=places.device)

@@ -28,9 +28,7 @@ def _hue(rgb: torch.Tensor, greatest: torch.Tensor, spread: torch.Tensor) -> tor
 def _portions(hue: torch.Tensor) -> torch.Tensor:
     """Returns how far each channel lies from the least (0) to the greatest (1) one, for hues on a circle of 6."""
     red, green, blue = _CENTERS
-    return torch.stack(
-        ((hue - red).abs() - 1, 2 - (hue - green).abs(), 2 - (hue - blue).abs()), dim=-1
-    ).clamp_(0, 1)
+    return torch.stack(((hue - red).abs() - 1, 2 - (hue - green).abs(), 2 - (hue - blue).abs()), dim=-1).clamp_(0, 1)
 
 
 def _require_channels(images: torch.Tensor, rank: int) -> None:

@@ -113,7 +113,8 @@ def _png_pixels(content: bytes, color: int, depth: int, key: bytes | None, wide:
         if key:
             colors[:, 3] = 255
             colors[: len(key), 3] = np.frombuffer(key, np.uint8)[:256]
-        return colors[np.asarray(image)]
+        colored: Array = colors[np.asarray(image)]
+        return colored
     if depth == 16 and color != _GRAY and (wide or key):
         pixels = _sixteen_bits(content, color)
     else:
@@ -138,7 +139,8 @@ def _sixteen_bits(content: bytes, color: int) -> Array:
         image = PngImageFile(io.BytesIO(content))
         image.tile = [tile._replace(args=f"{image.mode};16{order}") for tile in image.tile]
         halves.append(np.asarray(image))
-    return halves[0].astype(np.uint16) << 8 | halves[1]
+    pixels: Array = halves[0].astype(np.uint16) << 8 | halves[1]
+    return pixels
 
 
 def _with_key(pixels: Array, key: bytes, depth: int) -> Array:
@@ -200,7 +202,7 @@ def _open_jpeg(data: bytes) -> Any:
     from PIL.JpegImagePlugin import JpegImageFile
 
     image = _guarded("JPEG", data, lambda: JpegImageFile(io.BytesIO(data)))
-    _require_size("JPEG", data, *image.size, at_most=len(data) * _BLOCKS)
+    _require_size("JPEG", data, image.size[0], image.size[1], len(data) * _BLOCKS)
     return image
 
 

@@ -63,8 +63,9 @@ def _scale(old: int, new: int, align_corners: bool) -> Any:
 
 def _places(old: int, new: int, align_corners: bool, half_pixel: bool) -> Array:
     """Returns the place of each new pixel among the old; by default that of its corner, taken for its center."""
-    scale, places = _scale(old, new, align_corners), np.arange(new, dtype=F)
-    return (places + F(0.5)) * scale - F(0.5) if half_pixel else places * scale
+    scale, corners = _scale(old, new, align_corners), np.arange(new, dtype=F)
+    places: Array = (corners + F(0.5)) * scale - F(0.5) if half_pixel else corners * scale
+    return places
 
 
 def _nearest(old: int, new: int, align_corners: bool, half_pixel: bool) -> tuple[Array, Array]:

@@ -36,13 +36,15 @@ class _Boxes:
         areas = self.areas[others]
         union = areas + self.areas[box] - common
         some = (areas > 0) & (self.areas[box] > 0)
-        return np.divide(common, union, out=np.zeros_like(common), where=some)
+        ratio: Array = np.divide(common, union, out=np.zeros_like(common), where=some)
+        return ratio
 
 
 def _order(scores: Array, least: float) -> Array:
     """Returns the indices of the scores above a threshold, the best first, of equal ones the first."""
     chosen = np.flatnonzero(scores > least)
-    return chosen[np.argsort(-scores[chosen], kind="stable")]
+    order: Array = chosen[np.argsort(-scores[chosen], kind="stable")]
+    return order
 
 
 def _suppress(overlap: Overlap, scores: Array, count: int, threshold: float, least: float) -> list[int]:
@@ -56,9 +58,7 @@ def _suppress(overlap: Overlap, scores: Array, count: int, threshold: float, lea
     return kept
 
 
-def _soften(
-    overlap: Overlap, scores: Array, count: int, sigma: float, least: float
-) -> tuple[list[int], list[float]]:
+def _soften(overlap: Overlap, scores: Array, count: int, sigma: float, least: float) -> tuple[list[int], list[float]]:
     """Selects boxes in the order of their scores, which fall with each selected box that they overlap."""
     factor = np.float32(-0.5) / np.float32(sigma)
     # Each entry: the score, its box, and how many of the selected boxes have been counted against it.
@@ -116,7 +116,11 @@ def _padded(values: list[Any], size: int | None, dtype: torch.dtype, device: tor
     *("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3", "NonMaxSuppressionV4", "NonMaxSuppressionV5")
 )
 def bind_suppression(node: Node, device: Any) -> Callable[..., Any]:
-    pad, outputs, fixed = node.attrs.get("pad_to_max_output_size"), len(node.dtypes), node.attrs.get("iou_threshold")
+    pad, outputs, fixed = (
+        node.attrs.get("pad_to_max_output_size"),
+        len(node.dtypes),
+        node.attrs.get("iou_threshold", 0.5),
+    )
 
     def select(
         boxes: torch.Tensor,
@@ -128,7 +132,7 @@ def bind_suppression(node: Node, device: Any) -> Callable[..., Any]:
     ) -> Any:
         found, values = _boxes_and_scores(boxes, scores)
         count = _count(max_output_size, "max_output_size")
-        iou = fixed if iou_threshold is None else _number(iou_threshold, "iou_threshold")
+        iou = float(fixed) if iou_threshold is None else _number(iou_threshold, "iou_threshold")
         _require_unit(iou, "iou_threshold")
         least = float("-inf") if score_threshold is None else _number(score_threshold, "score_threshold")
         sigma = 0.0 if soft_nms_sigma is None else _number(soft_nms_sigma, "soft_nms_sigma")

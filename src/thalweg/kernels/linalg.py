@@ -156,7 +156,7 @@ def _by_eigenvalues(z: torch.Tensor, function: Function) -> torch.Tensor:
     return torch.where(finite & (info == 0)[..., None, None], result, torch.nan)
 
 
-def _is_far(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _is_far(a: torch.Tensor, b: torch.Tensor) -> Any:
     """Tells which matrices differ by more than what rounding explains."""
     difference = torch.linalg.matrix_norm(a - b, keepdim=True)
     return ~(difference <= 1e-10 * torch.linalg.matrix_norm(b, keepdim=True))

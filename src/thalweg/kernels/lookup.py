@@ -203,6 +203,8 @@ class _LineReader:
             if len(lines) < self._limit:
                 raise invalid(f"Invalid vocab_size in {name}: expected {self._limit} but got {len(lines)}")
             lines = lines[: self._limit]
+        if not lines:
+            raise errors.OutOfRangeError(None, None, f"{name} has no lines")
         if b"" in lines:
             raise invalid(f"Invalid content in {name}: empty line found at position {lines.index(b'')}")
         return lines

@@ -306,18 +306,19 @@ def bind_sigmoid_grad(node: Node, device: Any) -> Call:
 
 @kernel("SqrtGrad")
 def bind_sqrt_grad(node: Node, device: Any) -> Call:
-    return Call(torch.div, (Call(torch.mul, (_dy(node), _number(0.5, node))), _conjugate(0, node)))
+    return _zero_where_zero(Call(torch.div, (Call(torch.mul, (_dy(node), _number(0.5, node))), _conjugate(0, node))), 1)
 
 
 @kernel("ReciprocalGrad", "InvGrad")
 def bind_reciprocal_grad(node: Node, device: Any) -> Call:
-    return Call(torch.mul, (Call(torch.neg, (_dy(node),)), Call(torch.square, (_conjugate(0, node),))))
+    product = Call(torch.mul, (Call(torch.neg, (_dy(node),)), Call(torch.square, (_conjugate(0, node),))))
+    return _zero_where_zero(product, 1)
 
 
 @kernel("RsqrtGrad")
 def bind_rsqrt_grad(node: Node, device: Any) -> Call:
     half = Call(torch.mul, (_dy(node), _number(-0.5, node)))
-    return Call(torch.mul, (half, Call(torch.pow, (_conjugate(0, node), 3))))
+    return _zero_where_zero(Call(torch.mul, (half, Call(torch.pow, (_conjugate(0, node), 3)))), 1)
 
 
 @kernel("Complex")

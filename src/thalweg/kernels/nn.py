@@ -151,10 +151,10 @@ def bind_softmax_cross_entropy(node: Node, device: Any) -> Function:
 
 
 def _softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    if features.dim() != 2 or labels.dim() != 2:
+    if features.shape != labels.shape:
+        features, labels = torch.broadcast_tensors(features, labels)  # type: ignore[no-untyped-call]
+    if features.dim() != 2:
         raise errors.ShapeError("logits and labels must be matrices", expected="[batch, classes] for both")
-    if features.shape[1] != labels.shape[1] and features.shape[1] == 1:
-        features = features.expand(-1, labels.shape[1])
     logs = torch.log_softmax(features, 1)
     return torch.sum(logs * labels, 1).neg_(), torch.exp(logs).sub(labels)
 
@@ -261,7 +261,7 @@ def bind_bias_add_grad(node: Node, device: Any) -> Function | Call:
     def sums(grad: Tensor) -> Tensor:
         axes = tuple(range(grad.dim() - 1)) if last else (0, *range(2, grad.dim()))
         bits = SAME_BITS.get(dtype, dtype)
-        return torch.sum(grad.view(bits), axes, **({"dtype": bits} if exact else {})).view(dtype)
+        return torch.sum(grad.view(bits), axes, dtype=bits if exact else None).view(dtype)
 
     return sums
 

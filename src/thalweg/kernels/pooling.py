@@ -82,7 +82,7 @@ class _Plan:
         return x.contiguous(memory_format=_FORMATS[x.dim() - 2])
 
 
-class _Pool:
+class Pool:
     """A pool as bound: its plan at once if the sizes are known, else found from each step's sizes."""
 
     def __init__(self, node: Node, shape: Any) -> None:
@@ -187,7 +187,7 @@ def _lowest(dtype: torch.dtype) -> float:
 
 @kernel("MaxPool", "MaxPool3D")
 def bind_max_pool(node: Node, device: Any) -> Function | Call:
-    pool = _Pool(node, node.input_shape(0))
+    pool = Pool(node, node.input_shape(0))
     layout, plan = pool.layout, pool.plan
     halves = plan is not None and plan.kernel == plan.strides == [2, 2] and all(size % 2 == 0 for size in plan.sizes)
     if halves and device.type == "CPU" and TORCH[node.attrs["T"]] not in _WIDE:
@@ -211,14 +211,14 @@ def _halve_rows_last(x: Tensor) -> Tensor:
     return torch.maximum(upper, torch.maximum(x[..., 1::2, ::2], x[..., 1::2, 1::2]))
 
 
-def _require_fit(pool: _Pool, x: Tensor) -> None:
+def _require_fit(pool: Pool, x: Tensor) -> None:
     if pool.plan is None:
         check(pool.node, x.shape)
 
 
 @kernel("_MaxPoolIndexed")
 def bind_max_pool_indexed(node: Node, device: Any) -> Function:
-    pool = _Pool(node, node.input_shape(0))
+    pool = Pool(node, node.input_shape(0))
     layout = pool.layout
 
     def largest(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -232,7 +232,7 @@ def bind_max_pool_indexed(node: Node, device: Any) -> Function:
 @kernel("_MaxPoolIndexedGrad")
 def bind_max_pool_indexed_grad(node: Node, device: Any) -> Function | Call:
     shape = node.shapes[0]
-    pool = _Pool(node, shape)
+    pool = Pool(node, shape)
     layout, window = pool.layout, pool.window
     channels = None if shape is None else window.channels(shape)
     known = [channels, *pool.sizes] if pool.plan is not None and channels is not None else None
@@ -270,7 +270,7 @@ def _require_inside(plan: _Plan, indices: Tensor) -> None:
 
 @kernel("MaxPoolGrad", "MaxPool3DGrad")
 def bind_max_pool_grad(node: Node, device: Any) -> Function:
-    pool = _Pool(node, node.input_shape(0))
+    pool = Pool(node, node.input_shape(0))
     layout = pool.layout
 
     def spread(x: Tensor, y: Tensor, grad: Tensor) -> Tensor:
@@ -284,7 +284,7 @@ def bind_max_pool_grad(node: Node, device: Any) -> Function:
 
 @kernel("MaxPoolGradGrad", "MaxPool3DGradGrad")
 def bind_max_pool_grad_grad(node: Node, device: Any) -> Function:
-    pool = _Pool(node, node.input_shape(0))
+    pool = Pool(node, node.input_shape(0))
     layout = pool.layout
 
     def collect(x: Tensor, y: Tensor, grad: Tensor) -> Tensor:
@@ -297,7 +297,7 @@ def bind_max_pool_grad_grad(node: Node, device: Any) -> Function:
 
 @kernel("AvgPool", "AvgPool3D")
 def bind_avg_pool(node: Node, device: Any) -> Function | Call:
-    pool = _Pool(node, node.input_shape(0))
+    pool = Pool(node, node.input_shape(0))
     layout, plan = pool.layout, pool.plan
     shape = node.input_shape(0)
     plain = pool.rank == 2 or node.attrs["T"] is not dtypes.bfloat16
@@ -319,7 +319,7 @@ def window_is_full(window: Window, shape: Any) -> bool:
 
 @kernel("AvgPoolGrad", "AvgPool3DGrad")
 def bind_avg_pool_grad(node: Node, device: Any) -> Function:
-    pool = _Pool(node, node.shapes[0])
+    pool = Pool(node, node.shapes[0])
     layout, window = pool.layout, pool.window
 
     def spread(shape: Tensor, grad: Tensor) -> Tensor:
@@ -337,7 +337,7 @@ def bind_avg_pool_grad(node: Node, device: Any) -> Function:
 
 @kernel("MaxPoolWithArgmax")
 def bind_max_pool_with_argmax(node: Node, device: Any) -> Function:
-    pool = _Pool(node, node.input_shape(0))
+    pool = Pool(node, node.input_shape(0))
     layout = pool.layout
     kind, batches = TORCH[node.attrs["Targmax"]], node.attrs["include_batch_in_index"]
 

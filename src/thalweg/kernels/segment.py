@@ -62,7 +62,8 @@ def _reduce(data: torch.Tensor, ids: torch.Tensor, count: int, how: str, empty: 
     return result[:count]
 
 
-def segment_reduce(data: torch.Tensor, ids: torch.Tensor, count: int, how: str) -> torch.Tensor:
+def segment_reduce(data: torch.Tensor, ids: torch.Tensor, count: int, how: str, empty: Any = None) -> torch.Tensor:
+    """Returns a product, maximum or minimum of rows; an empty segment has `empty`, or the extreme of the type."""
     dtype = data.dtype
     if how == "prod":
         return _reduce(signed(data), ids, count, how, 1).view(dtype)
@@ -71,7 +72,7 @@ def segment_reduce(data: torch.Tensor, ids: torch.Tensor, count: int, how: str) 
         top = torch.iinfo(signed(data).dtype).min
         turned = segment_reduce(signed(data) ^ top, ids, count, how)
         return (turned ^ top).view(dtype)
-    return _reduce(data, ids, count, how, _extreme(dtype, how))
+    return _reduce(data, ids, count, how, _extreme(dtype, how) if empty is None else empty)
 
 
 @kernel("UnsortedSegmentSum")
@@ -137,10 +138,11 @@ def bind_segment_prod(node: Node, device: Any) -> Function:
 @kernel("SegmentMax", "SegmentMin")
 def bind_segment_extreme(node: Node, device: Any) -> Function:
     how = "amax" if node.type == "SegmentMax" else "amin"
+    beyond = -torch.inf if how == "amax" else torch.inf
 
     def extreme(data: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         count = rows_of(ids)
-        found = segment_reduce(data, ids, count, how)
+        found = segment_reduce(data, ids, count, how, beyond if data.is_floating_point() else None)
         return torch.where(_counts(data, ids, count) > 0, found, torch.zeros((), dtype=data.dtype, device=data.device))
 
     return extreme

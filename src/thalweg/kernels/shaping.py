@@ -40,6 +40,16 @@ def turn(node: Node) -> Function:
     return flip if TORCH[node.dtypes[0]] in _SIGNED else torch.flip
 
 
+def by_places(move: Any) -> Function:
+    """Returns the function that moves strings as another moves the numbers of their places."""
+
+    def moved(value: Any, *rest: Any) -> Any:
+        places = torch.arange(value.size).reshape(value.shape)
+        return value.ravel()[move(places, *rest).numpy()]
+
+    return moved
+
+
 @kernel("Shape")
 def bind_shape(node: Node, device: Any) -> Function:
     dtype = TORCH[node.dtypes[0]]

@@ -78,10 +78,18 @@ def place(numbers: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
     return torch.stack([numbers, *reversed(columns)], dim=1)
 
 
+def is_inside(indices: torch.Tensor, shape: Sequence[int]) -> bool:
+    """Tells whether all places are inside a shape."""
+    if not indices.numel():
+        return True
+    low, high = torch.aminmax(indices, dim=0)
+    return bool(low.min() >= 0) and all(index < size for index, size in zip(high.tolist(), shape))
+
+
 def require_inside(indices: torch.Tensor, shape: Sequence[int]) -> None:
-    limits = torch.tensor(list(shape), dtype=torch.int64, device=indices.device)
-    outside = ((indices < 0) | (indices >= limits)).any(dim=1)
-    if bool(outside.any()):
+    if not is_inside(indices, shape):
+        limits = torch.tensor(list(shape), dtype=torch.int64, device=indices.device)
+        outside = ((indices < 0) | (indices >= limits)).any(dim=1)
         position = int(outside.to(torch.int8).argmax())
         refuse(indices, position, f"is out of bounds: need 0 <= index < [{','.join(map(str, shape))}]")
 

@@ -117,9 +117,8 @@ def bind_dense_add(node: Node, device: Any) -> Function:
 @kernel("SparseTensorDenseMatMul")
 def bind_dense_matmul(node: Node, device: Any) -> Function:
     adjoint_a, adjoint_b = node.attrs["adjoint_a"], node.attrs["adjoint_b"]
-    kind = node.attrs["T"]
-    # torch multiplies sparse matrices of these types alone.
-    fast = device.type == "CPU" and kind in (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
+    # torch adds up bags of scaled rows without making them first, in these types alone.
+    bags = device.type == "CPU" and node.attrs["T"] in (dtypes.float32, dtypes.float64)
 
     def matmul(indices: torch.Tensor, values: torch.Tensor, shape: torch.Tensor, dense: torch.Tensor) -> torch.Tensor:
         require_fit(indices, values, shape)
@@ -136,13 +135,24 @@ def bind_dense_matmul(node: Node, device: Any) -> Function:
             expected="as many columns of a as rows of b",
         )
         places = indices.to(torch.int64)
-        if fast:
-            require_inside(places, sizes)
-            matrix = torch.sparse_coo_tensor(places.t(), values, sizes, check_invariants=False)
-            return torch.mm(matrix, b)
-        return _multiply(places, values, sizes, b)
+        return (_multiply_bags if bags else _multiply)(places, values, sizes, b)
 
     return matmul
+
+
+def _multiply_bags(places: torch.Tensor, values: torch.Tensor, sizes: Sequence[int], b: torch.Tensor) -> torch.Tensor:
+    """Takes a row of the product as a bag of rows of b; the places must be in order of their rows for that."""
+    require_inside(places, sizes)
+    if not places.numel() or not b.numel():
+        return torch.zeros((sizes[0], b.shape[1]), dtype=b.dtype)
+    rows, columns = places[:, 0].contiguous(), places[:, 1].contiguous()
+    if bool((rows[1:] < rows[:-1]).any()):
+        rows, order = torch.sort(rows, stable=True)
+        columns, values = columns[order], values[order]
+    starts = torch.searchsorted(rows, torch.arange(sizes[0] + 1))
+    return torch.nn.functional.embedding_bag(
+        columns, b.contiguous(), starts, mode="sum", per_sample_weights=values, include_last_offset=True
+    )
 
 
 def _multiply(places: torch.Tensor, values: torch.Tensor, sizes: Sequence[int], b: torch.Tensor) -> torch.Tensor:

@@ -12,7 +12,7 @@ import torch
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import kernel
 from thalweg.kernels.shaping import Function, signed
-from thalweg.kernels.sparse import LIMIT, number, place, require_fit, require_shape
+from thalweg.kernels.sparse import LIMIT, is_inside, number, place, require_fit, require_shape
 from thalweg.ops.shape_functions import normalize_axis, require
 from thalweg.ops.shaping import reshaped
 from thalweg.ops.sparse_shaping import split_sizes
@@ -33,8 +33,7 @@ def join(values: Sequence[Any]) -> Any:
 
 def in_order(indices: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
     """Returns the positions of places in order, equal ones as they come; places may lie outside."""
-    limits = torch.tensor(list(shape), dtype=torch.int64, device=indices.device)
-    if math.prod(shape) <= LIMIT and bool(((indices >= 0) & (indices < limits)).all()):
+    if math.prod(shape) <= LIMIT and is_inside(indices, shape):
         return torch.argsort(number(indices, shape), stable=True)
     order = torch.arange(indices.shape[0], device=indices.device)
     for axis in reversed(range(indices.shape[1])):

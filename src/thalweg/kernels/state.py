@@ -12,6 +12,7 @@ from thalweg import dtypes, errors
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import Call, Input, Known, kernel
 from thalweg.kernels.scatter import SCATTER, gather, gather_nd, scatter_nd
+from thalweg.kernels.shaping import flip
 from thalweg.kernels.slicing import forward_index
 from thalweg.kernels.types import TORCH
 from thalweg.ops.shape_functions import require
@@ -222,6 +223,6 @@ def bind_strided_slice_assign(node: Node, device: Any) -> Call:
         if isinstance(value, np.ndarray):
             buffer[index] = np.flip(value, flipped) if flipped else value
         else:
-            buffer[index] = value.flip(flipped) if flipped else value
+            buffer[index] = flip(value, flipped) if flipped else value
 
     return call_method(node, device, "update", change, *(Input(i) for i in range(1, 5)))

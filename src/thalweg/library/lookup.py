@@ -272,7 +272,7 @@ class InitializableLookupTableBase(_Table):
                 name=scope,
             )
             super().__init__(initializer.key_dtype, initializer.value_dtype, default_value, handle, ())
-            self._initializer = initializer.initialize(self)
+            self._initializer: Operation = initializer.initialize(self)
 
     @property
     def initializer(self) -> Operation:

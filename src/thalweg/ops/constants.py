@@ -159,6 +159,8 @@ def _strings(array: Array) -> Array:
 
 
 def _require_convertible(source: np.dtype[Any], dtype: DType, value: Any) -> None:
+    if dtype is dtypes.string and source.kind not in "OSU":
+        raise TypeError(f"Expected string, got an array of {source.name} instead; use tf.as_string.")
     if source.kind in "fc" and (dtype.is_integer or dtype.is_bool):
         raise TypeError(f"Expected {dtype.name}, got an array of {source.name} instead; use tf.cast to round.")
     if source.kind == "c" and not dtype.is_complex:

@@ -17,9 +17,9 @@ from thalweg.graph.tensor import Tensor
 from thalweg.ops.gathering import gather
 from thalweg.ops.joining import concat
 from thalweg.ops.selecting import sequence_mask, where
-from thalweg.ops.shape_functions import normalize_axis, require, vector_size
+from thalweg.ops.shape_functions import at_least_rank, normalize_axis, require, vector_size
 from thalweg.ops.shaping import expand_dims, reshape, shape, size
-from thalweg.shapes import Shape, TensorShape, broadcast, show
+from thalweg.shapes import Shape, TensorShape, broadcast, compatible, show
 
 _INDEX = attr.types(dtypes.INDEX, dtypes.int32)
 
@@ -187,6 +187,8 @@ reverse_v2 = reverse
 def _reversed_sequences(c: Inference) -> Sequence[Shape]:
     source, lengths = c.shapes
     require(lengths is None or len(lengths) == 1, f"seq_lengths must be a vector, got {show(lengths)}")
+    for name in ("seq_dim", "batch_dim"):
+        require(c.attrs[name] >= 0, f"{name} is {c.attrs[name]}", expected="0 at least")
     if source is None:
         return [None]
     batch = normalize_axis(c.attrs["batch_dim"], len(source), "batch_dim")
@@ -289,6 +291,17 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
     return TensorShape(broadcast(shapes.as_shape(shape_x), shapes.as_shape(shape_y)))
 
 
+def _rolled(c: Inference) -> Sequence[Shape]:
+    at_least_rank(c, 0, 1)
+    shift, axis = c.shapes[1:]
+    for name, given in (("shift", shift), ("axis", axis)):
+        require(given is None or len(given) < 2, f"{name} has shape {show(given)}", expected="a scalar or a vector")
+    if shift is not None and axis is not None:
+        same = len(shift) == len(axis) and compatible(shift, axis)
+        require(same, f"shift {show(shift)} and axis {show(axis)} have different shapes", expected="one shift an axis")
+    return c.shapes[:1]
+
+
 roll = op(
     "Roll",
     "input: T, shift: Tshift, axis: Taxis -> output: T",
@@ -296,7 +309,7 @@ roll = op(
     Tshift=dtypes.INDEX,
     Taxis=dtypes.INDEX,
     host="shift, axis",
-    infer=lambda c: c.shapes[:1],
+    infer=_rolled,
     doc="A tensor moved along dimensions; what falls out at one end comes in at the other.",
 )
 

@@ -17,7 +17,7 @@ from thalweg.graph.tensor import Tensor
 from thalweg.ops.joining import concat
 from thalweg.ops.selecting import where
 from thalweg.ops.sequences import range
-from thalweg.ops.shape_functions import at_least_rank, normalize_axis, require, vector_size
+from thalweg.ops.shape_functions import at_least_rank, normalize_axis, require, require_sizes, vector_size
 from thalweg.ops.shaping import expand_dims, ones_like, reshape, shape, squeeze
 from thalweg.shapes import Shape, merge, show
 
@@ -112,6 +112,8 @@ def _require_updates(target: Shape, indices: Shape, updates: Shape) -> None:
     if target is None or indices is None or depth is None:
         return
     require(depth <= len(target), f"indices reach {depth} dimensions deep", expected=f"at most {len(target)}")
+    if 0 in target:
+        require(0 in indices, f"a tensor of shape {show(target)} has no elements to index", expected="no indices")
     wanted = indices[:-1] + target[depth:]
     fits = updates is None or (
         len(updates) == len(wanted) and all(None in (u, w) or u == w for u, w in zip(updates, wanted))
@@ -120,8 +122,8 @@ def _require_updates(target: Shape, indices: Shape, updates: Shape) -> None:
 
 
 def _scatter_nd(c: Inference) -> Sequence[Shape]:
+    require_sizes(c, 2)
     target = c.shape_value(2)
-    require(c.shapes[2] is None or len(c.shapes[2]) == 1, f"shape must be a vector, got {show(c.shapes[2])}")
     _require_updates(target, c.shapes[0], c.shapes[1])
     return [target]
 

@@ -16,14 +16,12 @@ from thalweg.ops.reduction import one_of
 from thalweg.ops.shape_functions import require, same_dimension, with_rank
 from thalweg.shapes import Shape, show
 
-_IMAGES = frozenset(
-    dtypes.as_dtype(name)
-    for name in "uint8 uint16 int8 int16 int32 int64 float16 float32 float64".split()
-)
 _FLOATS = frozenset((dtypes.float16, dtypes.float32, dtypes.float64))
+_IMAGES = _FLOATS | {dtypes.uint8, dtypes.uint16, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64}
 _PIXELS = attr.types({dtypes.float32, dtypes.float16}, dtypes.float32)
-_ASPECTS = attr.AttrDef("list(float)", (0.75, 1.33))
-_AREAS = attr.AttrDef("list(float)", (0.05, 1.0))
+# In the single precision that TensorFlow keeps them in.
+_ASPECTS = attr.AttrDef("list(float)", (0.75, 1.3300000429153442))
+_AREAS = attr.AttrDef("list(float)", (0.05000000074505806, 1.0))
 
 
 def _boxes(c: Inference, index: int) -> int | None:

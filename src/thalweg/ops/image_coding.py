@@ -151,11 +151,9 @@ def _require_image(c: Inference, allowed: tuple[int, ...]) -> Shape:
     if shape is not None:
         require(len(shape) >= 3, f"image has rank {len(shape)}", expected="height, width and channels")
         require(0 not in shape[-3:], f"image has shape {show(shape)}", expected="pixels to encode")
-        expected = f"{', '.join(map(str, allowed[:-1]))} or {allowed[-1]}"
+        expected = " or ".join(map(str, allowed))
         require(shape[-1] is None or shape[-1] in allowed, f"image has {shape[-1]} channels", expected=expected)
-        require(
-            all(size is None or size < 2**27 for size in shape[-3:]), f"image {show(shape)} is too large to encode"
-        )
+        require(all(size is None or size < 2**27 for size in shape[-3:]), f"image {show(shape)} is too large to encode")
     return shape
 
 
@@ -167,7 +165,7 @@ def _encoded_png(c: Inference) -> Sequence[Shape]:
 
 
 def _encoded_jpeg(c: Inference) -> Sequence[Shape]:
-    allowed = {"": (1, 3), "grayscale": (1, 1), "rgb": (3, 3)}[c.attrs.get("format", "")]
+    allowed = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}[c.attrs.get("format", "")]
     with_rank(c, 0, 3)
     _require_image(c, allowed)
     if len(c.shapes) > 1:
@@ -219,9 +217,10 @@ encode_jpeg_variable_quality = op(
     doc="An image as a JPEG file of a quality that the step decides.",
 )
 
+
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
     """Returns images of 1 to 4 channels, uint8 or uint16, as PNG files."""
-    return encode_png_op(image, compression=compression, name=name)
+    return encode_png_op(convert_to_tensor(image, name="image"), compression=compression, name=name)
 
 
 def decode_image(
@@ -259,9 +258,7 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, dct_method: str = "", nam
         return convert_image_dtype(decoded, image.dtype, saturate=True)
 
 
-def random_jpeg_quality(
-    image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
-) -> Tensor:
+def random_jpeg_quality(image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None) -> Tensor:
     """Returns what is left of an image after it was a JPEG file of a random quality."""
     if not (0 <= min_jpeg_quality <= 100 and 0 <= max_jpeg_quality <= 100):
         raise ValueError("jpeg encoding range must be between 0 and 100.")

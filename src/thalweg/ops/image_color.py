@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from thalweg import dtypes
 from thalweg.dtypes import DType
 from thalweg.graph import attr
@@ -27,6 +25,7 @@ from thalweg.ops.shape_functions import at_least_rank, require
 from thalweg.ops.shaping import expand_dims, ones, rank, shape as shape_of
 from thalweg.shapes import Shape, show
 
+Weights = list[list[float]]
 _PIXELS = attr.types({dtypes.float16, dtypes.float32}, dtypes.float32)
 _SPACES = attr.types({dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64}, dtypes.float32)
 
@@ -117,17 +116,25 @@ def _rescaled(image: Tensor, wanted: DType, convert: Any, scope: str) -> Tensor:
 
 # -- spaces -----------------------------------------------------------------------------------------------------------
 
-_RGB_TO_GRAY = [[0.2989], [0.5870], [0.1140]]
-_RGB_TO_YIQ = [[0.299, 0.59590059, 0.2115], [0.587, -0.27455667, -0.52273617], [0.114, -0.32134392, 0.31119955]]
-_YIQ_TO_RGB = [[1, 1, 1], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.64720424, 1.70423049]]
-_RGB_TO_YUV = [[0.299, -0.14714119, 0.61497538], [0.587, -0.28886916, -0.51496512], [0.114, 0.43601035, -0.10001026]]
-_YUV_TO_RGB = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
+_RGB_TO_GRAY: Weights = [[0.2989], [0.5870], [0.1140]]
+_RGB_TO_YIQ: Weights = [
+    [0.299, 0.59590059, 0.2115],
+    [0.587, -0.27455667, -0.52273617],
+    [0.114, -0.32134392, 0.31119955],
+]
+_YIQ_TO_RGB: Weights = [[1, 1, 1], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.64720424, 1.70423049]]
+_RGB_TO_YUV: Weights = [
+    [0.299, -0.14714119, 0.61497538],
+    [0.587, -0.28886916, -0.51496512],
+    [0.114, 0.43601035, -0.10001026],
+]
+_YUV_TO_RGB: Weights = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
 
 
-def _mixed(images: Any, weights: list[list[float]]) -> Tensor:
+def _mixed(images: Any, weights: Weights) -> Tensor:
     """Multiplies the channels of each pixel by a matrix."""
     images = convert_to_tensor(images, name="images")
-    return matmul(images, np.array(weights, images.dtype.as_numpy_dtype))
+    return matmul(images, convert_to_tensor(weights, images.dtype, name="kernel"))
 
 
 def rgb_to_yiq(images: Any) -> Tensor:

@@ -117,7 +117,8 @@ def _bell(size: int, sigma: float) -> np.ndarray[Any, Any]:
     """Returns the weights of a square window that fall off from its middle; their sum is 1."""
     squares = (np.arange(size, dtype=np.float32) - np.float32(size - 1) / 2) ** 2 * np.float32(-0.5 / sigma**2)
     weights = np.exp(squares[:, None] + squares[None])
-    return (weights / weights.sum()).astype(np.float32).reshape(size, size, 1, 1)
+    bell: np.ndarray[Any, Any] = (weights / weights.sum()).astype(np.float32).reshape(size, size, 1, 1)
+    return bell
 
 
 def _windowed(size: int, sigma: float, channels: Tensor) -> Callable[[Tensor], Tensor]:
@@ -198,7 +199,8 @@ def ssim_multiscale(
             with name_scope(None, f"Scale{scale}", images):
                 if scale:
                     images = [_halved(image, head) for image, head in zip(images, heads)]
-                likeness, structure = _ssim_per_channel(*images, limit, filter_size, filter_sigma, k1, k2)
+                x, y = images
+                likeness, structure = _ssim_per_channel(x, y, limit, filter_size, filter_sigma, k1, k2)
                 parts.append(relu(structure))
         values = stack([*parts[:-1], relu(likeness)], axis=-1)
         return reduce_mean(reduce_prod(pow(values, np.array(power_factors, np.float32)), [-1]), [-1])

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from thalweg import dtypes
-from thalweg.graph import attr
 from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.infer import Inference
 from thalweg.graph.op_def import OpDef, op
@@ -19,11 +18,8 @@ from thalweg.ops.shape_functions import require, with_rank
 from thalweg.ops.shaping import constant_value, expand_dims, shape as shape_of, squeeze, zeros
 from thalweg.shapes import Shape, merge, show
 
-_IMAGES = frozenset(
-    dtypes.as_dtype(name)
-    for name in "int8 uint8 int16 uint16 int32 int64 float16 float32 float64 bfloat16".split()
-)
 _FLOATS = frozenset((dtypes.float16, dtypes.float32, dtypes.float64, dtypes.bfloat16))
+_IMAGES = _FLOATS | {dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.int64}
 _TINY = frozenset((dtypes.float32, dtypes.float64))
 KERNELS = ("lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle", "keyscubic", "mitchellcubic")
 
@@ -157,9 +153,7 @@ def resize_bilinear(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
 ) -> Tensor:
     """Resizes a batch of images to floats by bilinear interpolation."""
-    return _resize_bilinear(
-        images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name
-    )
+    return _resize_bilinear(images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)
 
 
 def resize_bicubic(
@@ -266,8 +260,8 @@ def _resize_by(
     apply: Callable[[Tensor, Any], Tensor], images: Any, size: Any, keep_ratio: bool, name: str | None, skip: bool
 ) -> Tensor:
     with name_scope(name, "resize", [images, size]):
-        images = convert_to_tensor(images, name="images")
-        static = images._shape
+        given = convert_to_tensor(images, name="images")
+        static = given._shape
         if static is None:
             raise ValueError("'images' contains no shape.")
         if len(static) not in (3, 4):
@@ -275,23 +269,23 @@ def _resize_by(
         size = _size_tensor(size)
         height, width = static[-3], static[-2]
         if keep_ratio:
-            size = _keeping_ratio(size, images, height, width)
+            size = _keeping_ratio(size, given, height, width)
         known = constant_value(size)
         if skip and known is not None and (height, width) == tuple(known.tolist()):
-            return images
+            return given
         if len(static) == 3:
-            return squeeze(apply(expand_dims(images, 0), size), axis=[0])
-        return apply(images, size)
+            return squeeze(apply(expand_dims(given, 0), size), axis=[0])
+        return apply(given, size)
 
 
 def _size_tensor(size: Any) -> Tensor:
     try:
-        size = convert_to_tensor(size, dtypes.int32, name="size")
+        tensor = convert_to_tensor(size, dtypes.int32, name="size")
     except (TypeError, ValueError):
         raise ValueError("'size' must be a 1-D int32 Tensor") from None
-    if size._shape is not None and size._shape not in ((2,), (None,)):
+    if tensor._shape is not None and tensor._shape not in ((2,), (None,)):
         raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
-    return size  # type: ignore[no-any-return]
+    return tensor
 
 
 def _keeping_ratio(size: Tensor, images: Tensor, height: int | None, width: int | None) -> Tensor:

@@ -48,7 +48,8 @@ def _selected(c: Inference) -> Sequence[Shape]:
     threshold = c.attrs.get("iou_threshold", 0.5)
     require(0 <= threshold <= 1, f"iou_threshold is {threshold}", expected="a number of [0, 1]")
     chosen = count if c.attrs.get("pad_to_max_output_size") else None
-    return {1: [(chosen,)], 2: [(chosen,), ()], 3: [(chosen,), (chosen,), ()]}[len(c.definition.outputs)]
+    outputs = len(c.definition.outputs)
+    return [(chosen,)] * max(outputs - 1, 1) + [()] * (outputs > 1)
 
 
 _BOXES = "boxes: T, scores: T, max_output_size: int32"

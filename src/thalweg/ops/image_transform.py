@@ -106,7 +106,7 @@ def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
         image = image_tensor(image)
         _require_rank(image)
         one = image._shape is not None and len(image._shape) == 3
-        chances = [] if one else concat([shape_of(image)[:-3], [1, 1, 1]], 0)
+        chances: Any = [] if one else concat([shape_of(image)[:-3], [1, 1, 1]], 0)
         flipped = less(random_uniform(chances, 0, 1.0, seed=seed), 0.5)
         result = where_v2(flipped, reverse(image, [axis]), image)
         result.set_shape(image.get_shape())
@@ -324,9 +324,9 @@ def _resize_with_pad(image: Any, target_height: Any, target_width: Any, resize: 
         images = _require_target(batch, target_height, target_width)
         _, height, width, _ = batch.sizes
         if not any(map(_is_tensor, (height, width, target_height, target_width))):
-            sizes, offsets = _fitted(height, width, int(target_height), int(target_width))
-            resized = resize(images, list(sizes))
-            return batch.result(pad_to_bounding_box(resized, *offsets, target_height, target_width))
+            size, (top, left) = _fitted(height, width, int(target_height), int(target_width))
+            resized = resize(images, size)
+            return batch.result(pad_to_bounding_box(resized, top, left, target_height, target_width))
         numbers = [cast(n, dtypes.float32) for n in (height, width, target_height, target_width)]
         high, wide, target_high, target_wide = numbers
         ratio = maximum(wide / target_wide, high / target_high)

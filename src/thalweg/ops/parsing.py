@@ -11,7 +11,7 @@ from thalweg.errors import ShapeError
 from thalweg.graph import attr
 from thalweg.graph.infer import Inference
 from thalweg.graph.op_def import op
-from thalweg.ops.shape_functions import require, scalar, unchanged
+from thalweg.ops.shape_functions import require, unchanged
 from thalweg.shapes import Shape, show
 
 TYPES = (dtypes.float32, dtypes.int64, dtypes.string)
@@ -173,6 +173,12 @@ def _one_message(c: Inference) -> Sequence[Shape]:
     return [None]
 
 
+def _serialized(c: Inference) -> Sequence[Shape]:
+    kind = c.attrs["T"].base_dtype
+    require(kind not in (dtypes.resource, dtypes.variant), f"a tensor of {kind.name} cannot be serialized")
+    return [()]
+
+
 _types = attr.type_list(0, allowed=TYPES)
 _some_types = attr.type_list(0, default=(), allowed=TYPES)
 _shapes = attr.AttrDef("list(shape)", minimum=0)
@@ -282,7 +288,7 @@ serialize_tensor = op(
     "SerializeTensor",
     "tensor: T -> serialized: string",
     T=attr.types(),
-    infer=scalar,
+    infer=_serialized,
     differentiable=False,
     doc="A tensor's value as a serialized TensorProto.",
 )

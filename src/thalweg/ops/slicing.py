@@ -105,7 +105,7 @@ def items_of(masks: dict[str, int], begin: Any, end: Any, strides: Any, rank: in
     require(count == len(end) == len(strides), "begin, end and strides have different lengths")
     ellipsis, new_axis, shrink = masks["ellipsis_mask"], masks["new_axis_mask"], masks["shrink_axis_mask"]
     used = [i for i in range(count) if not (ellipsis | new_axis) >> i & 1]
-    require((ellipsis & ((1 << count) - 1)).bit_count() <= 1, "more than one ellipsis in the slice")
+    require(ellipsis & (ellipsis - 1) == 0, "more than one ellipsis in the slice")
     if len(used) > rank:
         raise ShapeError(f"{len(used)} indices for a tensor of rank {rank}", expected=f"at most {rank} indices")
     skipped = [Item("range")] * (rank - len(used))

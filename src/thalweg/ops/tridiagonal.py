@@ -79,7 +79,7 @@ def tridiagonal_solve(
 ) -> Tensor:
     """Solves equations with tridiagonal matrices, given compact, as a sequence of diagonals, or as matrices."""
     with name_scope(name, "tridiagonal_solve", [diagonals, rhs]):
-        rows = _compact(diagonals, diagonals_format)
+        rows = compact_diagonals(diagonals, diagonals_format)
         right = convert_to_tensor(rhs, dtype=rows.dtype, name="rhs")
         if rows._shape is not None and right._shape is not None and len(rows._shape) == len(right._shape) + 1:
             if transpose_rhs:
@@ -101,12 +101,12 @@ def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compac
         elif diagonals_format == "sequence":
             parts = [convert_to_tensor(part, name="diagonals") for part in diagonals]
         else:
-            parts = unstack(_compact(diagonals, diagonals_format), num=3, axis=-2)
+            parts = unstack(compact_diagonals(diagonals, diagonals_format), num=3, axis=-2)
         above, main, below = (expand_dims(part, -2) for part in parts)
         return tridiagonal_matmul_op(above, main, below, convert_to_tensor(rhs, dtype=main.dtype, name="rhs"))
 
 
-def _compact(diagonals: Any, layout: str) -> Tensor:
+def compact_diagonals(diagonals: Any, layout: str) -> Tensor:
     """Returns the upper, main and lower diagonals as rows of one length."""
     if layout == "compact":
         rows = convert_to_tensor(diagonals, name="diagonals")

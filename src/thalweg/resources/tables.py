@@ -162,9 +162,11 @@ class StaticTable(LookupTable):
         for key, value in zip(keys, values, strict=True):
             known = made.setdefault(key, value)
             if known is not value and known != value:
-                raise _invalid(
+                raise errors.FailedPreconditionError(
+                    None,
+                    None,
                     f"HashTable has different value for same key. Key {_show(key)} has {_show(known)} "
-                    f"and trying to add value {_show(value)}"
+                    f"and trying to add value {_show(value)}",
                 )
         with self._lock:
             if not self.is_initialized:

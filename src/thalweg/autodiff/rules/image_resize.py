@@ -13,7 +13,7 @@ from thalweg.ops.math import cast
 from thalweg.ops.shaping import shape
 
 
-def _coordinates(op: Operation) -> dict[str, bool]:
+def _coordinates(op: Operation) -> dict[str, Any]:
     return {key: op._attrs[key] for key in ("align_corners", "half_pixel_centers")}
 
 

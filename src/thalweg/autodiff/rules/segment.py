@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg import dtypes
 from thalweg.autodiff.registry import gradient
 from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
@@ -25,8 +26,8 @@ def segment_sum_gradient(op: Operation, grad: Tensor) -> list[Any]:
 @gradient("SegmentMean")
 def segment_mean(op: Operation, grad: Tensor) -> list[Any]:
     data, ids = op.inputs
-    counts = segment_sum(_over_rows(ones_like(ids, dtype=grad.dtype), data), ids)
-    return [gather(divide(grad, maximum(counts, ones_like(counts))), ids), None]
+    counts = segment_sum(_over_rows(ones_like(ids), data), ids)
+    return [gather(divide(grad, cast(maximum(counts, ones_like(counts)), grad.dtype)), ids), None]
 
 
 @gradient("SegmentMax", "SegmentMin")
@@ -97,7 +98,7 @@ def _shared(data: Tensor, ids: Tensor, count: Any, result: Tensor, grad: Tensor)
 def _of_product(data: Tensor, ids: Tensor, count: Any, product: Tensor, grad: Tensor) -> Tensor:
     """Divides the product by each factor; for a factor of zero takes the product of the others instead."""
     is_zero = equal(data, zeros_like(data))
-    zeros_in = unsorted_segment_sum(cast(is_zero, grad.dtype), ids, count)
+    zeros_in = unsorted_segment_sum(cast(is_zero, dtypes.int32), ids, count)
     grad = where_v2(greater(zeros_in, ones_like(zeros_in)), zeros_like(grad), grad)
     nonzero = where_v2(is_zero, ones_like(data), data)
     others, _ = _taken(unsorted_segment_prod(nonzero, ids, count), ids)

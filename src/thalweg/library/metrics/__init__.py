@@ -1,0 +1,1 @@
+"""Metrics: numbers about predictions, summed up over many batches in local variables."""

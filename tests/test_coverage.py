@@ -1,0 +1,18 @@
+"""docs/coverage.md says what is there now."""
+
+import importlib.util
+import pathlib
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+
+def load():
+    spec = importlib.util.spec_from_file_location("coverage_page", ROOT / "docs" / "coverage.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_up_to_date():
+    coverage = load()
+    assert coverage.PAGE.read_text() == coverage.page(), "names have come or gone: run `python docs/coverage.py`"
