@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from thalweg.dtypes import DType
 from thalweg.graph.graph import Graph
@@ -71,13 +71,9 @@ class IndexedSlices:
         return f"IndexedSlices(indices={self._indices}, values={self._values}{dense})"
 
 
-class IndexedSlicesValue:
+class IndexedSlicesValue(NamedTuple):
     """The value of IndexedSlices that a session fetched."""
 
-    def __init__(self, values: Any, indices: Any, dense_shape: Any) -> None:
-        self.values = values
-        self.indices = indices
-        self.dense_shape = dense_shape
-
-    def __repr__(self) -> str:
-        return f"IndexedSlicesValue(values={self.values!r}, indices={self.indices!r}, dense_shape={self.dense_shape!r})"
+    values: Any
+    indices: Any
+    dense_shape: Any
