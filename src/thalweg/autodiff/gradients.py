@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from collections.abc import Iterable, Sequence
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from thalweg import dtypes
@@ -68,7 +69,7 @@ def gradients(
     if not y_tensors:
         return [None] * len(x_tensors)
     graph = y_tensors[0].graph
-    with collector_paused(), graph.as_default(), name_scope(name, "gradients"):
+    with collector_paused(), graph.as_default(), name_scope(name, "gradients") as scope, _in_progress(graph, scope):
         walk = _Walk(
             graph, y_tensors, x_tensors, stops, colocate_gradients_with_ops, gate_gradients, aggregation_method
         )
@@ -78,6 +79,15 @@ def gradients(
         if unconnected is UnconnectedGradients.ZERO:
             found = [zeros_like(_value(x)) if g is None else g for x, g in zip(_as_list(xs), found)]
     return found
+
+
+@contextlib.contextmanager
+def _in_progress(graph: Graph, scope: str) -> Iterator[None]:
+    before, graph._scopes.gradients = graph._scopes.gradients, scope
+    try:
+        yield
+    finally:
+        graph._scopes.gradients = before
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -189,19 +199,14 @@ class _Walk:
                     self._visit(station, output_grads, members)
 
     def _stations(self, between: list[Operation]) -> Iterable[Operation | Loop]:
-        """Yields the operations, and each loop as one where the last of its results was made."""
-        seen: set[Loop] = set()
-        for operation in between:
-            leaving = operation.type == "Exit"
-            if operation._context is None and not leaving:
-                yield operation
-                continue
-            loop = self._loop_of(context_of(operation._inputs[0]) if leaving else context_of(operation))
-            if loop is None:
-                yield operation
-            elif loop not in seen and leaving:
-                seen.add(loop)
-                yield loop
+        """Yields the operations, each after all that consume it, and each loop as one."""
+        loops = {operation: loop for operation in between if (loop := self._loop_around(operation)) is not None}
+        return between if not loops else _backward_order(between, loops)
+
+    def _loop_around(self, operation: Operation) -> Loop | None:
+        if operation.type == "Exit":
+            return self._loop_of(context_of(operation._inputs[0]))
+        return None if operation._context is None else self._loop_of(context_of(operation))
 
     def _loop_of(self, context: Context | None) -> Loop | None:
         """Returns the outermost loop around a context that is not around this walk as well."""
@@ -292,6 +297,30 @@ class _Walk:
             with self._context_for(tensor.op):
                 self._sums[tensor] = aggregate(partials, self._method)
         return self._sums[tensor]
+
+
+def _backward_order(between: list[Operation], loops: dict[Operation, Loop]) -> Iterable[Operation | Loop]:
+    """Yields operations and loops after all that consume them, the last made first."""
+    station = {operation: loops.get(operation, operation) for operation in between}
+    consumers: dict[Any, set[Any]] = {place: set() for place in station.values()}
+    producers: dict[Any, set[Any]] = {place: set() for place in consumers}
+    newest: dict[Any, int] = {}
+    for operation, place in station.items():
+        newest[place] = max(newest.get(place, -1), operation._id)
+        for tensor in operation._inputs:
+            source = station.get(tensor.op)
+            if source is not None and source is not place:
+                consumers[source].add(place)
+                producers[place].add(source)
+    ready = [(-newest[place], place) for place, after in consumers.items() if not after]
+    heapq.heapify(ready)
+    while ready:
+        _, place = heapq.heappop(ready)
+        yield place
+        for source in producers[place]:
+            consumers[source].discard(place)
+            if not consumers[source]:
+                heapq.heappush(ready, (-newest[source], source))
 
 
 def _rule_of(operation: Operation) -> GradientFunction | None:

@@ -102,8 +102,11 @@ class _Writer:
         if self._iteration:
             self.iteration_of_line[len(self.lines)] = self._iteration
 
-    def write_loop(self, node: Node, used: set[Output], indent: str) -> None:
-        """Writes a loop: its variables are Python's own, and its last values those that they are left with."""
+    def write_loop(self, node: Node, used: set[Output], done: Sequence[str], indent: str) -> None:
+        """Writes a loop: its variables are Python's own, and its last values those that they are left with.
+
+        done: names of first values that nobody needs once the variables have them.
+        """
         region: Region = node.attrs["region"]
         count = len(node.dtypes)
         arguments = [(argument, 0) for argument in region.body.feeds]
@@ -114,6 +117,8 @@ class _Writer:
             self.names[node, index] = name
         first = ", ".join(self.value(output) for output in node.inputs[:count])
         self.write_line(node, f"{indent}{', '.join(variables)} = {first}")
+        if done:
+            self.lines.append(f"{indent}del {', '.join(done)}")
         outside, inside = self._iteration, indent + "    "
         self._iteration = self._fresh("iteration")
         self.lines.append(f"{indent}for {self._iteration} in {self.as_global(itertools.count)}():")
@@ -256,16 +261,13 @@ class _Block:
 
     def _go_to(self, guard: Guard) -> None:
         """Closes and opens `if` blocks until the next line is under a guard."""
-        shared = 0
-        while shared < min(len(guard), len(self._guard)) and guard[shared] == self._guard[shared]:
-            shared += 1
-        if shared < len(self._guard):
-            while len(self._guard) > shared:
-                self._guard = self._guard[:-1]
-                due = [name for level, name in self._later if level == self._guard]
-                self._later = [entry for entry in self._later if entry[0] != self._guard]
-                if due:
-                    self._writer.lines.append(f"{self._here()}{' = '.join(due)} = None")
+        shared = len(_shared(guard, self._guard))
+        while len(self._guard) > shared:
+            self._guard = self._guard[:-1]
+            due = [name for level, name in self._later if level == self._guard]
+            self._later = [entry for entry in self._later if entry[0] != self._guard]
+            if due:
+                self._writer.lines.append(f"{self._here()}{' = '.join(due)} = None")
         for predicate, side in guard[shared:]:
             negation = "" if side else "not "
             self._writer.lines.append(f"{self._here()}if {negation}{self._writer.value(predicate)}:")
@@ -276,8 +278,11 @@ class _Block:
         writer, here = self._writer, self._here()
         used = {(node, i) for i in range(len(node.dtypes)) if self._is_used((node, i))}
         if node.type == "_While":
-            writer.write_loop(node, used, here)
-            self._let_go(node, [])
+            count = len(node.dtypes)
+            kept = {*node.inputs[count:], *(predicate for predicate, _ in node.guard)}
+            done = [name for o, name in self._spent(node) if o not in kept and o[0].guard == node.guard]
+            writer.write_loop(node, used, done, here)
+            self._let_go(node, done)
             return
         targets = [writer.name_of((node, i)) if (node, i) in used else "_" for i in range(len(node.dtypes))]
         if node.type == "_Choose":
@@ -295,31 +300,41 @@ class _Block:
     def _is_used(self, output: Output) -> bool:
         return output in self._last_use or output in self._outputs
 
-    def _let_go(self, node: Node, targets: Sequence[str]) -> None:
-        """Drops the values that a node was the last to use."""
-        writer = self._writer
-        dead: dict[str, None] = {}
+    def _spent(self, node: Node) -> Iterable[tuple[Output, str]]:
+        """Yields the values that a node is the last to use, with their names."""
         for output in dict.fromkeys(self._uses(node)):
-            if self._last_use.get(output) is not node or output in self._outputs or output not in self._own:
+            name = self._writer.names.get(output)
+            if name is None or name in self._held or self._last_use.get(output) is not node:
                 continue
-            name = writer.names.get(output)
-            if name is None or name in self._held or name in targets:
+            if output in self._own and output not in self._outputs:
+                yield output, name
+
+    def _let_go(self, node: Node, done: Sequence[str]) -> None:
+        """Drops the values that a node was the last to use, apart from those that are done with already."""
+        lines = self._writer.lines
+        dead: dict[str, None] = {}
+        for output, name in self._spent(node):
+            level = _shared(output[0].guard, node.guard)
+            if name in done:
                 continue
             if output[0].guard == node.guard:
                 dead[name] = None
+            elif level == self._guard:
+                lines.append(f"{self._here()}{name} = None")  # may have no value yet
             else:
-                shared = 0
-                while shared < min(len(output[0].guard), len(node.guard)) and output[0].guard[shared] == node.guard[shared]:
-                    shared += 1
-                level = node.guard[:shared]
-                if level == self._guard:
-                    writer.lines.append(f"{self._here()}{name} = None")
-                else:
-                    self._later.append((level, name))
-        if "_" in targets and any(name != "_" for name in targets):
+                self._later.append((level, name))
+        if "_" in done and any(name != "_" for name in done):
             dead["_"] = None  # an output that nobody uses
         if dead:
-            writer.lines.append(f"{self._here()}del {', '.join(dead)}")
+            lines.append(f"{self._here()}del {', '.join(dead)}")
+
+
+def _shared(first: Guard, second: Guard) -> Guard:
+    """Returns what two guards begin with in common."""
+    length = 0
+    while length < min(len(first), len(second)) and first[length] == second[length]:
+        length += 1
+    return first[:length]
 
 
 def _raise_dead() -> NoReturn:

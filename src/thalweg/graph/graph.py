@@ -52,6 +52,7 @@ class _Scopes(threading.local):
         self.gradient_overrides: dict[str, str] = {}
         self.attributes: dict[str, Any] = {}
         self.context: Context | None = None
+        self.gradients = ""  # the scope of the call of `gradients` that is under way
 
 
 class Context(Protocol):

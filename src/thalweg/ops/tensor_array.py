@@ -66,7 +66,6 @@ tensor_array_grad_op = op(
     "handle: resource, flow_in: float32 -> grad_handle: resource, flow_out: float32",
     source=attr.string(),
     stateful=True,
-    differentiable=False,
     infer=_two_scalars,
     doc="The array that holds the gradients of another one's elements, made when it is first asked for.",
 )

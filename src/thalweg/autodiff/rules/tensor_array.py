@@ -10,34 +10,32 @@ from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
 
 
-def _gradients_of(op: Operation, dtype: Any, flow: Tensor, grad: Tensor, shape: Any = None) -> TensorArray:
+def _gradients_of(op: Operation, dtype: Any, flow: Tensor, shape: Any = None) -> TensorArray:
     array = TensorArray(dtype, handle=op._inputs[0], flow=flow, infer_shape=False, element_shape=shape)
-    return array.grad(_source(grad), flow=flow)
+    return array.grad(op.graph._scopes.gradients, flow=flow)  # each call of `gradients` has arrays of its own
 
 
-def _source(grad: Tensor) -> str:
-    """Returns the scope of the call of `gradients` that a gradient belongs to: each has arrays of its own."""
-    parts = grad.op.name.split("/")
-    last = max((i for i, part in enumerate(parts) if part.startswith("gradients")), default=-1)
-    return "/".join(parts[: last + 1]) or "gradients"
+@gradient("TensorArrayGradV3")
+def array_gradient(op: Operation, _: Any, flow: Tensor) -> list[Any]:
+    return [None, flow]
 
 
 @gradient("TensorArrayReadV3")
 def read_gradient(op: Operation, grad: Tensor) -> list[Any]:
-    array = _gradients_of(op, grad.dtype, op._inputs[2], grad)
+    array = _gradients_of(op, grad.dtype, op._inputs[2])
     return [None, None, array.write(op._inputs[1], grad).flow]
 
 
 @gradient("TensorArrayWriteV3")
 def write_gradient(op: Operation, flow: Tensor) -> list[Any]:
     value = op._inputs[2]
-    array = _gradients_of(op, value.dtype, flow, flow, value._shape)
+    array = _gradients_of(op, value.dtype, flow, value._shape)
     return [None, None, lambda: array.read(op._inputs[1]), flow]
 
 
 @gradient("TensorArrayGatherV3")
 def gather_gradient(op: Operation, grad: Tensor) -> list[Any]:
-    array = _gradients_of(op, grad.dtype, op._inputs[2], grad)
+    array = _gradients_of(op, grad.dtype, op._inputs[2])
     return [None, None, array.scatter(op._inputs[1], grad).flow]
 
 
@@ -45,13 +43,13 @@ def gather_gradient(op: Operation, grad: Tensor) -> list[Any]:
 def scatter_gradient(op: Operation, flow: Tensor) -> list[Any]:
     value = op._inputs[2]
     shape = None if value._shape is None else value._shape[1:]
-    array = _gradients_of(op, value.dtype, flow, flow, shape)
+    array = _gradients_of(op, value.dtype, flow, shape)
     return [None, None, lambda: array.gather(op._inputs[1]), flow]
 
 
 @gradient("TensorArrayConcatV3")
 def concat_gradient(op: Operation, grad: Tensor, _: Any) -> list[Any]:
-    array = _gradients_of(op, grad.dtype, op._inputs[1], grad)
+    array = _gradients_of(op, grad.dtype, op._inputs[1])
     return [None, array.split(grad, op.outputs[1]).flow]
 
 
@@ -59,5 +57,5 @@ def concat_gradient(op: Operation, grad: Tensor, _: Any) -> list[Any]:
 def split_gradient(op: Operation, flow: Tensor) -> list[Any]:
     value = op._inputs[1]
     shape = None if value._shape is None else (None, *value._shape[1:])
-    array = _gradients_of(op, value.dtype, flow, flow, shape)
+    array = _gradients_of(op, value.dtype, flow, shape)
     return [None, lambda: array.concat(), None, flow]
