@@ -302,7 +302,7 @@ class _Block:
 
     def _spent(self, node: Node) -> Iterable[tuple[Output, str]]:
         """Yields the values that a node is the last to use, with their names."""
-        for output in dict.fromkeys(self._uses(node)):
+        for output in dict.fromkeys((*node.inputs, *(predicate for predicate, _ in node.guard))):
             name = self._writer.names.get(output)
             if name is None or name in self._held or self._last_use.get(output) is not node:
                 continue

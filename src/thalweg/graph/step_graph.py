@@ -127,6 +127,7 @@ class StepGraph:
     fetches: list[Output]
     targets: list[Node] = field(default_factory=list)
     positions: list[int] | None = None  # of the fetches among the whole step's, in a partition
+    is_free: bool = False  # control flow that has no structure, which runs by tokens and may go in circles
 
     def roots(self) -> Iterable[Node]:
         for node, _ in self.fetches:

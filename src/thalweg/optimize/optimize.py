@@ -13,7 +13,7 @@ from thalweg.optimize.simplify import simplify
 
 def optimize(step: StepGraph, options: Any, evaluate: Evaluate) -> None:
     """Rewrites a step graph so that it computes the same with less. `opt_level` L0 (-1) leaves it as it is."""
-    if options.opt_level < 0:
+    if options.opt_level < 0 or step.is_free:
         return
     for region in step.regions():
         for part in region.parts():

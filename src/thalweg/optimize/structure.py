@@ -30,18 +30,40 @@ class _Frame:
     inner: list[_Frame] = field(default_factory=list)
 
 
-def has_control_flow(nodes: Iterable[Node]) -> bool:
-    return any(node.type in _PRIMITIVES for node in nodes)
+def structured(step: StepGraph) -> StepGraph:
+    """Returns the step graph with its control flow structured; as it is, and free, if that cannot be."""
+    if any(node.type in _PRIMITIVES for node in step.nodes):
+        try:
+            step = _structure(step)
+        except Unstructured:
+            step.is_free = True
+            return step
+    step.settle()
+    return step
 
 
-def structure(step: StepGraph) -> None:
-    """Replaces the primitives of control flow in a step graph by structured nodes; raises Unstructured."""
-    root = _frames(step.nodes)
+def _structure(step: StepGraph) -> StepGraph:
+    copies = _copied(step)
+    root = _frames(copies.nodes)
     replaced: dict[Output, Output] = {}
     nodes = _collapse_inner(root, replaced)
-    step.fetches = [replaced.get(output, output) for output in step.fetches]
-    guarded = _guard(nodes, step.fetches, step.targets)
-    step.nodes, step.fetches, step.targets = guarded
+    fetches = [replaced.get(output, output) for output in copies.fetches]
+    made, fetches, targets = _guard(nodes, fetches, copies.targets)
+    return StepGraph(made, copies.feeds, fetches, targets)
+
+
+def _copied(step: StepGraph) -> StepGraph:
+    """Returns a copy to work on: what was changed before it proved to be unstructured must not be seen."""
+    copies = {node: node.like(node.type, [], node.attrs, controls=[]) for node in step.nodes}
+    for node, copy in copies.items():
+        copy.inputs = [(copies[producer], index) for producer, index in node.inputs]
+        copy.controls = [copies[control] for control in node.controls]
+    return StepGraph(
+        list(copies.values()),
+        [copies[feed] for feed in step.feeds],
+        [(copies[node], index) for node, index in step.fetches],
+        [copies[target] for target in step.targets],
+    )
 
 
 # -- frames -----------------------------------------------------------------------------------------------------------
@@ -274,7 +296,7 @@ def _guard(
     nodes: Sequence[Node], fetches: Sequence[Output], targets: Sequence[Node]
 ) -> tuple[list[Node], list[Output], list[Node]]:
     """Gives each node of an acyclic graph its guard and takes Switch and Merge out of it."""
-    members = set(nodes)
+    asked = {*fetches, *(output for node in nodes for output in node.inputs)}
     arrivals: dict[Output, Guard] = {}  # the guards of what Switch nodes give, which their data does not have
     value_of: dict[Output, Output] = {}
     made: list[Node] = []
@@ -287,7 +309,7 @@ def _guard(
             value_of[node, 0] = (chosen, 0)
             gone.add(node)
             node.guard = chosen.guard
-            if any((node, 1) in other.inputs for other in members):
+            if (node, 1) in asked:
                 raise Unstructured(f"somebody asks which input Merge {node.name!r} took")
             made.append(chosen)
             continue
