@@ -52,7 +52,7 @@ class TensorArray:
         if handle is not None and (size is not None or dynamic_size is not None or clear_after_read is not None):
             raise ValueError("Cannot provide both a handle and size, dynamic_size or clear_after_read")
         self._dtype = dtypes.as_dtype(dtype).base_dtype
-        self._element_shape: Shape = shapes.as_shape(element_shape)
+        self._known: list[Shape] = [shapes.as_shape(element_shape)]  # shared by the array at every point of its flow
         self._infer_shape = bool(infer_shape)
         self._dynamic_size = bool(dynamic_size)
         self._size = size
@@ -97,6 +97,10 @@ class TensorArray:
     def element_shape(self) -> TensorShape:
         return TensorShape(self._element_shape)
 
+    @property
+    def _element_shape(self) -> Shape:
+        return self._known[0]
+
     def with_flow(self, flow: Tensor) -> TensorArray:
         """Returns the same array at another point of its flow."""
         result = TensorArray.__new__(TensorArray)
@@ -118,7 +122,7 @@ class TensorArray:
                 f"Inconsistent shapes: saw {shapes.show(shape)} but expected {shapes.show(self._element_shape)} "
                 "(and infer_shape=True)"
             )
-        self._element_shape = shapes.merge(self._element_shape, shape)
+        self._known[0] = shapes.merge(self._element_shape, shape)
 
     def read(self, index: Any, name: str | None = None) -> Tensor:
         """Returns the element at an index."""
