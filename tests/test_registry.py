@@ -27,7 +27,6 @@ NAMES = sorted(OPS)
 # Values of attributes that TensorFlow allows and Thalweg does not: in every op, and in one.
 NOWHERE: set[Any] = {*dtypes.QUANTIZED, "NCHW_VECT_C"}
 LEFT_OUT: dict[tuple[str, str], set[str]] = {
-    ("AddN", "T"): {"variant"},
     ("Conj", "T"): {"variant"},
 }
 

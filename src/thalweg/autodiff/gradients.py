@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from collections.abc import Sequence
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from thalweg import dtypes
 from thalweg.autodiff import rules as rules  # registers the rule of every op
+from thalweg.autodiff.loops import Backward, carries_gradient, differentiate, gradient_context
 from thalweg.autodiff.registry import GRADIENTS, GradientFunction, as_list
+from thalweg.control_flow.context import Context, Loop, context_of
 from thalweg.graph.collection import collector_paused
 from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.graph import Graph
@@ -66,7 +69,7 @@ def gradients(
     if not y_tensors:
         return [None] * len(x_tensors)
     graph = y_tensors[0].graph
-    with collector_paused(), graph.as_default(), name_scope(name, "gradients"):
+    with collector_paused(), graph.as_default(), name_scope(name, "gradients") as scope, _in_progress(graph, scope):
         walk = _Walk(
             graph, y_tensors, x_tensors, stops, colocate_gradients_with_ops, gate_gradients, aggregation_method
         )
@@ -76,6 +79,15 @@ def gradients(
         if unconnected is UnconnectedGradients.ZERO:
             found = [zeros_like(_value(x)) if g is None else g for x, g in zip(_as_list(xs), found)]
     return found
+
+
+@contextlib.contextmanager
+def _in_progress(graph: Graph, scope: str) -> Iterator[None]:
+    before, graph._scopes.gradients = graph._scopes.gradients, scope
+    try:
+        yield
+    finally:
+        graph._scopes.gradients = before
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -137,8 +149,10 @@ class _Walk:
         colocate: bool,
         gate: bool,
         method: int | None,
+        backward: Backward | None = None,
     ) -> None:
         self._graph = graph
+        self._backward = backward  # the loop that is being built, if it is the body of another one that is walked
         self._ys = ys
         self._xs = set(xs)
         self._stops = stops
@@ -168,17 +182,70 @@ class _Walk:
             if operation in above and operation not in between:
                 between.add(operation)
                 for tensor in operation.outputs:
-                    if _carries_gradient(tensor) and (tensor not in self._stops or tensor in self._xs):
+                    if carries_gradient(tensor) and (tensor not in self._stops or tensor in self._xs):
                         fronts += tensor._consumers
         return sorted(between, key=lambda op: -op._id)
 
     def go(self) -> None:
         between = self._between()
         members = set(between)
-        for operation in between:
-            output_grads = [self.gradient_of(t) for t in operation.outputs]
+        for station in self._stations(between):
+            if isinstance(station, Loop):
+                self._visit_loop(station, members)
+                continue
+            output_grads = [self.gradient_of(t) for t in station.outputs]
             if any(g is not None for g in output_grads):
-                self._visit(operation, output_grads, members)
+                with self._context_for(station):
+                    self._visit(station, output_grads, members)
+
+    def _stations(self, between: list[Operation]) -> Iterable[Operation | Loop]:
+        """Yields the operations, each after all that consume it, and each loop as one."""
+        loops = {operation: loop for operation in between if (loop := self._loop_around(operation)) is not None}
+        return between if not loops else _backward_order(between, loops)
+
+    def _loop_around(self, operation: Operation) -> Loop | None:
+        if operation.type == "Exit":
+            return self._loop_of(context_of(operation._inputs[0]))
+        return None if operation._context is None else self._loop_of(context_of(operation))
+
+    def _loop_of(self, context: Context | None) -> Loop | None:
+        """Returns the outermost loop around a context that is not around this walk as well."""
+        here: Any = self._graph._scopes.context if self._backward is None else self._backward.forward
+        found = None
+        for around in context.chain() if context is not None else ():
+            if around is here:
+                break
+            if isinstance(around, Loop):
+                found = around
+        return found
+
+    def _context_for(self, operation: Operation) -> contextlib.AbstractContextManager[None]:
+        """Returns the scope in which an operation's gradient is made: the branch it is in, or its mirror."""
+        here: Any = self._graph._scopes.context
+        if operation._context is None and here is None:
+            return contextlib.nullcontext()
+        wanted = gradient_context(self._graph, context_of(operation))
+        return contextlib.nullcontext() if wanted is here else self._graph.control_flow(wanted)
+
+    def _visit_loop(self, loop: Loop, members: set[Operation]) -> None:
+        grads = {variable: self.gradient_of(variable.exit) for variable in loop.variables}
+        grads = {variable: grad for variable, grad in grads.items() if grad is not None}
+        if not grads:
+            return
+
+        def wanted(tensor: Tensor) -> bool:
+            return tensor in self._xs or (tensor.op in members and tensor not in self._stops)
+
+        def walk(ys: Any, xs: Any, stops: set[Tensor], initial: Any, backward: Backward) -> Any:
+            inner = _Walk(self._graph, ys, xs, stops, self._colocate, self._gate, self._method, backward)
+            inner.start(initial)
+            inner.go()
+            return inner.gradient_of
+
+        with self._context_for(loop.variables[0].exit.op):
+            name = f"{loop.name.rpartition('/')[2]}_grad"
+            for tensor, grad in differentiate(loop, grads, wanted, self._stops, walk, name):
+                self._add(loop.variables[0].exit.op, tensor, grad)
 
     def _visit(self, operation: Operation, output_grads: list[Any], members: set[Operation]) -> None:
         rule = _rule_of(operation)
@@ -189,9 +256,10 @@ class _Walk:
         )
         with name_scope(f"{operation.name}_grad"), colocation:
             for index, tensor in enumerate(operation.outputs):
-                if output_grads[index] is None and len(operation.outputs) > 1:
+                if output_grads[index] is None and len(operation.outputs) > 1 and operation.type != "Switch":
                     is_number = tensor.dtype.is_floating or tensor.dtype.is_complex
-                    output_grads[index] = zeros_like(tensor, optimize=False) if is_number else None
+                    in_loop = self._backward is not None
+                    output_grads[index] = zeros_like(tensor, optimize=in_loop) if is_number else None
             result: list[Any] = as_list(rule(operation, *output_grads), len(operation._inputs))
             if len(result) != len(operation._inputs):
                 raise ValueError(
@@ -226,13 +294,33 @@ class _Walk:
             partials = self._partials.get(tensor)
             if not partials:
                 return None
-            self._sums[tensor] = aggregate(partials, self._method)
+            with self._context_for(tensor.op):
+                self._sums[tensor] = aggregate(partials, self._method)
         return self._sums[tensor]
 
 
-def _carries_gradient(tensor: Tensor) -> bool:
-    dtype = tensor.dtype.base_dtype
-    return dtype.is_floating or dtype.is_complex or dtype in (dtypes.resource, dtypes.variant)
+def _backward_order(between: list[Operation], loops: dict[Operation, Loop]) -> Iterable[Operation | Loop]:
+    """Yields operations and loops after all that consume them, the last made first."""
+    station = {operation: loops.get(operation, operation) for operation in between}
+    consumers: dict[Any, set[Any]] = {place: set() for place in station.values()}
+    producers: dict[Any, set[Any]] = {place: set() for place in consumers}
+    newest: dict[Any, int] = {}
+    for operation, place in station.items():
+        newest[place] = max(newest.get(place, -1), operation._id)
+        for tensor in operation._inputs:
+            source = station.get(tensor.op)
+            if source is not None and source is not place:
+                consumers[source].add(place)
+                producers[place].add(source)
+    ready = [(-newest[place], place) for place, after in consumers.items() if not after]
+    heapq.heapify(ready)
+    while ready:
+        _, place = heapq.heappop(ready)
+        yield place
+        for source in producers[place]:
+            consumers[source].discard(place)
+            if not consumers[source]:
+                heapq.heappush(ready, (-newest[source], source))
 
 
 def _rule_of(operation: Operation) -> GradientFunction | None:

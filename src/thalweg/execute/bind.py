@@ -6,7 +6,7 @@ from typing import Any
 
 from thalweg import dtypes
 from thalweg.execute.failure import explain, shape_error
-from thalweg.execute.interpret import invoke
+from thalweg.execute.interpret import STRUCTURED, invoke
 from thalweg.graph.op_def import unknown_shapes
 from thalweg.graph.step_graph import Node, Output, StepGraph
 from thalweg.kernels.registry import STEP, Call, Input, Known, select
@@ -29,8 +29,18 @@ class Bound:
 def bind(step: StepGraph, device: Any) -> Bound:
     """Binds the nodes of a partition on its device; feeds come with the step."""
     bound = Bound()
+    _bind_into(bound, step, device)
+    return bound
+
+
+def _bind_into(bound: Bound, step: StepGraph, device: Any) -> None:
     for node in step.nodes:
         if node.type == "_Arg":
+            continue
+        if node.type in STRUCTURED:
+            bound.calls[node] = Call(node.type, ())  # type: ignore[arg-type]  # executors know what it does
+            for part in node.attrs["region"].parts() if node.type == "_While" else ():
+                _bind_into(bound, part, device)
             continue
         kernel = bind_node(node, device)
         if isinstance(kernel, Known):
@@ -39,7 +49,6 @@ def bind(step: StepGraph, device: Any) -> Bound:
             bound.waiting[node] = kernel
         else:
             bound.calls[node] = kernel
-    return bound
 
 
 def bind_node(node: Node, device: Any) -> Call | Known:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import keyword
 import math
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
 
+from thalweg import errors
+from thalweg.execute.interpret import DEAD, STRUCTURED
 from thalweg.execute.segment import Segment
-from thalweg.graph.step_graph import Node, Output
+from thalweg.graph.step_graph import Guard, Node, Output, Region
 from thalweg.kernels.registry import STEP, Call, Input, inputs_of
 from thalweg.shapes import show
 
@@ -21,15 +24,14 @@ _serial = itertools.count()
 class Code:
     """The text of one segment's function and the way back from its lines to the nodes."""
 
-    __slots__ = ("filename", "function", "names", "nodes", "text")
+    __slots__ = ("filename", "function", "iterations", "names", "nodes", "text")
 
-    def __init__(
-        self, text: str, function: Callable[..., Any], nodes: dict[int, Node], names: dict[Output, str]
-    ) -> None:
+    def __init__(self, text: str, function: Callable[..., Any], writer: _Writer) -> None:
         self.text = text
         self.function = function
-        self.nodes = nodes
-        self.names = names
+        self.nodes = writer.node_of_line
+        self.names = writer.names
+        self.iterations = writer.iteration_of_line
         self.filename = function.__code__.co_filename
 
 
@@ -44,7 +46,7 @@ def generate(segment: Segment, calls: dict[Node, Call], constants: dict[Output, 
     namespace = writer.globals
     namespace.update(__name__=filename, __loader__=_Source(text))
     exec(compile(text, filename, "exec"), namespace)
-    return Code(text, namespace[writer.function_name], writer.node_of_line, writer.names)
+    return Code(text, namespace[writer.function_name], writer)
 
 
 class _Source:
@@ -66,66 +68,73 @@ class _Writer:
         self.globals: dict[str, Any] = {}
         self.names: dict[Output, str] = {}
         self.node_of_line: dict[int, Node] = {}
+        self.iteration_of_line: dict[int, str] = {}
         self.lines: list[str] = []
         self._global_of: dict[int, str] = {}
         self._kept: list[Any] = []  # keeps ids in _global_of alive
         self._taken: dict[str, int] = {"step": 0, "_": 0, self.function_name: 0}
-        self._outputs = set(segment.outputs)
-        self._last_use = self._find_last_uses()
-
-    def _find_last_uses(self) -> dict[Output, Node]:
-        """Returns the last node to use each value; an input that the bound call leaves out is not used."""
-        last: dict[Output, Node] = {}
-        for node in self.segment.nodes:
-            if node in self.calls:
-                for index in inputs_of(self.calls[node]):
-                    last[node.inputs[index]] = node
-        for output in self.segment.outputs:
-            last.pop(output, None)
-        return last
+        self._iteration = ""
 
     def write(self) -> str:
         segment = self.segment
         parameters = ["step"]
         for output in segment.inputs:
-            parameters.append(self._name(output))
+            parameters.append(self.name_of(output))
         self.lines.append(f"def {self.function_name}({', '.join(parameters)}):")
-        for node in segment.nodes:
-            call = self.calls.get(node)
-            if call is not None:
-                self._write_node(node, call)
-        results = "".join(f"{self._value(output)}, " for output in segment.outputs)
+        _Block(self, segment.nodes, segment.outputs, set(segment.inputs), "    ").write()
+        results = "".join(f"{self.value(output)}, " for output in segment.outputs)
         self.lines.append(f"    return ({results.rstrip()})" if results else "    return ()")
         return "\n".join(self.lines) + "\n"
 
-    def _write_node(self, node: Node, call: Call) -> None:
+    def write_call(self, node: Node, call: Call, targets: list[str], indent: str) -> None:
+        """Writes one node's call; a target of "_" is an output that nobody uses."""
         if len(self.node_of_line) % _CHECK_EVERY == _CHECK_EVERY - 1:
-            self.lines.append("    if step.cancelled: step.stop()")
-        expression = self._expression(node, call)
-        used = [self._name((node, i)) if self._is_used((node, i)) else "_" for i in range(len(node.dtypes))]
-        if len(used) > 1 and any(name != "_" for name in used):
-            target = ", ".join(used) + " = "
-        elif len(used) == 1 and used[0] != "_":
-            target = used[0] + " = "
-        else:
-            target = ""
+            self.lines.append(f"{indent}if step.cancelled: step.stop()")
+        target = ", ".join(targets) + " = " if any(name != "_" for name in targets) else ""
+        self.write_line(node, f"{indent}{target}{self._expression(node, call)}")
+
+    def write_line(self, node: Node, text: str) -> None:
         comment = f"  # {node.name}"
         if len(node.shapes) == 1:
             comment += f" {node.dtypes[0].name}{show(node.shapes[0])}"
-        self.lines.append(f"    {target}{expression}{comment}")
+        self.lines.append(text + comment)
         self.node_of_line[len(self.lines)] = node
-        dead = dict.fromkeys(
-            self.names[output] for output in node.inputs if self._last_use.get(output) is node and output in self.names
-        )
-        if target and "_" in used:
-            dead["_"] = None  # an output that nobody uses
-        if dead:
-            self.lines.append(f"    del {', '.join(dead)}")
+        if self._iteration:
+            self.iteration_of_line[len(self.lines)] = self._iteration
 
-    def _is_used(self, output: Output) -> bool:
-        return output in self._last_use or output in self._outputs
+    def write_loop(self, node: Node, used: set[Output], done: Sequence[str], indent: str) -> None:
+        """Writes a loop: its variables are Python's own, and its last values those that they are left with.
 
-    def _name(self, output: Output) -> str:
+        done: names of first values that nobody needs once the variables have them.
+        """
+        region: Region = node.attrs["region"]
+        count = len(node.dtypes)
+        arguments = [(argument, 0) for argument in region.body.feeds]
+        for argument, outer in zip(arguments[count:], node.inputs[count:]):
+            self.names[argument] = self.value(outer)  # what never changes needs no name of its own
+        variables = [self.name_of(argument) for argument in arguments[:count]]
+        for index, name in enumerate(variables):
+            self.names[node, index] = name
+        first = ", ".join(self.value(output) for output in node.inputs[:count])
+        self.write_line(node, f"{indent}{', '.join(variables)} = {first}")
+        if done:
+            self.lines.append(f"{indent}del {', '.join(done)}")
+        outside, inside = self._iteration, indent + "    "
+        self._iteration = self._fresh("iteration")
+        self.lines.append(f"{indent}for {self._iteration} in {self.as_global(itertools.count)}():")
+        self.lines.append(f"{inside}if step.cancelled: step.stop()")
+        known = set(arguments[:count])
+        going_on = region.condition.fetches[0]
+        _Block(self, region.condition.nodes, [going_on, *arguments], set(), inside).write()
+        self.lines.append(f"{inside}if not {self.value(going_on)}: break")
+        body = _Block(self, region.body.nodes, region.body.fetches, known, inside)
+        body.write_body(arguments[:count], variables)
+        self._iteration = outside
+        left = [name for index, name in enumerate(variables) if (node, index) not in used]
+        if left:
+            self.lines.append(f"{indent}del {', '.join(left)}")
+
+    def name_of(self, output: Output) -> str:
         if output not in self.names:
             node, index = output
             self.names[output] = self._fresh(node.name.rpartition("/")[2] + (f"_{index}" if index else ""))
@@ -143,29 +152,29 @@ class _Writer:
         self._taken[name] = 0
         return name
 
-    def _value(self, output: Output) -> str:
+    def value(self, output: Output) -> str:
         if output in self.constants:
-            return self._global(self.constants[output], "constant")
-        return self._name(output)
+            return self.as_global(self.constants[output], "constant")
+        return self.name_of(output)
 
     def _expression(self, node: Node, call: Call) -> str:
         arguments = [self._argument(node, value) for value in call.args]
         arguments += [f"{key}={self._argument(node, value)}" for key, value in call.kwargs.items()]
-        return f"{self._global(call.function)}({', '.join(arguments)})"
+        return f"{self.as_global(call.function)}({', '.join(arguments)})"
 
     def _argument(self, node: Node, value: Any) -> str:
         if isinstance(value, Input):
             output = node.inputs[value]
-            return self.names.get(output) or self._value(output)
+            return self.names.get(output) or self.value(output)
         if isinstance(value, Call):
             return self._expression(node, value)
         if value is STEP:
             return "step"
         if isinstance(value, list) and any(isinstance(item, Input | Call) for item in value):
             return f"[{', '.join(self._argument(node, item) for item in value)}]"
-        return repr(value) if _is_literal(value) else self._global(value, "value")
+        return repr(value) if _is_literal(value) else self.as_global(value, "value")
 
-    def _global(self, value: Any, base: str = "") -> str:
+    def as_global(self, value: Any, base: str = "") -> str:
         key = id(value)
         if key not in self._global_of:
             name = self._fresh(_name_of(value) or base or type(value).__name__)
@@ -173,6 +182,192 @@ class _Writer:
             self._global_of[key] = name
             self._kept.append(value)
         return self._global_of[key]
+
+
+class _Block:
+    """The lines of some nodes in one place of a function: the function itself, or a part of a loop in it."""
+
+    def __init__(
+        self, writer: _Writer, nodes: list[Node], outputs: Sequence[Output], own: set[Output], indent: str
+    ) -> None:
+        self._writer = writer
+        self._nodes = grouped(nodes) if any(node.guard for node in nodes) else nodes
+        self._outputs = set(outputs)
+        self._results = outputs
+        self._own = own | {(node, i) for node in nodes for i in range(len(node.dtypes)) if node.type != "_Arg"}
+        self._indent = indent
+        self._guard: Guard = ()
+        self._last_use = self._find_last_uses()
+        self._held: set[str] = set()  # names that live on from iteration to iteration
+        self._later: list[tuple[Guard, str]] = []  # names to let go when the writer is back at a guard
+
+    def _uses(self, node: Node) -> Iterable[Output]:
+        """Yields what a node needs; an input that the bound call leaves out is not needed."""
+        call = self._writer.calls[node]
+        if node.type in STRUCTURED:
+            yield from node.inputs
+        else:
+            yield from (node.inputs[index] for index in inputs_of(call))
+        for predicate, _ in node.guard:
+            yield predicate
+
+    def _find_last_uses(self) -> dict[Output, Node]:
+        last: dict[Output, Node] = {}
+        for node in self._nodes:
+            if node in self._writer.calls:
+                for output in self._uses(node):
+                    last[output] = node
+        return last
+
+    def write(self) -> None:
+        for node in self._nodes:
+            if node in self._writer.calls:
+                self._write_node(node)
+        self._go_to(())
+
+    def write_body(self, arguments: Sequence[Output], variables: Sequence[str]) -> None:
+        """Writes the nodes of a loop's body and gives its variables their next values.
+
+        A value that is made after the last use of its variable takes the variable's name at once.
+        """
+        place = {node: index for index, node in enumerate(self._nodes)}
+        results, direct = list(self._results), set()
+        for argument, name, result in zip(arguments, variables, results):
+            last = self._last_use.get(argument)
+            plain = result in self._own and result not in self._writer.names and result not in self._writer.constants
+            free = last is None or place[last] <= place.get(result[0], -1)
+            if plain and free and results.count(result) == 1 and argument not in results and not result[0].guard:
+                if result[0].type != "_While":
+                    self._writer.names[result] = name
+                    direct.add(name)
+        self._held = direct
+        self.write()
+        pairs = [
+            (name, self._writer.value(result))
+            for name, result in zip(variables, results)
+            if self._writer.value(result) != name
+        ]
+        if pairs:
+            left, right = ", ".join(name for name, _ in pairs), ", ".join(value for _, value in pairs)
+            self._writer.lines.append(f"{self._indent}{left} = {right}")
+            stale = {value for _, value in pairs} - set(variables)
+            mine = [self._writer.names[r] for r in dict.fromkeys(results) if r in self._own and r in self._writer.names]
+            gone = [name for name in dict.fromkeys(mine) if name in stale]
+            if gone:
+                self._writer.lines.append(f"{self._indent}del {', '.join(gone)}")
+
+    def _here(self) -> str:
+        return self._indent + "    " * len(self._guard)
+
+    def _go_to(self, guard: Guard) -> None:
+        """Closes and opens `if` blocks until the next line is under a guard."""
+        shared = len(_shared(guard, self._guard))
+        while len(self._guard) > shared:
+            self._guard = self._guard[:-1]
+            due = [name for level, name in self._later if level == self._guard]
+            self._later = [entry for entry in self._later if entry[0] != self._guard]
+            if due:
+                self._writer.lines.append(f"{self._here()}{' = '.join(due)} = None")
+        for predicate, side in guard[shared:]:
+            negation = "" if side else "not "
+            self._writer.lines.append(f"{self._here()}if {negation}{self._writer.value(predicate)}:")
+            self._guard = (*self._guard, (predicate, side))
+
+    def _write_node(self, node: Node) -> None:
+        self._go_to(node.guard)
+        writer, here = self._writer, self._here()
+        used = {(node, i) for i in range(len(node.dtypes)) if self._is_used((node, i))}
+        if node.type == "_While":
+            count = len(node.dtypes)
+            kept = {*node.inputs[count:], *(predicate for predicate, _ in node.guard)}
+            done = [name for o, name in self._spent(node) if o not in kept and o[0].guard == node.guard]
+            writer.write_loop(node, used, done, here)
+            self._let_go(node, done)
+            return
+        targets = [writer.name_of((node, i)) if (node, i) in used else "_" for i in range(len(node.dtypes))]
+        if node.type == "_Choose":
+            predicate, if_false, if_true = (writer.value(output) for output in node.inputs)
+            writer.write_line(node, f"{here}{targets[0]} = {if_true} if {predicate} else {if_false}")
+        elif node.type == "_Alive":
+            *predicates, value = (writer.value(output) for output in node.inputs)
+            tests = [text if side else f"not {text}" for text, side in zip(predicates, node.attrs["sides"])]
+            dead = writer.as_global(_raise_dead)
+            writer.write_line(node, f"{here}{targets[0]} = {value} if {' and '.join(tests)} else {dead}()")
+        else:
+            writer.write_call(node, writer.calls[node], targets, here)
+        self._let_go(node, targets)
+
+    def _is_used(self, output: Output) -> bool:
+        return output in self._last_use or output in self._outputs
+
+    def _spent(self, node: Node) -> Iterable[tuple[Output, str]]:
+        """Yields the values that a node is the last to use, with their names."""
+        for output in dict.fromkeys((*node.inputs, *(predicate for predicate, _ in node.guard))):
+            name = self._writer.names.get(output)
+            if name is None or name in self._held or self._last_use.get(output) is not node:
+                continue
+            if output in self._own and output not in self._outputs:
+                yield output, name
+
+    def _let_go(self, node: Node, done: Sequence[str]) -> None:
+        """Drops the values that a node was the last to use, apart from those that are done with already."""
+        lines = self._writer.lines
+        dead: dict[str, None] = {}
+        for output, name in self._spent(node):
+            level = _shared(output[0].guard, node.guard)
+            if name in done:
+                continue
+            if output[0].guard == node.guard:
+                dead[name] = None
+            elif level == self._guard:
+                lines.append(f"{self._here()}{name} = None")  # may have no value yet
+            else:
+                self._later.append((level, name))
+        if "_" in done and any(name != "_" for name in done):
+            dead["_"] = None  # an output that nobody uses
+        if dead:
+            lines.append(f"{self._here()}del {', '.join(dead)}")
+
+
+def _shared(first: Guard, second: Guard) -> Guard:
+    """Returns what two guards begin with in common."""
+    length = 0
+    while length < min(len(first), len(second)) and first[length] == second[length]:
+        length += 1
+    return first[:length]
+
+
+def _raise_dead() -> NoReturn:
+    raise errors.InvalidArgumentError(None, None, DEAD)
+
+
+def grouped(nodes: Sequence[Node]) -> list[Node]:
+    """Returns the nodes in an order that respects all dependencies and keeps those under one guard together."""
+    position = {node: i for i, node in enumerate(nodes)}
+    waiting = {node: sum(1 for p in set(node.predecessors()) if p in position) for node in nodes}
+    followers: dict[Node, list[Node]] = {node: [] for node in nodes}
+    for node in nodes:
+        for producer in set(node.predecessors()):
+            if producer in position:
+                followers[producer].append(node)
+    ready: dict[Guard, list[int]] = {}
+    for node in nodes:
+        if not waiting[node]:
+            heapq.heappush(ready.setdefault(node.guard, []), position[node])
+    result: list[Node] = []
+    current: Guard = ()
+    while ready:
+        if current not in ready:
+            current = min(ready, key=lambda guard: ready[guard][0])
+        node = nodes[heapq.heappop(ready[current])]
+        if not ready[current]:
+            del ready[current]
+        result.append(node)
+        for follower in followers[node]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                heapq.heappush(ready.setdefault(follower.guard, []), position[follower])
+    return result
 
 
 def _name_of(value: Any) -> str:

@@ -10,12 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from thalweg import errors
 from thalweg.execute.failure import explain
 from thalweg.execute.segment import Segment
 from thalweg.graph.step_graph import Node, Output
 from thalweg.kernels.registry import STEP, Call, Input
 
 Observe = Callable[[Node, int, int], None]
+STRUCTURED = ("_While", "_Choose", "_Alive")  # nodes that have no kernel: executors do what they say
+DEAD = "the value fetched belongs to a branch that was not taken"
 
 
 def interpret(
@@ -28,32 +31,80 @@ def interpret(
     device: str,
 ) -> list[Any]:
     """Runs the nodes of a segment one by one and reports each with its start and end in nanoseconds."""
-    values: dict[Output, Any] = {**constants, **dict(zip(segment.inputs, inputs))}
-    uses = Counter(output for node in segment.nodes for output in node.inputs)
-    uses.update(segment.outputs)
-    for node in segment.nodes:
-        call = calls.get(node)
-        if call is None:
-            continue
-        if step.cancelled:
-            step.stop()
-        seen = [values[output] for output in node.inputs]
-        for output in node.inputs:
-            uses[output] -= 1
-            if not uses[output]:
-                values.pop(output, None)
-        start = time.time_ns() if observe else 0
+    return _Interpreter(calls, constants, step, observe, device).run(
+        segment.nodes, dict(zip(segment.inputs, inputs)), segment.outputs
+    )
+
+
+class _Interpreter:
+    def __init__(
+        self, calls: dict[Node, Call], constants: dict[Output, Any], step: Any, observe: Observe | None, device: str
+    ) -> None:
+        self._calls = calls
+        self._constants = constants
+        self._step = step
+        self._observe = observe
+        self._device = device
+
+    def run(self, nodes: Sequence[Node], given: dict[Output, Any], outputs: Sequence[Output]) -> list[Any]:
+        """Runs nodes on given values and returns some of their outputs; each value is dropped at its last use."""
+        values: dict[Output, Any] = {**self._constants, **given}
+        uses = Counter(output for node in nodes for output in node.inputs)
+        uses.update(predicate for node in nodes for predicate, _ in node.guard)
+        uses.update(outputs)
+        for node in nodes:
+            if node not in self._calls:
+                continue
+            if self._step.cancelled:
+                self._step.stop()
+            taken = all(bool(values[predicate]) is side for predicate, side in node.guard)
+            seen = [values.get(output) for output in node.inputs] if taken else []
+            for output in [*node.inputs, *(predicate for predicate, _ in node.guard)]:
+                uses[output] -= 1
+                if not uses[output]:
+                    values.pop(output, None)
+            if not taken:
+                continue
+            result = self._call(node, seen)
+            for index, value in enumerate((result,) if len(node.dtypes) == 1 else result or ()):
+                if uses[node, index]:
+                    values[node, index] = value
+            del seen, result
+        return [values[output] for output in outputs]
+
+    def _call(self, node: Node, seen: Sequence[Any]) -> Any:
+        start = time.time_ns() if self._observe else 0
         try:
-            result = invoke(call, seen, step)
+            if node.type == "_While":
+                result = self._loop(node, seen)
+            elif node.type == "_Choose":
+                result = seen[2] if seen[0] else seen[1]
+            elif node.type == "_Alive":
+                result = self._alive(node, seen)
+            else:
+                result = invoke(self._calls[node], seen, self._step)
         except Exception as error:
-            raise explain(error, node, seen, device) from None
-        if observe:
-            observe(node, start, time.time_ns())
-        for index, value in enumerate((result,) if len(node.dtypes) == 1 else result or ()):
-            if uses[node, index]:
-                values[node, index] = value
-        del seen, result
-    return [values[output] for output in segment.outputs]
+            raise explain(error, node, seen, self._device) from None
+        if self._observe:
+            self._observe(node, start, time.time_ns())
+        return result
+
+    def _loop(self, node: Node, seen: Sequence[Any]) -> Any:
+        region, count = node.attrs["region"], len(node.dtypes)
+        arguments = [(argument, 0) for argument in region.body.feeds]
+        variables, captures = list(seen[:count]), dict(zip(arguments[count:], seen[count:]))
+        while True:
+            given = {**captures, **dict(zip(arguments, variables))}
+            if not self.run(region.condition.nodes, given, region.condition.fetches)[0]:
+                return variables[0] if count == 1 else variables
+            variables = self.run(region.body.nodes, given, region.body.fetches)
+
+    def _alive(self, node: Node, seen: Sequence[Any]) -> Any:
+        *predicates, value = seen
+        for predicate, side in zip(predicates, node.attrs["sides"]):
+            if predicate is None or bool(predicate) is not side:
+                raise errors.InvalidArgumentError(None, None, DEAD)
+        return value
 
 
 def invoke(call: Call, inputs: Sequence[Any], step: Any = None) -> Any:

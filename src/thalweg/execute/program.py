@@ -19,6 +19,7 @@ from thalweg.execute.codegen import Code, generate
 from thalweg.execute.failure import explain, locate
 from thalweg.execute.interpret import interpret
 from thalweg.execute.segment import Segment, divide
+from thalweg.execute.tokens import TokenRun
 from thalweg.graph.step_graph import Node, Output, StepGraph
 
 # Threads are made when none is idle, so a kernel that blocks (a Python function, say) cannot starve another step.
@@ -39,10 +40,12 @@ class Program:
         self.fetches = step.fetches
         positions = range(len(step.fetches)) if step.positions is None else step.positions
         self.numbered_fetches = list(zip(positions, step.fetches))
+        self.nodes = step.nodes
         self.bound: Bound = bind(step, device)
+        self.is_free = step.is_free
         self.waiting: list[Node] = [node for node in step.nodes if node.definition.waits]
         self.segments = self._divide(step)
-        self.large = len(self.bound.calls) > _LARGE
+        self.large = self.is_free or len(self.bound.calls) > _LARGE
         if not self.large:
             _ = self.codes  # now, so that the first step need not wait
 
@@ -54,7 +57,7 @@ class Program:
     def _divide(self, step: StepGraph) -> list[Segment]:
         feeds = [(feed, 0) for feed in step.feeds]
         known = {*feeds, *self.bound.constants}
-        if not self.waiting:
+        if not self.waiting or self.is_free:
             return [Segment(0, step.nodes, frozenset(), list(feeds), list(step.fetches))]
         segments = divide(step)
         for segment in segments:
@@ -72,6 +75,8 @@ class Program:
     @property
     def text(self) -> str:
         """The program as it runs, for people."""
+        if self.is_free:
+            return f"# {self.device.name}: by tokens\n" + "\n".join(f"# {node.name} = {node.type}" for node in self.nodes)
         parts = []
         for segment, code in zip(self.segments, self.codes):
             waits = ", ".join(sorted(node.name for node in segment.waits))
@@ -127,6 +132,13 @@ class _Schedule:
             taken += node.inputs
         for output in taken:
             self.uses[output] = self.uses.get(output, 0) + 1
+
+
+def new_run(program: Program, step: Any, feeds: Sequence[Any], done: Callable[[], None]) -> Run | TokenRun:
+    """Returns a run of a program on the engine that its control flow needs."""
+    if program.is_free:
+        return TokenRun(program, step, feeds, _threads.submit, done)
+    return Run(program, step, feeds, done)
 
 
 class Run:

@@ -6,7 +6,7 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from thalweg import errors
 from thalweg.devices import DeviceSpec, canonical_name, merge_devices
@@ -51,6 +51,16 @@ class _Scopes(threading.local):
         self.container = ""
         self.gradient_overrides: dict[str, str] = {}
         self.attributes: dict[str, Any] = {}
+        self.context: Context | None = None
+        self.gradients = ""  # the scope of the call of `gradients` that is under way
+
+
+class Context(Protocol):
+    """A branch or loop that is being built: it sees each operation before it is added, and brings its inputs in."""
+
+    def admit(
+        self, definition: OpDef, inputs: list[Tensor], controls: list[Operation]
+    ) -> tuple[list[Tensor], list[Operation]]: ...
 
 
 class Graph:
@@ -95,9 +105,12 @@ class Graph:
                 full_name = name[:-1] if name.endswith("/") else self.unique_name(name)
             if scopes.controls:
                 controls = self._controls_for(inputs, controls)
+            if scopes.context is not None:
+                inputs, controls = scopes.context.admit(definition, inputs, list(controls))
             if scopes.colocated or scopes.attributes or scopes.gradient_overrides:
                 self._scoped_attrs(definition, attrs)
             operation = Operation(self, definition, full_name, inputs, list(controls), attrs, scopes.device, stack)
+            operation._context = scopes.context
             outputs = operation.outputs
             for index, dtype in enumerate(output_types):
                 outputs.append(Tensor(operation, index, dtype))
@@ -386,6 +399,20 @@ class Graph:
             yield
         finally:
             self._scopes.gradient_overrides = before
+
+    @contextlib.contextmanager
+    def control_flow(self, context: Context | None) -> Iterator[None]:
+        """Makes operations inside belong to a branch or loop, or to none; control dependencies of outside stay there."""
+        scopes = self._scopes
+        before = scopes.context, scopes.controls
+        scopes.context, scopes.controls = context, []
+        try:
+            yield
+        finally:
+            scopes.context, scopes.controls = before
+
+    def _get_control_flow_context(self) -> Context | None:
+        return self._scopes.context
 
     @contextlib.contextmanager
     def _attr_scope(self, attr_map: dict[str, Any]) -> Iterator[None]:

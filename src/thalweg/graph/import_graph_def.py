@@ -116,7 +116,7 @@ class _Import:
         for name in self._order():
             self._made[name] = self._add(name, self._nodes[name])
         for operation, position, (node, output) in self._later:
-            _connect(operation, position, self._made[node].outputs[output])
+            operation._replace_input(position, self._made[node].outputs[output])
         self._colocate()
 
     def element(self, name: str) -> Any:
@@ -271,14 +271,6 @@ class _Import:
                     raise ValueError(f"Node {name!r} is colocated with {member!r}, which does not exist")
                 if leader is not None and leader is not operation:
                     operation.device = leader.device
-
-
-def _connect(operation: Operation, position: int, tensor: Tensor) -> None:
-    """Closes a loop: puts a tensor in the place of the stand-in."""
-    operation._inputs[position]._consumers.remove(operation)
-    operation._inputs[position] = tensor
-    tensor._consumers.append(operation)
-    operation.graph._changed()
 
 
 def read_attr(message: Any) -> Any:

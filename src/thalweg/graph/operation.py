@@ -10,7 +10,7 @@ from thalweg.graph.source_line import Stack, made_at
 from thalweg.shapes import TensorShape
 
 if TYPE_CHECKING:
-    from thalweg.graph.graph import Graph
+    from thalweg.graph.graph import Context, Graph
     from thalweg.graph.op_def import OpDef
     from thalweg.graph.tensor import Tensor
 
@@ -21,6 +21,7 @@ class Operation:
     __slots__ = (
         "__weakref__",
         "_attrs",
+        "_context",
         "_control_inputs",
         "_control_outputs",
         "_id",
@@ -53,6 +54,7 @@ class Operation:
         self._attrs = attrs
         self.device = device
         self._stack = stack
+        self._context: Context | None = None
         self._id = -1
         self.outputs: list[Tensor] = []
 
@@ -109,6 +111,16 @@ class Operation:
         """Returns the groups this operation shares a device with; by default its own."""
         groups = [name.encode() for name in self._attrs.get("_class", ()) if name.startswith("loc:@")]
         return groups or [f"loc:@{self.name}".encode()]
+
+    def _get_control_flow_context(self) -> Context | None:
+        """Returns the branch or loop that the operation belongs to."""
+        return self._context
+
+    def _replace_input(self, index: int, tensor: Tensor) -> None:
+        """Takes another tensor as an input: what closes a loop is made after what it closes."""
+        self._inputs[index]._consumers.remove(self)
+        self._inputs[index] = tensor
+        tensor._consumers.append(self)
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:
         """Runs the operation in the given or the default session."""

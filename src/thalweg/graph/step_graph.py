@@ -16,6 +16,7 @@ from thalweg.graph.source_line import Stack
 from thalweg.shapes import Shape
 
 Output = tuple["Node", int]
+Guard = tuple[tuple[Output, bool], ...]  # predicates and the values that they must have, from outside in
 
 
 class Node:
@@ -28,6 +29,7 @@ class Node:
         "definition",
         "device",
         "dtypes",
+        "guard",
         "inputs",
         "name",
         "order",
@@ -48,6 +50,7 @@ class Node:
         device: str = "",
         order: float = 0,
         stack: Stack = (),
+        guard: Guard = (),
     ) -> None:
         self.name = name
         self.definition = definition
@@ -59,6 +62,7 @@ class Node:
         self.shapes = shapes
         self.device = device
         self.order = order
+        self.guard = guard
         self._stack = stack
 
     def constant(self, index: int) -> np.ndarray[Any, Any] | None:
@@ -78,6 +82,8 @@ class Node:
         for producer, _ in self.inputs:
             yield producer
         yield from self.controls
+        for (predicate, _), _ in self.guard:
+            yield predicate
 
     def like(self, op_type: str, inputs: list[Output], attrs: dict[str, Any], **changes: Any) -> Node:
         """Returns a node of another type in this one's place: same name, outputs, device, order and user line."""
@@ -88,6 +94,7 @@ class Node:
             "device": self.device,
             "order": self.order,
             "stack": self._stack,
+            "guard": self.guard,
         }
         given.update(changes)
         name = given.pop("name", self.name)
@@ -95,6 +102,20 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<Node {self.name!r} {self.type}>"
+
+
+@dataclass(slots=True)
+class Region:
+    """What a `_While` node repeats: `condition` gives one bool, `body` the values of the next iteration.
+
+    Both are graphs over the same arguments: the variables, then the values of outside that never change.
+    """
+
+    condition: StepGraph
+    body: StepGraph
+
+    def parts(self) -> tuple[StepGraph, StepGraph]:
+        return self.condition, self.body
 
 
 @dataclass(slots=True)
@@ -106,11 +127,18 @@ class StepGraph:
     fetches: list[Output]
     targets: list[Node] = field(default_factory=list)
     positions: list[int] | None = None  # of the fetches among the whole step's, in a partition
+    is_free: bool = False  # control flow that has no structure, which runs by tokens and may go in circles
 
     def roots(self) -> Iterable[Node]:
         for node, _ in self.fetches:
             yield node
         yield from self.targets
+
+    def regions(self) -> Iterable[Region]:
+        """Yields the loops of this graph, not those inside of them."""
+        for node in self.nodes:
+            if node.type == "_While":
+                yield node.attrs["region"]
 
     def consumers(self) -> dict[Node, list[Node]]:
         """Returns the nodes that take each node's outputs or wait for it."""
@@ -127,6 +155,8 @@ class StepGraph:
         for node in {*self.nodes, *made}:
             if replaced:
                 node.inputs = [_follow(replaced, output) for output in node.inputs]
+                if node.guard:
+                    node.guard = tuple((_follow(replaced, predicate), side) for predicate, side in node.guard)
             if moved and node.controls:
                 node.controls = list(dict.fromkeys(_follow(moved, control) for control in node.controls))
         self.fetches = [_follow(replaced, output) for output in self.fetches]
@@ -137,6 +167,9 @@ class StepGraph:
         """Drops what no fetch or target needs and restores the order: topological, then as the user wrote it."""
         needed = reachable(self.roots())
         self.nodes = topological(needed)
+        for region in self.regions():
+            for part in region.parts():
+                part.settle()
 
 
 def _follow(replaced: dict[Any, Any], item: Any) -> Any:
@@ -153,8 +186,7 @@ def reachable(roots: Iterable[Node]) -> set[Node]:
         node = stack.pop()
         if node not in found:
             found.add(node)
-            stack += [producer for producer, _ in node.inputs]
-            stack += node.controls
+            stack += node.predecessors()
     return found
 
 
@@ -164,7 +196,7 @@ def _is_ordered(nodes: list[Node]) -> bool:
         for producer, _ in node.inputs:
             if producer not in before:
                 return False
-        if node.controls and not before.issuperset(node.controls):
+        if (node.controls or node.guard) and not before.issuperset(node.predecessors()):
             return False
         before.add(node)
     return True

@@ -20,7 +20,7 @@ def bind_constant(node: Node, device: Any) -> Known:
     return Known(from_numpy(node.attrs["value"], node.dtypes[0], device.torch))
 
 
-@kernel("NoOp")
+@kernel("NoOp", "ControlTrigger")
 def bind_no_op(node: Node, device: Any) -> Known:
     """Does nothing: the order that its control inputs ask for is that of the lines around it."""
     return Known()

@@ -199,7 +199,7 @@ cast_op = op(
 add_n_op = op(
     "AddN",
     "inputs: N*T -> sum: T",
-    T=_NUMBERS,
+    T=_NUMBERS | {dtypes.variant},
     infer=merged_inputs,
     commutative=True,
     doc="The sum of the inputs.",

@@ -188,7 +188,7 @@ def _group_updates(step: StepGraph, op_type: str, group_type: str, variables: in
         if node.type == op_type:
             shared = tuple(output for i, output in enumerate(node.inputs) if i in _shared(node, variables))
             attrs = tuple((k, v) for k, v in node.attrs.items() if not k.startswith("_"))
-            alike.setdefault((shared, attrs, node.device), []).append(node)
+            alike.setdefault((shared, attrs, node.device, node.guard), []).append(node)
     moved: dict[Node, Node] = {}
     for members in alike.values():
         if len(members) > 1 and _are_independent(step, members):

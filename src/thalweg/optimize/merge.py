@@ -18,6 +18,8 @@ def merge(step: StepGraph) -> None:
     moved: dict[Node, Node] = {}
     for node in step.nodes:
         node.inputs = [replaced.get(output, output) for output in node.inputs]
+        if replaced and node.guard:
+            node.guard = tuple((replaced.get(predicate, predicate), side) for predicate, side in node.guard)
         if moved and node.controls:
             node.controls = list(dict.fromkeys(moved.get(c, c) for c in node.controls))
         if node.definition.stateful or node.definition.waits or not node.dtypes or node.type == "Placeholder":
@@ -45,4 +47,4 @@ def _key(node: Node) -> Any:
             # Bytes tell 0.0 from -0.0 and one NaN from another, which equality would not.
             value = (value.dtype.str, value.shape, value.tobytes())
         attrs.append((name, value))
-    return (node.type, node.device, inputs, frozenset(node.controls), tuple(attrs))
+    return (node.type, node.device, inputs, frozenset(node.controls), node.guard, tuple(attrs))

@@ -13,8 +13,11 @@ from thalweg.optimize.simplify import simplify
 
 def optimize(step: StepGraph, options: Any, evaluate: Evaluate) -> None:
     """Rewrites a step graph so that it computes the same with less. `opt_level` L0 (-1) leaves it as it is."""
-    if options.opt_level < 0:
+    if options.opt_level < 0 or step.is_free:
         return
+    for region in step.regions():
+        for part in region.parts():
+            optimize(part, options, evaluate)
     fold(step, evaluate)
     simplify(step)
     fold(step, evaluate)  # what simplifying left constant

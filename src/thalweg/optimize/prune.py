@@ -9,6 +9,7 @@ from thalweg.graph.op_def import OPS
 from thalweg.graph.operation import Operation
 from thalweg.graph.step_graph import Node, Output, StepGraph
 from thalweg.graph.tensor import Tensor
+from thalweg.optimize.structure import structured
 
 
 def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation]) -> StepGraph:
@@ -42,8 +43,7 @@ def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[
         [output(tensor) for tensor in fetches],
         [nodes[operation] for operation in targets],
     )
-    step.settle()
-    return step
+    return structured(step)
 
 
 def _feed_node(index: int, tensor: Tensor) -> Node:

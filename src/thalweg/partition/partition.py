@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from thalweg import errors
 from thalweg.graph.step_graph import Node, Output, StepGraph, topological
 from thalweg.partition.transfer import receive, send, signal
 
@@ -11,6 +12,10 @@ def partition(step: StepGraph, devices: dict[Node, str]) -> dict[str, StepGraph]
     names = list(dict.fromkeys(devices[node] for node in step.nodes))
     if len(names) <= 1:
         return dict.fromkeys(names, step)
+    if step.is_free:
+        raise errors.InvalidArgumentError(
+            None, None, f"Control flow that no tf.cond or tf.while_loop made cannot be cut across {', '.join(names)}."
+        )
     cut = _Cut(devices)
     for node in step.nodes:
         home = devices[node]

@@ -11,7 +11,8 @@ import torch
 
 from thalweg import errors
 from thalweg.execute.failure import explain
-from thalweg.execute.program import Program, Run
+from thalweg.execute.program import Program, Run, new_run
+from thalweg.execute.tokens import TokenRun
 from thalweg.graph.collection import collector_paused
 from thalweg.place.place import Placement
 from thalweg.runtime.step import Step
@@ -30,7 +31,7 @@ class Executable:
         self.placement = placement
         self._num_fetches = num_fetches
         self._function: Callable[..., Any] | None = None
-        if len(programs) == 1 and not programs[0].waiting:
+        if len(programs) == 1 and not programs[0].waiting and not programs[0].is_free:
             self._function = self._first_run if programs[0].large else programs[0].codes[0].function
 
     @property
@@ -94,7 +95,7 @@ class Executable:
             step.stop()
         return self._gather(runs)
 
-    def start(self, step: Step, feeds: Sequence[Any], done: Callable[[], None]) -> list[Run]:
+    def start(self, step: Step, feeds: Sequence[Any], done: Callable[[], None]) -> list[Run | TokenRun]:
         """Starts all programs of a step and returns at once; `done` is called when the last one ends."""
         step.share()
         left = [len(self.programs)]
@@ -108,7 +109,7 @@ class Executable:
                 done()
 
         runs = [
-            Run(program, step, [feeds[feed.attrs["index"]] for feed in program.feeds], one_done)
+            new_run(program, step, [feeds[feed.attrs["index"]] for feed in program.feeds], one_done)
             for program in self.programs
         ]
         for run in runs:
@@ -117,7 +118,7 @@ class Executable:
             done()
         return runs
 
-    def _gather(self, runs: Sequence[Run]) -> list[Any]:
+    def _gather(self, runs: Sequence[Run | TokenRun]) -> list[Any]:
         values: list[Any] = [None] * self._num_fetches
         for program, run in zip(self.programs, runs):
             for position, output in program.numbered_fetches:

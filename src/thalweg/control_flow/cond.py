@@ -1,0 +1,237 @@
+"""Conditionals: `cond`, `case` and `switch_case`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from thalweg import dtypes
+from thalweg.control_flow import structures
+from thalweg.control_flow.context import Branch, bring
+from thalweg.graph import nest
+from thalweg.graph.convert import convert_to_tensor
+from thalweg.graph.default import get_default_graph
+from thalweg.graph.operation import Operation
+from thalweg.graph.scopes import name_scope
+from thalweg.graph.tensor import Tensor
+from thalweg.ops.comparison import equal, less
+from thalweg.ops.constants import constant
+from thalweg.ops.control import with_dependencies
+from thalweg.ops.control_flow import merge_op
+from thalweg.ops.identity import identity
+
+Function = Callable[[], Any]
+
+
+def cond(
+    pred: Any,
+    true_fn: Function | None = None,
+    false_fn: Function | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Function | None = None,
+    fn2: Function | None = None,
+) -> Any:
+    """Returns what `true_fn` or `false_fn` gives, whichever `pred` chooses when the step runs.
+
+    Operations made inside a function run only if it is chosen; those made before are run in any case.
+    """
+    true_fn, false_fn = true_fn or fn1, false_fn or fn2
+    for function, which in ((true_fn, "true_fn"), (false_fn, "false_fn")):
+        if not callable(function):
+            raise TypeError(f"{which} must be callable.")
+    if isinstance(pred, bool):
+        raise TypeError("pred must not be a Python bool: write a Python `if`, or give a tensor.")
+    assert true_fn is not None and false_fn is not None
+    with name_scope(name, "cond", [pred]) as scope:
+        pred = convert_to_tensor(pred, dtypes.bool, name="pred")
+        _require_scalar(pred)
+        pred = identity(pred, name="pred_id")
+        graph = get_default_graph()
+        when_true, when_false = (Branch(graph, scope[:-1], pred, side) for side in (True, False))
+        when_true.sibling, when_false.sibling = when_false, when_true
+        if_true, true_tensors = _build(when_true, true_fn, "true_fn", strict)
+        if_false, false_tensors = _build(when_false, false_fn, "false_fn", strict)
+        _require_same(if_true, true_tensors, if_false, false_tensors)
+        merged = [merge_op.many([f, t], name="Merge")[0] for f, t in zip(false_tensors, true_tensors)]
+        return structures.pack_like(if_true, merged)
+
+
+def _require_scalar(pred: Tensor) -> None:
+    if pred._shape not in (None, ()):
+        raise ValueError(f"pred must be a scalar, but {pred.name!r} has shape {pred.shape}")
+
+
+def _build(branch: Branch, function: Function, which: str, strict: bool) -> tuple[Any, list[Tensor]]:
+    """Runs a function inside its branch; returns its structure and the tensors that leave the branch."""
+    with branch.entered():
+        result = function()
+        if result is None:
+            raise ValueError(f"{which} must have a return value.")
+        if not strict and isinstance(result, list | tuple) and len(result) == 1 and not hasattr(result, "_fields"):
+            result = result[0]
+        assert branch.pivot is not None
+        pivot = branch.pivot.outputs[0]
+
+        def convert(leaf: Any) -> Tensor:
+            if leaf is None or isinstance(leaf, Operation):
+                return with_dependencies([leaf] if leaf is not None else [], pivot)  # type: ignore[no-any-return]
+            return bring(convert_to_tensor(leaf), branch)
+
+        return result, [bring(tensor, branch) for tensor in structures.flatten(result, convert)]
+
+
+def _require_same(if_true: Any, true_tensors: Sequence[Tensor], if_false: Any, false_tensors: Sequence[Tensor]) -> None:
+    try:
+        nest.assert_same_structure(if_true, if_false, check_types=False, expand_composites=True)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"true_fn and false_fn must return the same structure: {_shape_of(if_true)} and {_shape_of(if_false)}"
+        ) from None
+    for true_tensor, false_tensor in zip(true_tensors, false_tensors):
+        if true_tensor.dtype is not false_tensor.dtype:
+            raise TypeError(
+                f"Outputs of true_fn and false_fn must have the same type: {true_tensor.name!r} is "
+                f"{true_tensor.dtype.name}, {false_tensor.name!r} is {false_tensor.dtype.name}"
+            )
+
+
+def _shape_of(structure: Any) -> str:
+    if isinstance(structure, list | tuple):
+        return f"{type(structure).__name__} of {len(structure)}"
+    return f"dict of {sorted(structure)}" if isinstance(structure, Mapping) else "one value"
+
+
+def smart_cond(pred: Any, true_fn: Function, false_fn: Function, name: str | None = None) -> Any:
+    """Chooses while the graph is built if `pred` is known then, and when the step runs if it is not."""
+    from thalweg.graph.infer import complete, static_value
+
+    if isinstance(pred, Tensor):
+        known = complete(static_value(pred))
+        pred = pred if known is None else bool(known)
+    elif pred in (0, 1):
+        pred = bool(pred)
+    if isinstance(pred, bool):
+        return true_fn() if pred else false_fn()
+    return cond(pred, true_fn, false_fn, name=name)
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Function | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """Returns what the function of the first true predicate gives; `default` if there is none.
+
+    exclusive: that more than one predicate is true is an error.
+    """
+    pairs = _checked_pairs(pred_fn_pairs)
+    with name_scope(name, "case", [pred for pred, _ in pairs]):
+        if default is None:
+            default, pairs = _last_without_default(pairs)
+        preds = [pred for pred, _ in pairs]
+        guard = _at_most_one(preds) if exclusive and len(preds) > 1 else None
+        result = default
+        for pred, function in reversed(pairs):
+            result = functools.partial(cond, pred, function, result, strict=strict)
+        if guard is None:
+            return result()
+        with get_default_graph().control_dependencies([guard]):
+            return result()
+
+
+def _checked_pairs(pairs: Any) -> list[tuple[Tensor, Function]]:
+    if isinstance(pairs, Mapping):
+        pairs = list(pairs.items())
+    if not isinstance(pairs, list | tuple):
+        raise TypeError("fns must be a list, tuple, or dict")
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError("Each entry in pred_fn_pairs must be a 2-tuple")
+        pred, function = pair
+        if not isinstance(pred, Tensor) or pred.dtype is not dtypes.bool:
+            raise TypeError(f"pred must be Tensor of type bool: {getattr(pred, 'name', pred)!r}")
+        if not callable(function):
+            raise TypeError(f"fn for pred {pred.name} must be callable.")
+    return list(pairs)
+
+
+def _last_without_default(pairs: Sequence[Any]) -> tuple[Function, list[Any]]:
+    """Makes the last function the default, behind a check that its predicate is true."""
+    from thalweg.ops.check import Assert
+
+    if not pairs:
+        raise ValueError("case needs a predicate and a function, or a default")
+    preds = [pred for pred, _ in pairs]
+    last_pred, last = pairs[-1]
+
+    def checked() -> Any:
+        message = "None of the conditions evaluated as True. Conditions: " + ", ".join(p.name for p in preds)
+        with get_default_graph().control_dependencies([Assert(last_pred, [message, *preds])]):
+            return _after_controls(last)
+
+    return checked, list(pairs[:-1])
+
+
+def _after_controls(function: Function) -> Any:
+    """Calls a function so that what it returns waits for the control dependencies in force."""
+    result = function()
+    return nest.map_structure(lambda t: identity(t) if isinstance(t, Tensor) else t, result)
+
+
+def _at_most_one(preds: Sequence[Tensor]) -> Operation:
+    from thalweg.ops.array import stack
+    from thalweg.ops.check import Assert
+    from thalweg.ops.math import cast
+    from thalweg.ops.reduction import reduce_sum
+
+    together = stack(list(preds))
+    count = reduce_sum(cast(together, dtypes.int32))
+    message = "Input error: exclusive=True but more than 1 condition is True. Conditions: "
+    message += ", ".join(pred.name for pred in preds)
+    return Assert(less(count, 2), [message, together])
+
+
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Function | None = None, name: str = "switch_case"
+) -> Any:
+    """Returns what the function with the given index gives; `default`, or the last one, if no function has it."""
+    functions = _numbered(branch_fns)
+    with name_scope(name, "switch_case", [branch_index]):
+        index = convert_to_tensor(branch_index, dtypes.int32, name="branch_index")
+        return _search(index, sorted(functions.items()), default or functions[max(functions)])
+
+
+def _numbered(branch_fns: Any) -> dict[int, Function]:
+    if isinstance(branch_fns, Mapping):
+        branch_fns = list(branch_fns.items())
+    if not isinstance(branch_fns, list | tuple) or not branch_fns:
+        raise TypeError("branch_fns must be a dict, or a list of functions or of (index, function)")
+    if callable(branch_fns[0]):
+        branch_fns = list(enumerate(branch_fns))
+    for pair in branch_fns:
+        if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], int) or not callable(pair[1]):
+            raise TypeError(f"Each entry in branch_fns must be a function or (int index, function), not {pair!r}")
+    numbers = [number for number, _ in branch_fns]
+    if len(set(numbers)) != len(numbers):
+        raise ValueError(f"branch_fns names an index twice: {numbers}")
+    return dict(branch_fns)
+
+
+def _search(index: Tensor, functions: Sequence[tuple[int, Function]], default: Function) -> Any:
+    """Halves the functions until one is left: a step tests a logarithm of their number."""
+    if len(functions) == 1:
+        number, function = functions[0]
+        return cond(equal(index, number), function, default)
+    middle = len(functions) // 2
+    low, high = functions[:middle], functions[middle:]
+    return cond(
+        less(index, constant(high[0][0])),
+        lambda: _search(index, low, default),
+        lambda: _search(index, high, default),
+    )
+
+

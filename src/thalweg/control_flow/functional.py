@@ -1,0 +1,185 @@
+"""Functions over the first dimension of tensors: `map_fn`, `foldl`, `foldr`, `scan`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from thalweg import dtypes
+from thalweg.control_flow.tensor_array import TensorArray
+from thalweg.control_flow.while_loop import while_loop
+from thalweg.graph import nest
+from thalweg.graph.convert import convert_to_tensor
+from thalweg.graph.scopes import name_scope
+from thalweg.graph.tensor import Tensor
+from thalweg.ops.shaping import shape
+
+
+class _Elements:
+    """The elements of several tensors of one length, read together by index."""
+
+    def __init__(self, elems: Any) -> None:
+        self._structure = elems
+        tensors = [convert_to_tensor(elem, name="elem") for elem in nest.flatten(elems)]
+        for tensor in tensors:
+            if tensor._shape == ():
+                raise ValueError(f"elems must be at least 1-dimensional, but {tensor.name!r} is a scalar")
+        lengths = {tensor._shape[0] for tensor in tensors if tensor._shape}
+        known = lengths - {None}
+        if len(known) > 1:
+            raise ValueError(f"elems have different first dimensions: {sorted(known)}")
+        self.static_length: int | None = next(iter(known), None)
+        self.length: Any = self.static_length if self.static_length is not None else shape(tensors[0])[0]
+        self._arrays = [
+            TensorArray(tensor.dtype, size=self.length, infer_shape=True).unstack(tensor) for tensor in tensors
+        ]
+
+    def read(self, index: Any) -> Any:
+        return nest.pack_sequence_as(self._structure, [array.read(index) for array in self._arrays])
+
+
+def _stacked(arrays: Sequence[TensorArray], length: int | None) -> list[Tensor]:
+    results = [array.stack() for array in arrays]
+    for result in results:
+        if result._shape is not None:
+            result.set_shape([length, *result._shape[1:]])
+    return results
+
+
+def _require(function: Any) -> None:
+    if not callable(function):
+        raise TypeError("fn must be callable.")
+
+
+def map_fn(
+    fn: Callable[..., Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Returns fn of each element of elems, stacked; dtype: the structure of fn's results if it is another."""
+    _require(fn)
+    with name_scope(name, "map", nest.flatten(elems)):
+        source = _Elements(elems)
+        structure = elems if dtype is None else dtype
+        if dtype is None:
+            types = [convert_to_tensor(elem).dtype for elem in nest.flatten(elems)]
+        else:
+            types = [dtypes.as_dtype(t) for t in nest.flatten(dtype)]
+        arrays = [TensorArray(t, size=source.length, infer_shape=infer_shape) for t in types]
+
+        def compute(i: Tensor, outputs: list[TensorArray]) -> tuple[Tensor, list[TensorArray]]:
+            values = fn(source.read(i))
+            nest.assert_same_structure(structure, values, check_types=False)
+            return i + 1, [array.write(i, value) for array, value in zip(outputs, nest.flatten(values))]
+
+        _, results = while_loop(
+            lambda i, _: i < source.length,
+            compute,
+            (convert_to_tensor(0), arrays),
+            parallel_iterations=parallel_iterations or 10,
+            back_prop=back_prop,
+            swap_memory=swap_memory,
+            maximum_iterations=None,
+        )
+        return nest.pack_sequence_as(structure, _stacked(results, source.static_length))
+
+
+def foldl(
+    fn: Callable[..., Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Combines the elements from the first to the last: fn(fn(initializer, elems[0]), elems[1])..."""
+    return _fold(fn, elems, initializer, False, (parallel_iterations, back_prop, swap_memory), name, "foldl")
+
+
+def foldr(
+    fn: Callable[..., Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Combines the elements from the last to the first."""
+    return _fold(fn, elems, initializer, True, (parallel_iterations, back_prop, swap_memory), name, "foldr")
+
+
+def _fold(
+    fn: Any, elems: Any, initializer: Any, reverse: bool, options: tuple[int, bool, bool], name: str | None, default: str
+) -> Any:
+    _require(fn)
+    with name_scope(name, default, nest.flatten(elems)):
+        source = _Elements(elems)
+        start, state = _first(source, initializer, reverse)
+        ended: Any = (lambda i, _: i >= 0) if reverse else (lambda i, _: i < source.length)
+        step = -1 if reverse else 1
+        result = while_loop(
+            ended,
+            lambda i, a: (i + step, fn(a, source.read(i))),
+            (convert_to_tensor(start), state),
+            parallel_iterations=options[0],
+            back_prop=options[1],
+            swap_memory=options[2],
+        )
+        return result[1]
+
+
+def _first(source: _Elements, initializer: Any, reverse: bool) -> tuple[Any, Any]:
+    """Returns the index to begin with and the state before it: the initializer, or the first element itself."""
+    start = source.length - 1 if reverse else 0
+    if initializer is not None:
+        return start, nest.map_structure(convert_to_tensor, initializer)
+    return start + (-1 if reverse else 1), source.read(start)
+
+
+def scan(
+    fn: Callable[..., Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Combines the elements as foldl does and returns every state on the way, stacked."""
+    _require(fn)
+    with name_scope(name, "scan", nest.flatten(elems)):
+        source = _Elements(elems)
+        start, state = _first(source, initializer, reverse)
+        structure = state
+        flat = nest.flatten(state)
+        arrays = [TensorArray(tensor.dtype, size=source.length, infer_shape=infer_shape) for tensor in flat]
+        if initializer is None:
+            first = source.length - 1 if reverse else 0
+            arrays = [array.write(first, tensor) for array, tensor in zip(arrays, flat)]
+        step = -1 if reverse else 1
+
+        def compute(i: Tensor, a: Any, outputs: list[TensorArray]) -> tuple[Any, ...]:
+            following = fn(a, source.read(i))
+            nest.assert_same_structure(structure, following, check_types=False)
+            values = nest.flatten(following)
+            return i + step, following, [array.write(i, value) for array, value in zip(outputs, values)]
+
+        ended: Any = (lambda i, *_: i >= 0) if reverse else (lambda i, *_: i < source.length)
+        _, _, results = while_loop(
+            ended,
+            compute,
+            (convert_to_tensor(start), state, arrays),
+            parallel_iterations=parallel_iterations,
+            back_prop=back_prop,
+            swap_memory=swap_memory,
+        )
+        return nest.pack_sequence_as(structure, _stacked(results, source.static_length))

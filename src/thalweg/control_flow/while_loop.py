@@ -1,0 +1,215 @@
+"""while_loop: a body repeated as long as a condition holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from thalweg import dtypes, shapes
+from thalweg.control_flow import structures
+from thalweg.control_flow.context import Loop, LoopVariable
+from thalweg.graph import nest
+from thalweg.graph.convert import convert_to_tensor
+from thalweg.graph.default import get_default_graph
+from thalweg.graph.operation import Operation
+from thalweg.graph.scopes import name_scope
+from thalweg.graph.tensor import Tensor
+from thalweg.ops.comparison import less, logical_and
+from thalweg.ops.constants import constant
+from thalweg.ops.control import with_dependencies
+from thalweg.shapes import Shape, TensorShape
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """Repeats `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` is true, and returns the last loop_vars.
+
+    shape_invariants: the shapes that hold in every iteration, where those of the first values do not.
+    """
+    if not loop_vars and not isinstance(loop_vars, Tensor):
+        raise ValueError("No loop variables provided.")
+    if not callable(cond):
+        raise TypeError("cond must be callable.")
+    if not callable(body):
+        raise TypeError("body must be callable.")
+    if parallel_iterations < 1:
+        raise TypeError("parallel_iterations must be a positive integer.")
+    with name_scope(name, "while", nest.flatten(loop_vars)):
+        plan = _Plan(cond, body, loop_vars, shape_invariants)
+        if maximum_iterations is not None:
+            plan = plan.limited(maximum_iterations)
+        graph = get_default_graph()
+        loop = Loop(graph, graph.unique_name("while_context"), parallel_iterations, back_prop, swap_memory)
+        results = plan.build(loop)
+        if maximum_iterations is not None:
+            results = results[1]
+    single = isinstance(results, list | tuple) and len(results) == 1 and not hasattr(results, "_fields")
+    return results[0] if single and not return_same_structure else results
+
+
+class _Plan:
+    """The functions and the structure of a loop."""
+
+    def __init__(self, cond: Any, body: Any, loop_vars: Any, invariants: Any) -> None:
+        self.cond = cond
+        self.body = body
+        self.loop_vars = loop_vars if nest.is_nested(loop_vars) else [loop_vars]
+        self.invariants = invariants
+        if invariants is not None:
+            nest.assert_same_structure(
+                nest.map_structure(lambda _: None, loop_vars),
+                nest.map_structure(lambda _: None, _as_leaves(invariants, loop_vars)),
+                check_types=False,
+            )
+
+    def limited(self, maximum: Any) -> _Plan:
+        """Returns the plan of the same loop with a counter that ends it."""
+        limit = convert_to_tensor(maximum, dtypes.int32, name="maximum_iterations")
+        if limit._shape not in (None, ()):
+            raise ValueError(f"maximum_iterations must be a scalar, saw shape: {limit.shape}")
+        cond, body, single = self.cond, self.body, len(self.loop_vars) == 1
+
+        def counted(i: Tensor, values: Any) -> tuple[Any, Any]:
+            result = body(*values)
+            return i + 1, [result] if single and not _is_sequence_of_one(result) else result
+
+        counter = constant(0, dtypes.int32, name="iteration_counter")
+        invariants = None if self.invariants is None else [TensorShape([]), self.invariants]
+        return _Plan(
+            lambda i, values: logical_and(less(i, limit), cond(*values)), counted, [counter, self.loop_vars], invariants
+        )
+
+    def build(self, loop: Loop) -> Any:
+        """Adds the loop to the graph and returns its results."""
+        initial = structures.flatten(self.loop_vars, _as_value)
+        for variable, (tensor, shape) in enumerate(zip(initial, self._shapes(initial))):
+            if not shapes.compatible(shape, tensor._shape) or not _at_least(shape, tensor._shape):
+                raise ValueError(
+                    f"The shape invariant {shapes.show(shape)} of loop variable {variable}, {tensor.name!r}, "
+                    f"does not hold for its first value, which has shape {shapes.show(tensor._shape)}"
+                )
+            loop.add_variable(tensor, shape, known=True)
+        pack = self._packed(initial)
+        with loop.entered():
+            pred = self.cond(*pack([variable.merge for variable in loop.variables]))
+            loop.set_condition(_condition(pred))
+            variables = list(loop.variables)
+            given = pack([variable.arrival for variable in variables])
+            returned = self.body(*given)
+            following = self._flattened(returned, loop, variables)
+        for variable, tensor in zip(variables, following):
+            loop.close(variable, tensor)
+        return structures.pack_like(self.loop_vars, [variable.exit for variable in variables])
+
+    def _shapes(self, initial: Sequence[Tensor]) -> list[Shape]:
+        if self.invariants is None:
+            return [tensor._shape for tensor in initial]
+        leaves = nest.flatten(_as_leaves(self.invariants, self.loop_vars))
+        return [shapes.as_shape(leaf.shape) for leaf in leaves]
+
+    def _packed(self, initial: Sequence[Tensor]) -> Callable[[Sequence[Tensor]], Sequence[Any]]:
+        def pack(tensors: Sequence[Tensor]) -> Sequence[Any]:
+            packed = structures.pack_like(self.loop_vars, tensors)
+            return packed if not isinstance(packed, dict) else [packed]  # type: ignore[no-any-return]
+
+        return pack
+
+    def _flattened(self, returned: Any, loop: Loop, variables: Sequence[LoopVariable]) -> list[Tensor]:
+        """Returns what the body gave as tensors in the variables' order, each checked against its variable."""
+        if not nest.is_nested(returned) or (len(self.loop_vars) == 1 and not _is_sequence_of_one(returned)):
+            returned = [returned]
+        try:
+            nest.assert_same_structure(list(self.loop_vars), list(returned), check_types=False, expand_composites=True)
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"The body of the while loop {loop.name!r} must return what it was given: {len(self.loop_vars)} loop "
+                f"variables of the same structure. {error}"
+            ) from None
+        pivot = variables[0].arrival
+
+        def convert(leaf: Any) -> Tensor:
+            if isinstance(leaf, Operation):
+                return with_dependencies([leaf], pivot)  # type: ignore[no-any-return]
+            return _as_value(leaf)
+
+        tensors = structures.flatten(list(returned), convert)
+        for number, (variable, tensor) in enumerate(zip(variables, tensors)):
+            _require_invariant(loop, number, variable, tensor)
+        return tensors
+
+
+def _as_value(leaf: Any) -> Tensor:
+    return convert_to_tensor(leaf)
+
+
+def _is_sequence_of_one(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 1
+
+
+class _ShapeLeaf:
+    """A shape as one leaf of a structure: a TensorShape could be taken for a sequence of dimensions."""
+
+    __slots__ = ("shape",)
+
+    def __init__(self, shape: Any) -> None:
+        self.shape = shape
+
+
+def _as_leaves(invariants: Any, loop_vars: Any) -> Any:
+    """Returns shape invariants with each shape wrapped, so that they nest as the loop variables do."""
+    if isinstance(invariants, TensorShape) or invariants is None:
+        return _ShapeLeaf(invariants)
+    if not nest.is_nested(loop_vars):
+        return _ShapeLeaf(invariants)
+    if isinstance(invariants, dict):
+        return {key: _as_leaves(value, loop_vars[key]) for key, value in invariants.items()}
+    if not isinstance(invariants, list | tuple) or len(invariants) != len(loop_vars):
+        raise ValueError(f"shape_invariants must have the structure of loop_vars, {loop_vars!r}, not {invariants!r}")
+    parts = [_as_leaves(shape, variable) for shape, variable in zip(invariants, nest._parts(loop_vars))]
+    return type(invariants)(*parts) if hasattr(invariants, "_fields") else type(invariants)(parts)
+
+
+def _condition(pred: Any) -> Tensor:
+    tensor = convert_to_tensor(pred)
+    if tensor.dtype is not dtypes.bool or tensor._shape not in (None, ()):
+        raise TypeError(
+            f"The condition of a while loop must be a scalar bool, but {tensor.name!r} is "
+            f"{tensor.dtype.name}{shapes.show(tensor._shape)}"
+        )
+    return tensor
+
+
+def _at_least(invariant: Shape, shape: Shape) -> bool:
+    """Tells whether every value of a shape keeps to the invariant."""
+    if invariant is None:
+        return True
+    if shape is None or len(shape) != len(invariant):
+        return False
+    return all(wanted is None or wanted == size for wanted, size in zip(invariant, shape))
+
+
+def _require_invariant(loop: Loop, number: int, variable: LoopVariable, tensor: Tensor) -> None:
+    name = variable.enter.op._inputs[0].name
+    if tensor.dtype is not variable.merge.dtype:
+        raise TypeError(
+            f"Loop variable {number}, {name!r}, enters the loop {loop.name!r} as {variable.merge.dtype.name} and "
+            f"becomes {tensor.dtype.name} after one iteration."
+        )
+    if not _at_least(variable.merge._shape, tensor._shape):
+        raise ValueError(
+            f"Loop variable {number}, {name!r}, enters the loop {loop.name!r} with shape "
+            f"{shapes.show(variable.merge._shape)}, but has shape {shapes.show(tensor._shape)} after one iteration. "
+            "Say which of its dimensions vary by shape_invariants, or use set_shape on the value in the body."
+        )
+
+

@@ -1,0 +1,129 @@
+"""Tokens: runs a partition whose control flow has no structure, node by node as values arrive."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from thalweg import errors
+from thalweg.execute.failure import explain
+from thalweg.execute.interpret import invoke
+from thalweg.execute.ready import DEAD, Item, Ready
+from thalweg.graph.step_graph import Node, Output
+
+_PASSED_ON = ("Enter", "Exit", "NextIteration", "LoopCond")
+
+
+class TokenRun:
+    """One run of one program by tokens: at most one thread at a time, and none while everything waits."""
+
+    def __init__(self, program: Any, step: Any, feeds: Sequence[Any], submit: Any, done: Callable[[], None]) -> None:
+        self._program = program
+        self._step = step
+        self._submit = submit
+        self._done = done
+        self._feeds = {feed: value for feed, value in zip(program.feeds, feeds)}
+        self._ready = Ready(program.nodes, program.fetches)
+        self._lock = threading.Lock()
+        self._events: deque[tuple[Item, Sequence[Any]]] = deque()
+        self._running = False
+        self.values: dict[Output, Any] = {}
+
+    def start(self) -> None:
+        self._running = True
+        self._submit(self._drive, self._ready.start())
+
+    def _drive(self, items: list[Item]) -> None:
+        queue = deque(items)
+        try:
+            with torch.inference_mode():
+                while not self._step.cancelled:
+                    if queue:
+                        item = queue.popleft()
+                        outputs = self._run(item)
+                        queue.extend(self._ready.finish(item, outputs) if outputs is not None else ())
+                    elif not self._take_events(queue):
+                        break
+        except BaseException as error:
+            self._step.fail(error)
+            return
+        if self._ready.is_over and not self._step.cancelled:
+            self._end()
+
+    def _take_events(self, queue: deque[Item]) -> bool:
+        """Takes what waiting nodes have given meanwhile; gives the thread back if there is nothing."""
+        with self._lock:
+            events, self._events = self._events, deque()
+            self._running = bool(events)
+        for item, outputs in events:
+            queue.extend(self._ready.finish(item, outputs))
+        return bool(events)
+
+    def _run(self, item: Item) -> Sequence[Any] | None:
+        """Returns what a node gives, or None if that comes later."""
+        node, values = item.node, item.inputs
+        count = len(node.dtypes)
+        if node.type == "Merge":
+            return self._merge(item)
+        if item.dead:
+            return [DEAD] * count
+        if node.type in _PASSED_ON:
+            return values
+        if node.type == "Switch":
+            return [DEAD, values[0]] if values[1] else [values[0], DEAD]
+        if node.type == "_Arg":
+            return [self._feeds[node]]
+        bound = self._program.bound
+        if node in bound.waiting:
+            self._wait(item, bound.waiting[node])
+            return None
+        if node not in bound.calls:
+            return [bound.constants.get((node, i)) for i in range(count)]
+        try:
+            result = invoke(bound.calls[node], values, self._step)
+        except Exception as error:
+            raise explain(error, node, values, self._program.device.name) from None
+        return [result] if count == 1 else list(result or ())
+
+    def _merge(self, item: Item) -> Sequence[Any]:
+        for index, value in enumerate(item.inputs):
+            if value is not DEAD:
+                return [value, torch.tensor(index, dtype=torch.int32)]
+        return [DEAD, DEAD]
+
+    def _wait(self, item: Item, call: Any) -> None:
+        self._step.waiting.add(item.node.name)
+
+        def finish(*results: Any) -> None:
+            self._step.waiting.discard(item.node.name)
+            with self._lock:
+                self._events.append((item, results))
+                idle, self._running = not self._running, True
+            if idle and not self._step.cancelled:
+                self._submit(self._drive, [])
+
+        try:
+            call.function(self._step, finish, *item.inputs)
+        except Exception as error:
+            raise explain(error, item.node, item.inputs, self._program.device.name) from None
+
+    def _end(self) -> None:
+        for output in self._program.fetches:
+            value = self._ready.fetched.get(output, DEAD)
+            if value is DEAD:
+                self._step.fail(_no_value(*output))
+                return
+            self.values[output] = value
+        self._done()
+
+
+def _no_value(node: Node, index: int) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(
+        node,
+        node,
+        f"Retval[{index}] does not have value: '{node.name}:{index}' is dead, it lies on a branch that was not taken.",
+    )

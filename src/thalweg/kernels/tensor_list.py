@@ -1,0 +1,69 @@
+"""Kernels of tensor lists: a list is empty or a pair of the list before and its last element, never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from thalweg import dtypes, errors
+from thalweg.graph.step_graph import Node
+from thalweg.kernels.registry import Call, Input, Known, kernel
+
+List = tuple[Any, ...]
+_EMPTY: List = ()
+
+
+def push(before: List, value: Any) -> List:
+    return (before, value)
+
+
+def pop(elements: List, shape: Any = None) -> List:
+    if not elements:
+        raise errors.InvalidArgumentError(None, None, "Trying to pop from an empty list.")
+    return elements
+
+
+@kernel("EmptyTensorList")
+def bind_empty(node: Node, device: Any) -> Known:
+    return Known(_EMPTY)
+
+
+@kernel("TensorListPushBack")
+def bind_push(node: Node, device: Any) -> Callable[..., Any]:
+    return push
+
+
+@kernel("TensorListPopBack")
+def bind_pop(node: Node, device: Any) -> Call:
+    return Call(pop, (Input(0),))
+
+
+@kernel("AddN", T=[dtypes.variant])
+def bind_add_lists(node: Node, device: Any) -> Callable[..., Any]:
+    def add_lists(*lists: List) -> List:
+        """Adds lists element by element; one without elements stands for zeros."""
+        longest = max(map(_length, lists))
+        columns = [_elements(one) for one in lists if one]
+        if any(len(column) != longest for column in columns):
+            raise errors.InvalidArgumentError(None, None, "Trying to add lists of different lengths.")
+        total: List = _EMPTY
+        for row in zip(*columns):
+            element = row[0]
+            for other in row[1:]:
+                element = add_lists(element, other) if isinstance(element, tuple) else element + other
+            total = (total, element)
+        return total
+
+    return add_lists
+
+
+def _length(elements: List) -> int:
+    return len(_elements(elements))
+
+
+def _elements(elements: List) -> list[Any]:
+    result = []
+    while elements:
+        elements, last = elements
+        result.append(last)
+    return result[::-1]
