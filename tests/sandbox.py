@@ -311,4 +311,5 @@ PREPARE = {"PyFunc": _prepare_py_func, "PyFuncStateless": _prepare_py_func}
 RANDOM = {
     *("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt", "RandomShuffle"),
     *("RandomGamma", "RandomPoissonV2", "Multinomial"),
+    *("FractionalMaxPool", "FractionalAvgPool"),  # unless deterministic
 }

@@ -129,7 +129,9 @@ def _retyped(draw: Any, case: Case) -> Case:
     definition = OPS.lookup(case.op)
     chosen = {
         key: draw(
-            st.sampled_from(sorted((attr.allowed or set(TYPES)) - dtypes.QUANTIZED, key=lambda dtype: dtype.name))
+            st.sampled_from(
+                sorted((attr.allowed or set(TYPES)) - dtypes.QUANTIZED or attr.allowed, key=lambda dtype: dtype.name)
+            )
         )
         for key, attr in definition.attrs.items()
         if attr.kind == "type"

@@ -17,9 +17,21 @@ from thalweg.graph.op_def import OPS
 EXEMPT = {
     "_Arg": "stands for a fed value, which the step brings; it has no kernel",
     "_Recv": "waits for a _Send of another device, which would wait for ever here",
+    **dict.fromkeys(
+        ["EmptyTensorList", "TensorListPopBack", "TensorListPushBack"], "is a value that only other operations can read"
+    ),
+    "_Alive": "stands behind a fetch, with the predicates that it checks",
+    "_Choose": "comes from a Merge whose predicate is known",
+    "_While": "is made of a loop, with its body inside",
 }
 # Operations whose valid call ends with an error.
-NEVER_RUNS = {"Placeholder": "must be fed, and then does not run"}
+NEVER_RUNS = {
+    "Enter": "gives a value inside of a loop, where nobody can fetch it",
+    "Exit": "leaves a loop, and alone there is none",
+    "NextIteration": "gives a value to the next iteration of a loop, and alone there is none",
+    "Placeholder": "must be fed, and then does not run",
+    "Switch": "has an output that is dead, whichever it is",
+}
 NAMES = sorted(set(OPS) - set(EXEMPT))
 
 # Every kind of input that once went wrong.

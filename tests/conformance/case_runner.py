@@ -34,6 +34,14 @@ def decode(plain, tf):
     return array.reshape(plain["shape"])
 
 
+def describe_error(tf, error):
+    """Returns the class of an error that a program would catch, and the text for people."""
+    known = {getattr(tf.errors, name) for name in dir(tf.errors) if name.endswith("Error")} - {tf.errors.OpError}
+    known |= {ValueError, TypeError, LookupError, AttributeError, RuntimeError, NotImplementedError}
+    kinds = [kind for kind in type(error).__mro__ if kind in known]
+    return {"class": (kinds[0] if kinds else type(error)).__name__, "text": str(error)[:2000]}
+
+
 def run_case(tf, apply, case, config=None):
     """Returns what came of a case in each mode; `apply(op, inputs, attrs, name)` adds the operation."""
     return {mode: _Attempt(tf, apply, case, mode).report(config) for mode in MODES}
@@ -56,7 +64,7 @@ class _Attempt:
             try:
                 self.apply(self.case["op"], inputs, self.case["attrs"], "tried")
             except Exception as error:
-                return {"building": self._error(error)}
+                return {"building": describe_error(tf, error)}
             outputs = list(graph.get_operation_by_name("tried").outputs)
             report = {"shapes": [_shape(tensor) for tensor in outputs], "dtypes": [t.dtype.name for t in outputs]}
             if self.mode == "static":
@@ -66,7 +74,7 @@ class _Attempt:
                 values = session.run(outputs or graph.get_operation_by_name("tried"), self.feeds) or []
                 values += [session.run(self._read(*handle)) for handle in self.handles]
             except Exception as error:
-                return {**report, "running": self._error(error)}
+                return {**report, "running": describe_error(tf, error)}
             report["values"] = [encode(value) for value in values]
             if self.floating and self.case["gradients"]:
                 report |= self._gradients(session, outputs, values)
@@ -115,20 +123,12 @@ class _Attempt:
             slopes = tf.gradients([y for y, _ in pairs], self.floating, [_weights(tf, y, v) for y, v in pairs])
             slopes = [None if slope is None else tf.convert_to_tensor(slope) for slope in slopes]
         except Exception as error:
-            return {"differentiating": self._error(error)}
+            return {"differentiating": describe_error(tf, error)}
         try:
             fetched = iter(session.run([slope for slope in slopes if slope is not None], self.feeds))
         except Exception as error:
-            return {"running backward": self._error(error)}
+            return {"running backward": describe_error(tf, error)}
         return {"gradients": [None if slope is None else encode(next(fetched)) for slope in slopes]}
-
-    def _error(self, error):
-        """Returns the class that a program would catch, and the text for people."""
-        known = [getattr(self.tf.errors, name) for name in dir(self.tf.errors) if name.endswith("Error")]
-        known = {kind for kind in known if kind is not self.tf.errors.OpError} | {ValueError, TypeError, LookupError}
-        kinds = [kind for kind in type(error).__mro__ if kind in known]
-        return {"class": (kinds[0] if kinds else type(error)).__name__, "text": str(error)[:2000]}
-
 
 def _shape(tensor):
     return None if tensor.shape.ndims is None else tensor.shape.as_list()

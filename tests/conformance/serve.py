@@ -54,7 +54,7 @@ def _config():
 
 def main():
     cases = runpy.run_path(str(_FOLDER / "case_runner.py"))
-    corners = runpy.run_path(str(_FOLDER / "corner_runner.py")) if (_FOLDER / "corner_runner.py").exists() else {}
+    corners = runpy.run_path(str(_FOLDER / "corner_runner.py"))
     config = _config()
     print("ready", flush=True)
     for line in sys.stdin:
@@ -63,7 +63,7 @@ def main():
             for question in questions:
                 case = json.loads(question)
                 if "program" in case:
-                    answer = corners["run_program"](tf, case["program"], case["module"])
+                    answer = corners["run_program"](tf, case["program"])
                 else:
                     answer = cases["run_case"](tf, apply, case, config)
                 out.write(json.dumps(answer) + "\n")

@@ -208,7 +208,7 @@ def test_mutable_table(session):
     with pytest.raises(ValueError, match="value for each key"):
         table.insert(["a", "b"], np.array([1]))
     with pytest.raises(TypeError, match="Signature mismatch"):
-        table.insert(np.array([1]), np.array([1]))
+        table.insert(tf.constant([1]), np.array([1]))
 
 
 def test_values_with_dimensions(session):

@@ -4,9 +4,6 @@ from thalweg.graph.seeds import (
     get_seed,
     set_random_seed,
 )
-from thalweg.ops.joining import (
-    split,
-)
 from thalweg.ops.random import (
     categorical,
     multinomial,
@@ -17,12 +14,23 @@ from thalweg.ops.random import (
     random_uniform as uniform,
     stateless_categorical,
     stateless_multinomial,
+    stateless_normal,
     stateless_truncated_normal,
+    stateless_uniform,
     truncated_normal,
+)
+from thalweg.ops.stateless_random import (
+    fold_in,
+    split,
+    stateless_binomial,
+    stateless_gamma,
+    stateless_parameterized_truncated_normal,
+    stateless_poisson,
 )
 
 __all__ = [
     "categorical",
+    "fold_in",
     "gamma",
     "get_seed",
     "multinomial",
@@ -31,9 +39,15 @@ __all__ = [
     "set_random_seed",
     "shuffle",
     "split",
+    "stateless_binomial",
     "stateless_categorical",
+    "stateless_gamma",
     "stateless_multinomial",
+    "stateless_normal",
+    "stateless_parameterized_truncated_normal",
+    "stateless_poisson",
     "stateless_truncated_normal",
+    "stateless_uniform",
     "truncated_normal",
     "uniform",
 ]

@@ -8,15 +8,17 @@ from typing import Any
 
 from thalweg import dtypes
 from thalweg.client.variables import Variable, global_variables, local_variables
+from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.operation import Operation
 from thalweg.graph.scopes import control_dependencies, device, name_scope
 from thalweg.graph.tensor import Tensor
-from thalweg.ops import state
+from thalweg.ops import array, state
 from thalweg.ops.array import pack
 from thalweg.ops.comparison import logical_not
 from thalweg.ops.constants import constant
 from thalweg.ops.control import group
 from thalweg.ops.gathering import boolean_mask
+from thalweg.ops.math import cast
 
 
 @contextlib.contextmanager
@@ -104,6 +106,21 @@ def scatter_nd_add(ref: Any, indices: Any, updates: Any, use_locking: bool = Fal
 def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
     with _written(ref) as variable:
         return variable.scatter_nd_sub(indices, updates, name=name)
+
+
+def batch_scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
+    """Replaces slices of a variable by indices that have its leading dimensions, each among its own batch."""
+    with name_scope(name, "batch_scatter_update", [indices, updates]):
+        indices = convert_to_tensor(indices, name="indices")
+        if indices._shape is None or not indices._shape:
+            raise ValueError("indices must have a known rank of at least 1")
+        sizes: Any = array.shape(indices)
+        grids = array.meshgrid(*[array.range(sizes[i]) for i in range(len(indices._shape))], indexing="ij")
+        places = [array.reshape(grid, sizes) for grid in grids[:-1]]
+        rows = pack([*[cast(place, indices.dtype) for place in places], indices], axis=-1)
+        return scatter_nd_update(ref, rows, updates, use_locking, name=name)
 
 
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:

@@ -259,7 +259,7 @@ class _Block:
     def _here(self) -> str:
         return self._indent + "    " * len(self._guard)
 
-    def _go_to(self, guard: Guard) -> None:
+    def _go_to(self, guard: Guard, node: Node | None = None) -> None:
         """Closes and opens `if` blocks until the next line is under a guard."""
         shared = len(_shared(guard, self._guard))
         while len(self._guard) > shared:
@@ -271,10 +271,12 @@ class _Block:
         for predicate, side in guard[shared:]:
             negation = "" if side else "not "
             self._writer.lines.append(f"{self._here()}if {negation}{self._writer.value(predicate)}:")
+            if node is not None:
+                self._writer.node_of_line[len(self._writer.lines)] = node
             self._guard = (*self._guard, (predicate, side))
 
     def _write_node(self, node: Node) -> None:
-        self._go_to(node.guard)
+        self._go_to(node.guard, node)
         writer, here = self._writer, self._here()
         used = {(node, i) for i in range(len(node.dtypes)) if self._is_used((node, i))}
         if node.type == "_While":

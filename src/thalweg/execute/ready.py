@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from thalweg import errors
+from thalweg.graph.source_line import made_at
 from thalweg.graph.step_graph import Node, Output
 
 
@@ -258,4 +260,6 @@ def _frame_of(leaving: Node) -> str:
         elif node.type == "Exit":
             depth += 1
         stack += [(producer, depth) for producer in node.predecessors()]
-    raise ValueError(f"Exit {leaving.name!r} leaves no frame")
+    raise errors.InvalidArgumentError(
+        leaving, leaving, f"Exit '{leaving.name}' is in no loop that it could leave.\n  made at: {made_at(leaving._stack)}"
+    )

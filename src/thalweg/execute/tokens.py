@@ -11,9 +11,9 @@ import torch
 
 from thalweg import errors
 from thalweg.execute.failure import explain
-from thalweg.execute.interpret import invoke
+from thalweg.execute.interpret import DEAD as DEAD_FETCH, invoke
 from thalweg.execute.ready import DEAD, Item, Ready
-from thalweg.graph.step_graph import Node, Output
+from thalweg.graph.step_graph import Output
 
 _PASSED_ON = ("Enter", "Exit", "NextIteration", "LoopCond")
 
@@ -115,15 +115,8 @@ class TokenRun:
         for output in self._program.fetches:
             value = self._ready.fetched.get(output, DEAD)
             if value is DEAD:
-                self._step.fail(_no_value(*output))
+                error = errors.InvalidArgumentError(None, None, DEAD_FETCH)
+                self._step.fail(explain(error, output[0], None, self._program.device.name))
                 return
             self.values[output] = value
         self._done()
-
-
-def _no_value(node: Node, index: int) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(
-        node,
-        node,
-        f"Retval[{index}] does not have value: '{node.name}:{index}' is dead, it lies on a branch that was not taken.",
-    )

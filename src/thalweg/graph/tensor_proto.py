@@ -99,7 +99,8 @@ def MakeNdarray(tensor: Any) -> Array:
 
 def _split(content: bytes, count: int) -> list[bytes]:
     """Returns strings that lie one after another, behind their lengths as variable-length integers."""
-    lengths, position = [], 0
+    lengths: list[int] = []
+    position = 0
     while len(lengths) < count and position < len(content):
         length = shift = 0
         while position < len(content):

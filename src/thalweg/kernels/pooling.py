@@ -13,7 +13,9 @@ from thalweg.graph.step_graph import Node
 from thalweg.kernels.convolution import Layout, check
 from thalweg.kernels.registry import Call, Input, kernel
 from thalweg.kernels.scatter import movable
+from thalweg.kernels.sorting import comparable, restored
 from thalweg.kernels.types import TORCH
+from thalweg.ops.pooling import depth_window
 from thalweg.ops.shape_functions import require
 from thalweg.ops.windows import Window, kernel_of, window_of
 
@@ -187,6 +189,9 @@ def _lowest(dtype: torch.dtype) -> float:
 
 @kernel("MaxPool", "MaxPool3D")
 def bind_max_pool(node: Node, device: Any) -> Function | Call:
+    depth = depth_window(node.attrs)
+    if depth > 1:
+        return _over_depth(node, depth)
     pool = Pool(node, node.input_shape(0))
     layout, plan = pool.layout, pool.plan
     halves = plan is not None and plan.kernel == plan.strides == [2, 2] and all(size % 2 == 0 for size in plan.sizes)
@@ -196,6 +201,15 @@ def bind_max_pool(node: Node, device: Any) -> Function | Call:
     def largest(x: Tensor) -> Tensor:
         _require_fit(pool, x)
         return layout.leave(pool.maximum(layout.enter(x))[0])
+
+    return largest
+
+
+def _over_depth(node: Node, depth: int) -> Function:
+    def largest(x: Tensor) -> Tensor:
+        check(node, x.shape)
+        groups = comparable(x).unflatten(3, (x.shape[3] // depth, depth))
+        return restored(groups.amax(4), x.dtype)
 
     return largest
 

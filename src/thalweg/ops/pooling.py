@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thalweg import dtypes
@@ -31,6 +31,28 @@ def _pooled(c: Inference, shape: Shape) -> Shape:
 
 def _rank(c: Inference) -> int:
     return len(c.attrs.get("data_format", "NHWC"))
+
+
+def depth_window(attrs: Mapping[str, Any]) -> int:
+    """Returns the depth of a window, 1 unless it is one over depth alone."""
+    ksize, strides = attrs["ksize"], attrs["strides"]
+    if len(ksize) != 4 or ksize[3] <= 1 or attrs.get("data_format") != "NHWC":
+        return 1
+    plain = tuple(ksize[:3]) == (1, 1, 1) and tuple(strides[:3]) == (1, 1, 1)
+    require(plain, f"ksize is {list(ksize)}", expected="a window over depth alone, or one of depth 1")
+    require(strides[3] == ksize[3], f"the stride in depth is {strides[3]}", expected=f"the window's depth {ksize[3]}")
+    return int(ksize[3])
+
+
+def _max_pool(c: Inference) -> Sequence[Shape]:
+    window = depth_window(c.attrs)
+    if window == 1:
+        return _pool(c)
+    shape = with_rank(c, 0, 4)
+    assert shape is not None
+    depth = shape[3]
+    require(depth is None or depth % window == 0, f"a depth of {depth} is no multiple of the window's {window}")
+    return [(*shape[:3], None if depth is None else depth // window)]
 
 
 def _pool(c: Inference) -> Sequence[Shape]:
@@ -110,8 +132,8 @@ _GRAD = "orig_input: T, orig_output: T, grad: T -> output: T"
 max_pool_op = op(
     "MaxPool",
     "input: T -> output: T",
-    infer=_pool,
-    doc="The largest element of each window.",
+    infer=_max_pool,
+    doc="The largest element of each window, which may span depth instead of space.",
     **{**_MAX, "T": attr.types((_REAL - {dtypes.uint32, dtypes.uint64}) | {dtypes.qint8}, dtypes.float32)},
 )
 max_pool_grad = op("MaxPoolGrad", _GRAD, infer=_max_pool_grad, **_MAX)

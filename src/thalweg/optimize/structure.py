@@ -327,7 +327,7 @@ def _guard(
         node.controls = _real_controls(node.controls, gone)
         if node.type == "Const":
             node.guard = ()  # a constant costs nothing, whoever needs it
-    wanted = [_alive(value_of.get(output, output), arrivals.get(output) or output[0].guard, made) for output in fetches]
+    wanted = [_alive(output, value_of.get(output, output), arrivals.get(output, output[0].guard), made) for output in fetches]
     reached = [target for target in targets if target not in gone]
     return made, wanted, reached
 
@@ -377,15 +377,15 @@ def _choose(merge: Node, guards: Sequence[Guard]) -> Node:
     raise Unstructured(f"Merge {merge.name!r} does not join the two sides of one predicate")
 
 
-def _alive(output: Output, guard: Guard, made: list[Node]) -> Output:
+def _alive(fetched: Output, value: Output, guard: Guard, made: list[Node]) -> Output:
     """Returns a fetched value behind a check that the branch it comes from was taken."""
     if not guard:
-        return output
-    node, index = output
+        return value
+    node, index = fetched
     predicates = [predicate for predicate, _ in guard]
     attrs = {"T": node.dtypes[index], "sides": tuple(side for _, side in guard)}
     check = node.like(
-        "_Alive", [*predicates, output], attrs, dtypes=[node.dtypes[index]], shapes=[node.shapes[index]], guard=()
+        "_Alive", [*predicates, value], attrs, dtypes=[node.dtypes[index]], shapes=[node.shapes[index]], guard=()
     )
     made.append(check)
     return (check, 0)

@@ -19,7 +19,6 @@ from thalweg.ops.counting import confusion_matrix
 from thalweg.ops.math import add, cast, div_no_nan, divide, maximum, multiply, subtract
 from thalweg.ops.reduction import reduce_mean, reduce_sum
 
-
 # -- truths -----------------------------------------------------------------------------------------------------------
 
 

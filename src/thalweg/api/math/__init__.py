@@ -1,5 +1,6 @@
 """tf.math: element-wise functions and reductions."""
 
+from thalweg.api.math import special
 from thalweg.ops.check import (
     is_non_decreasing,
     is_strictly_increasing,
@@ -253,6 +254,7 @@ __all__ = [
     "softmax",
     "softplus",
     "softsign",
+    "special",
     "sqrt",
     "square",
     "squared_difference",
