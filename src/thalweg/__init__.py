@@ -6,11 +6,17 @@ from typing import TYPE_CHECKING, Any
 from thalweg import dtypes as dtypes, errors as errors
 from thalweg.api import home as _home, initializers as initializers
 from thalweg.api.version_switches import (
+    control_flow_v2_enabled as control_flow_v2_enabled,
+    disable_control_flow_v2 as disable_control_flow_v2,
     disable_eager_execution as disable_eager_execution,
     disable_resource_variables as disable_resource_variables,
+    disable_tensor_equality as disable_tensor_equality,
     disable_v2_behavior as disable_v2_behavior,
+    disable_v2_tensorshape as disable_v2_tensorshape,
+    enable_control_flow_v2 as enable_control_flow_v2,
     enable_resource_variables as enable_resource_variables,
     executing_eagerly as executing_eagerly,
+    executing_eagerly_outside_functions as executing_eagerly_outside_functions,
     is_tensor as is_tensor,
     resource_variables_enabled as resource_variables_enabled,
 )
@@ -34,6 +40,7 @@ from thalweg.client.assign import (
     assign as assign,
     assign_add as assign_add,
     assign_sub as assign_sub,
+    batch_scatter_update as batch_scatter_update,
     count_up_to as count_up_to,
     is_variable_initialized as is_variable_initialized,
     report_uninitialized_variables as report_uninitialized_variables,
@@ -54,10 +61,19 @@ from thalweg.client.clipping import (
     clip_by_norm as clip_by_norm,
     global_norm as global_norm,
 )
+from thalweg.client.custom_gradients import grad_pass_through as grad_pass_through, recompute_grad as recompute_grad
+from thalweg.client.logging import get_logger as get_logger
+from thalweg.client.partitioned_variables import (
+    create_partitioned_variables as create_partitioned_variables,
+    fixed_size_partitioner as fixed_size_partitioner,
+    min_max_variable_partitioner as min_max_variable_partitioner,
+    variable_axis_size_partitioner as variable_axis_size_partitioner,
+)
 from thalweg.client.session import (
     InteractiveSession as InteractiveSession,
     Session as Session,
 )
+from thalweg.client.templates import make_template as make_template
 from thalweg.client.variable_scope import (
     AUTO_REUSE as AUTO_REUSE,
     VariableScope as VariableScope,
@@ -86,6 +102,17 @@ from thalweg.client.variables import (
     variable_creator_scope as variable_creator_scope,
     variables_initializer as variables_initializer,
 )
+from thalweg.client.versions import (
+    COMPILER_VERSION as COMPILER_VERSION,
+    CXX11_ABI_FLAG as CXX11_ABI_FLAG,
+    CXX_VERSION as CXX_VERSION,
+    GIT_VERSION as GIT_VERSION,
+    GRAPH_DEF_VERSION as GRAPH_DEF_VERSION,
+    GRAPH_DEF_VERSION_MIN_CONSUMER as GRAPH_DEF_VERSION_MIN_CONSUMER,
+    GRAPH_DEF_VERSION_MIN_PRODUCER as GRAPH_DEF_VERSION_MIN_PRODUCER,
+    MONOLITHIC_BUILD as MONOLITHIC_BUILD,
+    VERSION as VERSION,
+)
 from thalweg.config import (
     ConfigProto as ConfigProto,
     GPUOptions as GPUOptions,
@@ -94,6 +121,10 @@ from thalweg.config import (
     RunMetadata as RunMetadata,
     RunOptions as RunOptions,
 )
+from thalweg.control_flow.cond import case as case, cond as cond, switch_case as switch_case
+from thalweg.control_flow.functional import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
+from thalweg.control_flow.tensor_array import TensorArray as TensorArray
+from thalweg.control_flow.while_loop import while_loop as while_loop
 from thalweg.devices import (
     DeviceSpec as DeviceSpec,
 )
@@ -168,10 +199,17 @@ from thalweg.graph.scopes import (
     get_collection_ref as get_collection_ref,
     init_scope as init_scope,
     name_scope as name_scope,
+    op_scope as op_scope,
 )
 from thalweg.graph.seeds import (
     get_seed as get_seed,
     set_random_seed as set_random_seed,
+)
+from thalweg.graph.sparse_tensor import (
+    SparseTensor as SparseTensor,
+    SparseTensorValue as SparseTensorValue,
+    convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices,
+    convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
 )
 from thalweg.graph.tensor import (
     Tensor as Tensor,
@@ -183,6 +221,10 @@ from thalweg.kernels.registry import (
     Call as Call,
     Input as Input,
     kernel as kernel,
+)
+from thalweg.library.lookup import (
+    initialize_all_tables as initialize_all_tables,
+    tables_initializer as tables_initializer,
 )
 from thalweg.ops.array import (
     newaxis as newaxis,
@@ -241,9 +283,38 @@ from thalweg.ops.constants import (
     placeholder as placeholder,
     placeholder_with_default as placeholder_with_default,
 )
+from thalweg.ops.contraction import (
+    cross as cross,
+    einsum as einsum,
+    sparse_matmul as sparse_matmul,
+    tensordot as tensordot,
+    trace as trace,
+)
 from thalweg.ops.control import (
     group as group,
     tuple as tuple,
+)
+from thalweg.ops.counting import (
+    bincount as bincount,
+    confusion_matrix as confusion_matrix,
+    histogram_fixed_width as histogram_fixed_width,
+    histogram_fixed_width_bins as histogram_fixed_width_bins,
+)
+from thalweg.ops.decoding import (
+    as_string as as_string,
+    decode_base64 as decode_base64,
+    decode_compressed as decode_compressed,
+    decode_csv as decode_csv,
+    decode_raw as decode_raw,
+    encode_base64 as encode_base64,
+    string_to_number as string_to_number,
+)
+from thalweg.ops.decompositions import (
+    cholesky as cholesky,
+    qr as qr,
+    self_adjoint_eig as self_adjoint_eig,
+    self_adjoint_eigvals as self_adjoint_eigvals,
+    svd as svd,
 )
 from thalweg.ops.diagonal import (
     diag as diag,
@@ -254,6 +325,7 @@ from thalweg.ops.diagonal import (
     matrix_diag_part as matrix_diag_part,
     matrix_set_diag as matrix_set_diag,
 )
+from thalweg.ops.edit_distance import edit_distance as edit_distance
 from thalweg.ops.extending import (
     broadcast_dynamic_shape as broadcast_dynamic_shape,
     broadcast_static_shape as broadcast_static_shape,
@@ -267,6 +339,29 @@ from thalweg.ops.extending import (
     roll as roll,
     tile as tile,
 )
+from thalweg.ops.fake_quantization import (
+    fake_quant_with_min_max_args as fake_quant_with_min_max_args,
+    fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
+    fake_quant_with_min_max_vars as fake_quant_with_min_max_vars,
+    fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
+    fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
+    fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
+)
+from thalweg.ops.features import (
+    FixedLenFeature as FixedLenFeature,
+    FixedLenSequenceFeature as FixedLenSequenceFeature,
+    SparseFeature as SparseFeature,
+    VarLenFeature as VarLenFeature,
+    parse_example as parse_example,
+    parse_single_example as parse_single_example,
+    parse_single_sequence_example as parse_single_sequence_example,
+)
+from thalweg.ops.files import (
+    matching_files as matching_files,
+    read_file as read_file,
+    timestamp as timestamp,
+    write_file as write_file,
+)
 from thalweg.ops.gathering import (
     batch_gather as batch_gather,
     boolean_mask as boolean_mask,
@@ -277,10 +372,19 @@ from thalweg.ops.gathering import (
     scatter_nd as scatter_nd,
     tensor_scatter_add as tensor_scatter_add,
     tensor_scatter_nd_add as tensor_scatter_nd_add,
+    tensor_scatter_nd_max as tensor_scatter_nd_max,
+    tensor_scatter_nd_min as tensor_scatter_nd_min,
     tensor_scatter_nd_sub as tensor_scatter_nd_sub,
     tensor_scatter_nd_update as tensor_scatter_nd_update,
     tensor_scatter_sub as tensor_scatter_sub,
     tensor_scatter_update as tensor_scatter_update,
+    unravel_index as unravel_index,
+)
+from thalweg.ops.hashing import (
+    fingerprint as fingerprint,
+    string_to_hash_bucket as string_to_hash_bucket,
+    string_to_hash_bucket_fast as string_to_hash_bucket_fast,
+    string_to_hash_bucket_strong as string_to_hash_bucket_strong,
 )
 from thalweg.ops.identity import (
     bitcast as bitcast,
@@ -296,6 +400,15 @@ from thalweg.ops.joining import (
     split as split,
     stack as stack,
     unstack as unstack,
+)
+from thalweg.ops.linalg import (
+    cholesky_solve as cholesky_solve,
+    matrix_determinant as matrix_determinant,
+    matrix_inverse as matrix_inverse,
+    matrix_solve as matrix_solve,
+    matrix_solve_ls as matrix_solve_ls,
+    matrix_square_root as matrix_square_root,
+    matrix_triangular_solve as matrix_triangular_solve,
 )
 from thalweg.ops.math import (
     abs as abs,
@@ -372,11 +485,22 @@ from thalweg.ops.numerics import (
     check_numerics as check_numerics,
     verify_tensor_all_finite as verify_tensor_all_finite,
 )
+from thalweg.ops.parsing import (
+    decode_json_example as decode_json_example,
+    parse_tensor as parse_tensor,
+    serialize_tensor as serialize_tensor,
+)
+from thalweg.ops.patches import (
+    extract_image_patches as extract_image_patches,
+    extract_volume_patches as extract_volume_patches,
+)
 from thalweg.ops.printing import (
     Assert as Assert,
     Print as Print,
     print as print,
 )
+from thalweg.ops.quantization import dequantize as dequantize, quantize as quantize, quantize_v2 as quantize_v2
+from thalweg.ops.quantized import quantized_concat as quantized_concat
 from thalweg.ops.random import (
     multinomial as multinomial,
     random_crop as random_crop,
@@ -434,6 +558,7 @@ from thalweg.ops.sequences import (
     range as range,
 )
 from thalweg.ops.shaping import (
+    constant_value as _constant_value,
     expand_dims as expand_dims,
     invert_permutation as invert_permutation,
     matrix_transpose as matrix_transpose,
@@ -453,6 +578,57 @@ from thalweg.ops.slicing import (
     slice as slice,
     strided_slice as strided_slice,
 )
+from thalweg.ops.sorting import (
+    approx_top_k as approx_top_k,
+    argsort as argsort,
+    searchsorted as searchsorted,
+    sort as sort,
+)
+from thalweg.ops.space_to_batch import (
+    conv2d_backprop_filter_v2 as conv2d_backprop_filter_v2,
+    conv2d_backprop_input_v2 as conv2d_backprop_input_v2,
+    required_space_to_batch_paddings as required_space_to_batch_paddings,
+)
+from thalweg.ops.sparse import (
+    sparse_mask as sparse_mask,
+    sparse_merge as sparse_merge,
+    sparse_placeholder as sparse_placeholder,
+    sparse_reset_shape as sparse_reset_shape,
+    sparse_retain as sparse_retain,
+    sparse_tensor_to_dense as sparse_tensor_to_dense,
+    sparse_to_dense as sparse_to_dense,
+    sparse_to_indicator as sparse_to_indicator,
+)
+from thalweg.ops.sparse_math import (
+    sparse_add as sparse_add,
+    sparse_maximum as sparse_maximum,
+    sparse_minimum as sparse_minimum,
+    sparse_reduce_max as sparse_reduce_max,
+    sparse_reduce_max_sparse as sparse_reduce_max_sparse,
+    sparse_reduce_sum as sparse_reduce_sum,
+    sparse_reduce_sum_sparse as sparse_reduce_sum_sparse,
+    sparse_softmax as sparse_softmax,
+    sparse_tensor_dense_matmul as sparse_tensor_dense_matmul,
+)
+from thalweg.ops.sparse_rows import sparse_fill_empty_rows as sparse_fill_empty_rows
+from thalweg.ops.sparse_segments import (
+    sparse_segment_mean as sparse_segment_mean,
+    sparse_segment_sqrt_n as sparse_segment_sqrt_n,
+    sparse_segment_sum as sparse_segment_sum,
+)
+from thalweg.ops.sparse_serial import (
+    deserialize_many_sparse as deserialize_many_sparse,
+    serialize_many_sparse as serialize_many_sparse,
+    serialize_sparse as serialize_sparse,
+)
+from thalweg.ops.sparse_shaping import (
+    sparse_concat as sparse_concat,
+    sparse_reorder as sparse_reorder,
+    sparse_reshape as sparse_reshape,
+    sparse_slice as sparse_slice,
+    sparse_split as sparse_split,
+    sparse_transpose as sparse_transpose,
+)
 from thalweg.ops.special import (
     betainc as betainc,
     digamma as digamma,
@@ -470,6 +646,14 @@ from thalweg.ops.statistics import (
     norm as norm,
     reduce_logsumexp as reduce_logsumexp,
 )
+from thalweg.ops.strings import (
+    reduce_join as reduce_join,
+    regex_replace as regex_replace,
+    string_join as string_join,
+    string_split as string_split,
+    string_strip as string_strip,
+    substr as substr,
+)
 from thalweg.ops.tensor_proto import (
     make_tensor_proto as make_tensor_proto,
 )
@@ -480,15 +664,17 @@ from thalweg.shapes import (
     dimension_value as dimension_value,
 )
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 NoGradient = no_gradient
 NotDifferentiable = no_gradient
 constant_initializer = initializers.constant
 glorot_normal_initializer = initializers.glorot_normal
 glorot_uniform_initializer = initializers.glorot_uniform
+get_static_value = _constant_value
 mod = floormod
 ones_initializer = initializers.ones
+orthogonal_initializer = initializers.orthogonal
 random_normal_initializer = initializers.random_normal
 random_uniform_initializer = initializers.random_uniform
 truncated_normal_initializer = initializers.truncated_normal
@@ -499,15 +685,36 @@ zeros_initializer = initializers.zeros
 
 if TYPE_CHECKING:
     from thalweg.api import (
+        app as app,
+        audio as audio,
         bitwise as bitwise,
+        compat as compat,
         debugging as debugging,
+        flags as flags,
+        gfile as gfile,
+        graph_util as graph_util,
+        image as image,
         io as io,
+        layers as layers,
         linalg as linalg,
+        logging as logging,
+        lookup as lookup,
+        losses as losses,
+        manip as manip,
         math as math,
+        metrics as metrics,
+        nest as nest,
         nn as nn,
+        quantization as quantization,
         random as random,
+        resource_loader as resource_loader,
+        sets as sets,
+        sparse as sparse,
+        strings as strings,
+        sysconfig as sysconfig,
         test as test,
         train as train,
+        version as version,
     )
 
 

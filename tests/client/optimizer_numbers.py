@@ -29,6 +29,14 @@ OPTIMIZERS = {
     "ftrl_shrinkage": lambda tf: tf.train.FtrlOptimizer(
         0.5, l1_regularization_strength=0.1, l2_shrinkage_regularization_strength=0.2
     ),
+    "proximal_gradient_descent": lambda tf: tf.train.ProximalGradientDescentOptimizer(0.1),
+    "proximal_gradient_descent_l1_l2": lambda tf: tf.train.ProximalGradientDescentOptimizer(0.1, 0.6, 0.3),
+    "proximal_adagrad": lambda tf: tf.train.ProximalAdagradOptimizer(0.1),
+    "proximal_adagrad_l1_l2": lambda tf: tf.train.ProximalAdagradOptimizer(0.5, 0.3, 0.4, 0.2),
+    "adagrad_da": lambda tf: tf.train.AdagradDAOptimizer(0.1, tf.train.get_or_create_global_step()),
+    "adagrad_da_l1_l2": lambda tf: tf.train.AdagradDAOptimizer(
+        0.5, tf.train.get_or_create_global_step(), 0.3, 0.2, 0.1
+    ),
 }
 STEPS = 6
 
@@ -42,7 +50,8 @@ def train(tf: Any, name: str, dtype: str = "float32") -> list[float]:
         dense, values = tf.placeholder(dtype, [2, 2]), tf.placeholder(dtype, [3, 2])
         indices = tf.placeholder("int32", [3])
         sparse = tf.IndexedSlices(values, indices, tf.constant([4, 2]))
-        step = OPTIMIZERS[name](tf).apply_gradients([(dense, w), (sparse, e)])
+        optimizer, count = OPTIMIZERS[name](tf), tf.train.get_or_create_global_step()
+        step = optimizer.apply_gradients([(dense, w), (sparse, e)], count)
         with tf.Session() as session:
             session.run(tf.global_variables_initializer())
             for i in range(STEPS):
@@ -116,6 +125,30 @@ EXPECTED = {
     "ftrl_shrinkage": [
         0.405623, -0.413570, 0.064790, 0.647526, 0.038774, 0.486242,
         -0.046704, 0.764106, 0.748746, 1.634783, -0.106296, -0.012118,
+    ],
+    "proximal_gradient_descent": [
+        -0.509369, -1.305297, -0.196559, 0.670689, 0.981301, 0.297088,
+        -0.351093, -0.478757, 0.748746, 1.634783, 0.115201, -1.249372,
+    ],
+    "proximal_gradient_descent_l1_l2": [
+        -0.085357, -0.754729, -0.064172, 0.250463, 0.467888, -0.000000,
+        -0.155509, -0.260100, 0.748746, 1.634783, -0.000000, -0.979734,
+    ],
+    "proximal_adagrad": [
+        -0.614158, -1.330619, -0.262892, 0.551509, 1.167918, 0.299234,
+        -0.475042, -0.590431, 0.748746, 1.634783, 0.262929, -1.159708,
+    ],
+    "proximal_adagrad_l1_l2": [
+        0.130600, -0.403709, 0.000000, 0.344344, 0.143108, 0.000000,
+        -0.068552, 0.206448, 0.748746, 1.634783, -0.203036, -0.316120,
+    ],
+    "adagrad_da": [
+        0.120165, 0.009101, 0.024274, 0.114093, -0.051379, 0.101090,
+        0.072839, 0.130841, 0.748746, 1.634783, -0.064313, -0.009478,
+    ],
+    "adagrad_da_l1_l2": [
+        0.310877, 0.000000, 0.000000, 0.256542, -0.051938, 0.152668,
+        0.131411, 0.346896, 0.748746, 1.634783, -0.105032, -0.000000,
     ],
 }
 # fmt: on

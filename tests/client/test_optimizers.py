@@ -11,7 +11,7 @@ import pytest
 from tests.client.optimizer_numbers import EXPECTED, OPTIMIZERS, train
 from thalweg import errors
 from thalweg.autodiff.gradients import gradients
-from thalweg.client import optimizers, training_steps
+from thalweg.client import optimizers, proximal_optimizers, training_steps
 from thalweg.client.optimizer import Optimizer
 from thalweg.client.session import Session
 from thalweg.client.variable_scope import get_variable
@@ -32,7 +32,7 @@ thalweg = SimpleNamespace(
     IndexedSlices=IndexedSlices,
     Session=Session,
     global_variables_initializer=global_variables_initializer,
-    train=optimizers,
+    train=SimpleNamespace(**{**vars(optimizers), **vars(proximal_optimizers), **vars(training_steps)}),
 )
 
 

@@ -130,6 +130,7 @@ class _Attempt:
             return {"running backward": describe_error(tf, error)}
         return {"gradients": [None if slope is None else encode(next(fetched)) for slope in slopes]}
 
+
 def _shape(tensor):
     return None if tensor.shape.ndims is None else tensor.shape.as_list()
 

@@ -143,3 +143,34 @@ def _of_gradients(ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[str]
             yield f"{ours[stage]['class']} when {stage}, there not ({_short(ours[stage]['text'])})"
             return
     yield from _of_arrays("gradient", ours["gradients"], theirs["gradients"], True)
+
+
+def program_differences(ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[str]:
+    """Yields a line for each way in which a program's outcome differs."""
+    mine, other = _failure(ours), _failure(theirs)
+    early = mine and other and (mine[0], other[0]) == ("building", "running")
+    if early and mine[1]["class"] == "ValueError" and other[1]["class"] == "InvalidArgumentError":  # type: ignore[index]
+        return  # what TensorFlow sees only in the step may be seen here while the graph is built
+    if mine or other:
+        yield from _of_failures(ours, theirs)
+        return
+    yield from _of_results(ours["result"], theirs["result"], "result")
+    yield from _of_arrays("value", ours["values"], theirs["values"], True)
+
+
+def _of_results(ours: Any, theirs: Any, where: str) -> Iterator[str]:
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        for i, pair in enumerate(zip(ours, theirs)):
+            yield from _of_results(*pair, f"{where}[{i}]")
+    elif isinstance(ours, dict) and isinstance(theirs, dict) and ours.keys() == theirs.keys():
+        if "array" in ours:
+            yield from _of_arrays(where, [ours["array"]], [theirs["array"]], True)
+        elif "tensor" in ours and not (
+            ours["tensor"] == theirs["tensor"] and _at_least(ours["shape"], theirs["shape"])
+        ):
+            yield f"{where} is {ours['tensor']}{ours['shape']}, there {theirs['tensor']}{theirs['shape']}"
+    elif isinstance(ours, float) and isinstance(theirs, float):
+        if not np.isclose(ours, theirs, rtol=1e-5, equal_nan=True):
+            yield f"{where}: {ours}, there {theirs}"
+    elif type(ours) is not type(theirs) or ours != theirs:
+        yield f"{where}: {ours!r}, there {theirs!r}"

@@ -44,3 +44,6 @@ class Different(NamedTuple):
 KILLS: tuple[str, ...] = ()
 
 DIFFERENT: list[Different] = []
+
+# Programs of `corners` that differ, and why.
+DIFFERENT_PROGRAMS: dict[str, str] = {}

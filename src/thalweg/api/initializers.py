@@ -6,6 +6,7 @@ from thalweg.client.initializers import (
     GlorotUniform as glorot_uniform,
     Identity as identity,
     Ones as ones,
+    Orthogonal as orthogonal,
     RandomNormal as random_normal,
     RandomUniform as random_uniform,
     TruncatedNormal as truncated_normal,
@@ -22,6 +23,7 @@ from thalweg.client.variables import (
     local_variables_initializer as local_variables,
     variables_initializer as variables,
 )
+from thalweg.library.lookup import tables_initializer as tables_initializer
 
 __all__ = [
     "constant",
@@ -35,8 +37,10 @@ __all__ = [
     "lecun_uniform",
     "local_variables",
     "ones",
+    "orthogonal",
     "random_normal",
     "random_uniform",
+    "tables_initializer",
     "truncated_normal",
     "uniform_unit_scaling",
     "variables",

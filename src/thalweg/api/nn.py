@@ -28,8 +28,15 @@ from thalweg.ops.convolution import (
     depthwise_conv2d_native_backprop_input,
     separable_conv2d,
 )
+from thalweg.ops.dilation import dilation2d as dilation2d, erosion2d as erosion2d
 from thalweg.ops.embedding import (
     embedding_lookup,
+    embedding_lookup_sparse as embedding_lookup_sparse,
+    safe_embedding_lookup_sparse as safe_embedding_lookup_sparse,
+)
+from thalweg.ops.fractional_pooling import (
+    fractional_avg_pool as fractional_avg_pool,
+    fractional_max_pool as fractional_max_pool,
 )
 from thalweg.ops.math import (
     sigmoid,
@@ -89,8 +96,18 @@ from thalweg.ops.pooling import (
     max_pool_with_argmax,
     pool,
 )
+from thalweg.ops.quantized import (
+    quantized_avg_pool as quantized_avg_pool,
+    quantized_conv2d as quantized_conv2d,
+    quantized_max_pool as quantized_max_pool,
+    quantized_relu_x as quantized_relu_x,
+)
+from thalweg.ops.sorting import approx_max_k as approx_max_k, approx_min_k as approx_min_k
+from thalweg.ops.space_to_batch import with_space_to_batch as with_space_to_batch
 
 __all__ = [
+    "approx_max_k",
+    "approx_min_k",
     "atrous_conv2d",
     "atrous_conv2d_transpose",
     "avg_pool",
@@ -121,9 +138,14 @@ __all__ = [
     "depthwise_conv2d_native",
     "depthwise_conv2d_native_backprop_filter",
     "depthwise_conv2d_native_backprop_input",
+    "dilation2d",
     "dropout",
     "elu",
     "embedding_lookup",
+    "embedding_lookup_sparse",
+    "erosion2d",
+    "fractional_avg_pool",
+    "fractional_max_pool",
     "fused_batch_norm",
     "in_top_k",
     "l2_loss",
@@ -142,9 +164,14 @@ __all__ = [
     "moments",
     "normalize_moments",
     "pool",
+    "quantized_avg_pool",
+    "quantized_conv2d",
+    "quantized_max_pool",
+    "quantized_relu_x",
     "relu",
     "relu6",
     "relu_layer",
+    "safe_embedding_lookup_sparse",
     "selu",
     "separable_conv2d",
     "sigmoid",
@@ -164,6 +191,7 @@ __all__ = [
     "top_k",
     "weighted_cross_entropy_with_logits",
     "weighted_moments",
+    "with_space_to_batch",
     "xw_plus_b",
     "zero_fraction",
 ]

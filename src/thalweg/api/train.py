@@ -14,6 +14,7 @@ from thalweg.client.decay import (
     piecewise_constant_decay,
     polynomial_decay,
 )
+from thalweg.client.device_setter import replica_device_setter as replica_device_setter
 from thalweg.client.moving_averages import (
     ExponentialMovingAverage,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "piecewise_constant",
     "piecewise_constant_decay",
     "polynomial_decay",
+    "replica_device_setter",
     "write_graph",
 ]
 

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from thalweg import dtypes
-from thalweg.autodiff import rules as rules  # registers the rule of every op
 from thalweg.autodiff.loops import Backward, carries_gradient, differentiate, gradient_context
 from thalweg.autodiff.registry import GRADIENTS, GradientFunction, as_list
 from thalweg.control_flow.context import Context, Loop, context_of

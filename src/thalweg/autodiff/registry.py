@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from thalweg.registry import Registry
+from thalweg.registry import Loader, Registry
 
 GradientFunction = Callable[..., Any]
 
-GRADIENTS: Registry[GradientFunction | None] = Registry("gradient")
+GRADIENTS: Registry[GradientFunction | None] = Registry("gradient", Loader("thalweg.autodiff.rules"))
 
 
 class RegisterGradient:

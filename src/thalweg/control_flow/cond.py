@@ -103,20 +103,6 @@ def _shape_of(structure: Any) -> str:
     return f"dict of {sorted(structure)}" if isinstance(structure, Mapping) else "one value"
 
 
-def smart_cond(pred: Any, true_fn: Function, false_fn: Function, name: str | None = None) -> Any:
-    """Chooses while the graph is built if `pred` is known then, and when the step runs if it is not."""
-    from thalweg.graph.infer import complete, static_value
-
-    if isinstance(pred, Tensor):
-        known = complete(static_value(pred))
-        pred = pred if known is None else bool(known)
-    elif pred in (0, 1):
-        pred = bool(pred)
-    if isinstance(pred, bool):
-        return true_fn() if pred else false_fn()
-    return cond(pred, true_fn, false_fn, name=name)
-
-
 def case(
     pred_fn_pairs: Any,
     default: Function | None = None,

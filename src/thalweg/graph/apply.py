@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from thalweg.dtypes import DType
+import numpy as np
+
+from thalweg.dtypes import DType, as_dtype
 from thalweg.graph.attr import AttrDef
 from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.default import get_default_graph
@@ -150,8 +152,11 @@ def _convert_free(definition: OpDef, arg: ArgDef, value: Any, values: Sequence[A
             except (TypeError, ValueError):
                 break
     assert arg.type_attr is not None
-    default = None if hasattr(value, "dtype") else definition.attrs[arg.type_attr].default
-    return convert_to_tensor(value, name=arg.name, preferred_dtype=default if isinstance(default, DType) else None)
+    attr = definition.attrs[arg.type_attr]
+    if isinstance(value, np.ndarray | np.generic) and (attr.allowed is None or as_dtype(value.dtype) in attr.allowed):
+        return convert_to_tensor(value, name=arg.name)  # an array keeps its own type before the default
+    preferred = attr.default if isinstance(attr.default, DType) else None
+    return convert_to_tensor(value, name=arg.name, preferred_dtype=preferred)
 
 
 def _convert_list(

@@ -30,11 +30,10 @@ DeviceFunction = Callable[[Operation], Any]
 class _ControlScope:
     """One `control_dependencies` block: what it waits for and what was made inside it."""
 
-    __slots__ = ("clears", "controls", "made")
+    __slots__ = ("controls", "made")
 
-    def __init__(self, controls: list[Operation], clears: bool) -> None:
+    def __init__(self, controls: list[Operation]) -> None:
         self.controls = controls
-        self.clears = clears
         self.made: set[Operation] = set()
 
 
@@ -149,8 +148,6 @@ class Graph:
         for scope in reversed(self._scopes.controls):
             if scope.controls and not any(t.op in scope.made for t in inputs):
                 controls += [op for op in scope.controls if op not in controls]
-            if scope.clears:
-                break
         producers = {t.op for t in inputs}
         return [op for op in controls if op not in producers]
 
@@ -349,16 +346,23 @@ class Graph:
 
     @contextlib.contextmanager
     def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
-        """Makes operations inside run after all of the given ones; None forgets the enclosing blocks."""
+        """Makes operations inside run after all of the given ones; None forgets the enclosing blocks.
+
+        Branches and loops are forgotten as well, so that a variable made in one can be initialized outside.
+        """
+        if control_inputs is None:
+            with self.control_flow(None):
+                yield
+            return
         controls = []
-        for element in control_inputs or ():
+        for element in control_inputs:
             element = element._as_graph_element() if hasattr(element, "_as_graph_element") else element
             element = getattr(element, "op", element) if not isinstance(element, Operation) else element
             element = self.as_graph_element(element)
             operation = element.op if isinstance(element, Tensor) else element
             if operation not in controls:
                 controls.append(operation)
-        scope = _ControlScope(controls, control_inputs is None)
+        scope = _ControlScope(controls)
         self._scopes.controls.append(scope)
         try:
             yield

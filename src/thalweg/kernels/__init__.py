@@ -1,7 +1,1 @@
-"""Kernels: op and device type to torch; importing this package registers all of them."""
-
-from importlib import import_module
-from pkgutil import iter_modules
-
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+"""Kernels: op and device type to torch, in modules that the registry imports when a step is first compiled."""

@@ -21,7 +21,9 @@ Tensor = torch.Tensor
 
 def _sequence(length: int, count: int, generator: Philox, pseudo_random: bool) -> Tensor:
     """Returns where `count` windows begin and the last one ends, in TensorFlow's order of drawing."""
-    steps = _pseudo_random_steps(length, count, generator) if pseudo_random else _shuffled_steps(length, count, generator)
+    steps = (
+        _pseudo_random_steps(length, count, generator) if pseudo_random else _shuffled_steps(length, count, generator)
+    )
     return torch.tensor([0, *steps]).cumsum(0)
 
 
@@ -104,7 +106,8 @@ def bind_fractional_pool(node: Node, device: Any) -> Function:
         chosen = seeds if attrs["deterministic"] else (random.getrandbits(63), random.getrandbits(63))
         generator, sizes = Philox(*chosen), tuple(image.shape[1:3])
         sequences = [
-            _sequence(size, math.floor(size / r), generator, attrs["pseudo_random"]) for size, r in zip(sizes, ratio[1:])
+            _sequence(size, math.floor(size / r), generator, attrs["pseudo_random"])
+            for size, r in zip(sizes, ratio[1:])
         ]
         windows = _Windows(sequences, sizes, overlapping, image.device)
         result = _largest(windows, image)[0] if largest else _mean(windows, image)
@@ -148,7 +151,9 @@ def bind_fractional_avg_pool_grad(node: Node, device: Any) -> Function:
         windows = _Windows((rows, columns), dims[1:3], overlapping, grad.device)
         mask = windows.mask.unsqueeze(-1)
         count = mask.sum(2)
-        each = grad / count.to(grad.dtype) if grad.is_floating_point() else torch.div(grad, count, rounding_mode="trunc")
+        each = (
+            grad / count.to(grad.dtype) if grad.is_floating_point() else torch.div(grad, count, rounding_mode="trunc")
+        )
         parts = (each.unsqueeze(3) * mask).to(grad.dtype).flatten(1, 3)
         result = torch.zeros((dims[0], dims[1] * dims[2], dims[3]), dtype=grad.dtype, device=grad.device)
         return result.index_add_(1, windows.flat.flatten(), parts).view(dims)

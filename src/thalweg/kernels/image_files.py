@@ -322,14 +322,16 @@ def decode_bmp(data: bytes, channels: int) -> Array:
     last = start + stride * (rows - 1) + have * width
     if start < 0 or last > len(data):
         raise _invalid("BMP", data, f"it is too short for {width} x {rows} pixels")
-    body = np.frombuffer(data, np.uint8, min(stride * rows, len(data) - start), start)
-    if len(body) < stride * rows:
-        body = np.pad(body, (0, stride * rows - len(body)))
-    pixels = body.reshape(rows, stride)[:, : have * width].reshape(rows, width, have)
-    if height > 0:
-        pixels = pixels[::-1]
-    order = [0] if have == 1 else [2, 1, 0, 3][:have]
-    return _with_channels(np.ascontiguousarray(pixels[..., order]), channels or have)
+    body = data[start : start + stride * rows].ljust(stride * rows, b"\0")
+    pixels: Array = _guarded("BMP", data, lambda: _bmp_pixels(body, width, rows, stride, have, height > 0))
+    return _with_channels(pixels.reshape(rows, width, have), channels or have)
+
+
+def _bmp_pixels(body: bytes, width: int, rows: int, stride: int, channels: int, upwards: bool) -> Array:
+    from PIL import Image
+
+    mode, order = {1: ("L", "L"), 3: ("RGB", "BGR"), 4: ("RGBA", "BGRA")}[channels]
+    return np.asarray(Image.frombytes(mode, (width, rows), body, "raw", order, stride, -1 if upwards else 1))
 
 
 # -- GIF --------------------------------------------------------------------------------------------------------------
@@ -350,12 +352,13 @@ class _Frame:
         self.bits = bits
         self.coded = coded
 
-    def indices(self) -> Array:
+    def decode(self) -> Any:
         from PIL import Image
 
         _, _, width, height = self.box
-        image = Image.frombytes("L", (width, height), self.coded, "gif", self.bits, int(self.interlaced))
-        return np.asarray(image)
+        image = Image.frombytes("P", (width, height), self.coded, "gif", self.bits, int(self.interlaced))
+        image.putpalette(self.palette.tobytes())
+        return image
 
 
 def decode_gif(data: bytes, at_most: int | None = None) -> Array:
@@ -375,16 +378,18 @@ def decode_gif(data: bytes, at_most: int | None = None) -> Array:
             result[i] = result[i - 1]
         left, top, wide, high = frame.box
         _require_size("GIF", data, wide, high, len(data) * _BLOCKS)
-        indices: Array = _guarded("GIF", data, frame.indices)
-        indices = indices[: max(height - top, 0), : max(width - left, 0)]
-        shown = indices != frame.transparent
-        if int(indices.max(initial=0, where=shown)) >= len(frame.palette):
-            raise _invalid("GIF", data, f"frame {i} has a color that its palette of {len(frame.palette)} lacks")
-        target = result[i, top : top + indices.shape[0], left : left + indices.shape[1]]
-        if shown.all():
-            target[...] = frame.palette[indices]
-        else:
-            target[shown] = frame.palette[indices[shown]]
+        decoded = _guarded("GIF", data, frame.decode)
+        rows, columns = min(high, height - top), min(wide, width - left)
+        if rows <= 0 or columns <= 0:
+            continue
+        indices = np.asarray(decoded)[:rows, :columns]
+        shown = indices != frame.transparent if frame.transparent >= 0 else None
+        count = len(frame.palette)
+        if count < 256 and int(indices.max() if shown is None else indices.max(initial=0, where=shown)) >= count:
+            raise _invalid("GIF", data, f"frame {i} has a color that its palette of {count} lacks")
+        colors = np.asarray(decoded.convert("RGB"))[:rows, :columns]
+        target = result[i, top : top + rows, left : left + columns]
+        np.copyto(target, colors, where=True if shown is None else shown[..., None])
     return result
 
 

@@ -26,19 +26,15 @@ _TABLE = 1024  # bicubic weights are rounded to positions between two pixels
 class Taps:
     """For each new pixel of an axis: the old pixels it is made of, and their weights, a row for each of them."""
 
-    __slots__ = ("between", "indices", "weights")
+    __slots__ = ("indices", "weights")
 
-    def __init__(self, indices: Array, weights: Array, device: torch.device, between: bool = False) -> None:
-        self.between = between  # of two pixels, whose weights add up to 1
+    def __init__(self, indices: Array, weights: Array, device: torch.device) -> None:
         self.indices = torch.from_numpy(np.ascontiguousarray(indices, np.int64)).to(device)
         self.weights = torch.from_numpy(np.ascontiguousarray(weights, np.float32)).to(device)
 
     def gather(self, x: torch.Tensor, axis: int) -> torch.Tensor:
         """Returns the new pixels."""
         shape = [-1 if i == axis else 1 for i in range(4)]
-        if self.between:
-            low, high = (x.index_select(axis, row) for row in self.indices)
-            return torch.lerp(low, high, self.weights[1].view(shape))
         result = x.index_select(axis, self.indices[0]).mul_(self.weights[0].view(shape))
         for row, weight in zip(self.indices[1:], self.weights[1:]):
             result.addcmul_(x.index_select(axis, row), weight.view(shape))
@@ -73,13 +69,6 @@ def _nearest(old: int, new: int, align_corners: bool, half_pixel: bool) -> tuple
     places = (places + F(0.5)) * scale if half_pixel else places * scale
     chosen = np.floor(places + F(0.5)) if align_corners else np.floor(places)
     return np.clip(chosen, 0, old - 1)[None], np.ones((1, new), F)
-
-
-def _bilinear(old: int, new: int, align_corners: bool, half_pixel: bool) -> tuple[Array, Array]:
-    places = _places(old, new, align_corners, half_pixel)
-    low, high = np.floor(places), np.ceil(places)
-    share = places - low
-    return np.clip([low, high], 0, old - 1), np.stack([1 - share, share])
 
 
 @functools.cache
@@ -117,13 +106,13 @@ def _area(old: int, new: int, align_corners: bool, half_pixel: bool) -> tuple[Ar
     return np.clip(cells, 0, old - 1), weights.astype(F)
 
 
-_METHODS = {"nearest": _nearest, "bilinear": _bilinear, "bicubic": _bicubic, "area": _area}
+_METHODS = {"nearest": _nearest, "bicubic": _bicubic, "area": _area}
 
 
 @functools.lru_cache(maxsize=128)
 def taps(method: str, old: int, new: int, align_corners: bool, half_pixel: bool, device: torch.device) -> Taps:
     with np.errstate(all="ignore"):
-        return Taps(*_METHODS[method](old, new, align_corners, half_pixel), device, between=method == "bilinear")
+        return Taps(*_METHODS[method](old, new, align_corners, half_pixel), device)
 
 
 # -- filters ----------------------------------------------------------------------------------------------------------
@@ -183,12 +172,7 @@ def filter_taps(
 
 # -- kernels ----------------------------------------------------------------------------------------------------------
 
-_OPS = {
-    "ResizeBilinear": "bilinear",
-    "ResizeBicubic": "bicubic",
-    "ResizeArea": "area",
-    "ResizeNearestNeighbor": "nearest",
-}
+_OPS = {"ResizeBicubic": "bicubic", "ResizeArea": "area"}
 
 
 def _size(size: torch.Tensor) -> tuple[int, int]:
@@ -212,7 +196,77 @@ def _attrs(node: Node) -> tuple[bool, bool]:
     return node.attrs["align_corners"], node.attrs.get("half_pixel_centers", False)
 
 
-@kernel("ResizeBilinear", "ResizeBicubic", "ResizeArea")
+def _channels_first(images: torch.Tensor) -> torch.Tensor:
+    return images.permute(0, 3, 1, 2)
+
+
+def _channels_last(images: torch.Tensor) -> torch.Tensor:
+    return images.permute(0, 2, 3, 1)
+
+
+def _with_last_again(x: torch.Tensor) -> torch.Tensor:
+    """Returns images with their last row and column doubled."""
+    taller = torch.cat((x, x[:, -1:]), 1)
+    return torch.cat((taller, taller[:, :, -1:]), 2)
+
+
+@kernel("ResizeBilinear")
+def bind_bilinear(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+    """Interpolates as torch does; it has no coordinates that start at 0 and go by old size over new.
+
+    With aligned corners, though, one pixel more on either side gives just that step: (old + 1 - 1) / (new + 1 - 1).
+    """
+    align, half = _attrs(node)
+    interpolate = torch.ops.aten.upsample_bilinear2d.default
+
+    def resize(images: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
+        _require_images(images)
+        height, width = _size(size)
+        pixels = images.to(torch.float32)
+        if not pixels.numel():
+            return pixels.new_zeros((images.shape[0], height, width, images.shape[3]))
+        if align or half:
+            return _channels_last(interpolate(_channels_first(pixels), [height, width], align))
+        if (height, width) == tuple(images.shape[1:3]):
+            return pixels
+        more = _channels_first(_with_last_again(pixels))
+        return _channels_last(interpolate(more, [height + 1, width + 1], True))[:, :height, :width]
+
+    return resize
+
+
+@kernel("ResizeBilinearGrad")
+def bind_bilinear_grad(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+    (align, half), dtype = _attrs(node), TORCH[node.dtypes[0]]
+    spread_back = torch.ops.aten.upsample_bilinear2d_backward.default
+
+    def spread(grads: torch.Tensor, image: torch.Tensor) -> torch.Tensor:
+        _require_like(grads, image)
+        n, h, w, c = image.shape
+        if not grads.numel():
+            return torch.zeros((n, h, w, c), dtype=dtype, device=grads.device)
+        wide = grads.to(dtype if dtype is torch.float64 else torch.float32)
+        new = list(grads.shape[1:3])
+        if align or half:
+            return _channels_last(spread_back(_channels_first(wide), new, [n, c, h, w], align)).to(dtype)
+        padded = _channels_first(torch.nn.functional.pad(wide, (0, 0, 0, 1, 0, 1)))
+        sizes = [n, c, h + 1, w + 1]
+        more = _channels_last(spread_back(padded, [new[0] + 1, new[1] + 1], sizes, True))
+        more[:, h - 1] += more[:, h]
+        more[:, :, w - 1] += more[:, :, w]
+        return more[:, :h, :w].to(dtype)
+
+    return spread
+
+
+def _require_like(grads: torch.Tensor, image: torch.Tensor) -> None:
+    _require_images(grads)
+    _require_images(image)
+    same = grads.shape[0] == image.shape[0] and grads.shape[3] == image.shape[3]
+    require(same, f"grads has shape {list(grads.shape)}, original_image {list(image.shape)}")
+
+
+@kernel("ResizeBicubic", "ResizeArea")
 def bind_resize(node: Node, device: Any) -> Callable[..., torch.Tensor]:
     method, (align, half), place = _OPS[node.type], _attrs(node), device.torch
 
@@ -229,16 +283,13 @@ def bind_resize(node: Node, device: Any) -> Callable[..., torch.Tensor]:
     return resize
 
 
-@kernel("ResizeBilinearGrad", "ResizeBicubicGrad")
+@kernel("ResizeBicubicGrad")
 def bind_resize_grad(node: Node, device: Any) -> Callable[..., torch.Tensor]:
     method, (align, half), place = _OPS[node.type.removesuffix("Grad")], _attrs(node), device.torch
     dtype = TORCH[node.dtypes[0]]
 
     def spread(grads: torch.Tensor, image: torch.Tensor) -> torch.Tensor:
-        _require_images(grads)
-        _require_images(image)
-        same = grads.shape[0] == image.shape[0] and grads.shape[3] == image.shape[3]
-        require(same, f"grads has shape {list(grads.shape)}, original_image {list(image.shape)}")
+        _require_like(grads, image)
         result = grads.to(dtype if dtype is torch.float64 else torch.float32)
         for axis in _in_order((grads.shape[1], image.shape[1]), (grads.shape[2], image.shape[2])):
             old, new = image.shape[axis], grads.shape[axis]
@@ -319,10 +370,7 @@ def bind_scale_and_translate_grad(node: Node, device: Any) -> Callable[..., torc
     def spread(
         grads: torch.Tensor, image: torch.Tensor, scale: torch.Tensor, translation: torch.Tensor
     ) -> torch.Tensor:
-        _require_images(grads)
-        _require_images(image)
-        same = grads.shape[0] == image.shape[0] and grads.shape[3] == image.shape[3]
-        require(same, f"grads has shape {list(grads.shape)}, original_image {list(image.shape)}")
+        _require_like(grads, image)
         factors, shifts = _factors(scale), _pair(translation, "translation")
         result = grads
         for axis in (1, 2):

@@ -14,7 +14,7 @@ from thalweg.kernels.registry import kernel
 from thalweg.ops.shape_functions import require
 
 Array = np.ndarray[Any, Any]
-Overlap = Callable[[int, Array], Array]
+Overlap = Callable[[int, Any], Array]
 
 
 def _host(value: torch.Tensor) -> Array:
@@ -25,17 +25,23 @@ class _Boxes:
     """Boxes with their corners in order, and how much one of them overlaps others."""
 
     def __init__(self, boxes: Array) -> None:
-        self.low = np.minimum(boxes[:, :2], boxes[:, 2:])
-        self.high = np.maximum(boxes[:, :2], boxes[:, 2:])
-        self.areas = np.prod(self.high - self.low, axis=1)
+        a, b, c, d = np.ascontiguousarray(boxes.T)
+        self.top, self.left, self.bottom, self.right = (
+            np.minimum(a, c),
+            np.minimum(b, d),
+            np.maximum(a, c),
+            np.maximum(b, d),
+        )
+        self.areas = (self.bottom - self.top) * (self.right - self.left)
 
-    def overlap(self, box: int, others: Array) -> Array:
-        """Returns the intersection over the union; boxes without area overlap nothing."""
-        sides = np.minimum(self.high[others], self.high[box]) - np.maximum(self.low[others], self.low[box])
-        common = np.maximum(sides, 0).prod(1)
-        areas = self.areas[others]
-        union = areas + self.areas[box] - common
-        some = (areas > 0) & (self.areas[box] > 0)
+    def overlap(self, box: int, others: Any) -> Array:
+        """Returns the intersection over the union with others, an index; boxes without area overlap nothing."""
+        height = np.minimum(self.bottom[others], self.bottom[box]) - np.maximum(self.top[others], self.top[box])
+        width = np.minimum(self.right[others], self.right[box]) - np.maximum(self.left[others], self.left[box])
+        common = np.maximum(height, 0) * np.maximum(width, 0)
+        areas, area = self.areas[others], self.areas[box]
+        union = areas + area - common
+        some = (areas > 0) & (area > 0)
         ratio: Array = np.divide(common, union, out=np.zeros_like(common), where=some)
         return ratio
 
@@ -47,15 +53,24 @@ def _order(scores: Array, least: float) -> Array:
     return order
 
 
-def _suppress(overlap: Overlap, scores: Array, count: int, threshold: float, least: float) -> list[int]:
-    left = _order(scores, least)
+def _suppress(
+    overlap_in: Callable[[Array], Overlap], scores: Array, count: int, threshold: float, least: float
+) -> list[int]:
+    """Returns the indices that stay. overlap_in: of an order, how much the one at a place overlaps those at others."""
+    order = _order(scores, least)
+    overlap, left = overlap_in(order), np.ones(len(order), bool)
     kept: list[int] = []
-    while len(left) and len(kept) < count:
-        best, left = int(left[0]), left[1:]
-        kept.append(best)
-        if len(left):
-            left = left[~(overlap(best, left) > threshold)]
+    for i in range(len(order)):
+        if len(kept) == count:
+            break
+        if left[i]:
+            kept.append(int(order[i]))
+            left[i + 1 :] &= ~(overlap(i, slice(i + 1, None)) > threshold)
     return kept
+
+
+def _suppress_boxes(boxes: Array, scores: Array, count: int, threshold: float, least: float) -> list[int]:
+    return _suppress(lambda order: _Boxes(boxes[order]).overlap, scores, count, threshold, least)
 
 
 def _soften(overlap: Overlap, scores: Array, count: int, sigma: float, least: float) -> tuple[list[int], list[float]]:
@@ -98,10 +113,10 @@ def _count(value: torch.Tensor, what: str) -> int:
     return int(value)
 
 
-def _boxes_and_scores(boxes: torch.Tensor, scores: torch.Tensor) -> tuple[_Boxes, Array]:
+def _boxes_and_scores(boxes: torch.Tensor, scores: torch.Tensor) -> tuple[Array, Array]:
     require(boxes.ndim == 2 and boxes.shape[1] == 4, f"boxes has shape {list(boxes.shape)}", expected="4 columns")
     require(scores.shape == boxes.shape[:1], f"scores has shape {list(scores.shape)}", expected="a score for each box")
-    return _Boxes(_host(boxes)), _host(scores)
+    return _host(boxes), _host(scores)
 
 
 def _padded(values: list[Any], size: int | None, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
@@ -138,9 +153,9 @@ def bind_suppression(node: Node, device: Any) -> Callable[..., Any]:
         sigma = 0.0 if soft_nms_sigma is None else _number(soft_nms_sigma, "soft_nms_sigma")
         require(sigma >= 0, f"soft_nms_sigma is {sigma}", expected="no negative number")
         if sigma > 0:
-            kept, best = _soften(found.overlap, values, count, sigma, least)
+            kept, best = _soften(_Boxes(found).overlap, values, count, sigma, least)
         else:
-            kept = _suppress(found.overlap, values, count, iou, least)
+            kept = _suppress_boxes(found, values, count, iou, least)
             best = values[kept].tolist()
         size = count if pad else None
         indices = _padded(kept, size, torch.int32, device.torch)
@@ -168,7 +183,7 @@ def bind_suppression_by_table(node: Node, device: Any) -> Callable[..., torch.Te
         require(scores.shape == overlaps.shape[:1], f"scores has shape {list(scores.shape)}", expected="one for each")
         table = _host(overlaps)
         kept = _suppress(
-            lambda item, others: table[others, item],
+            lambda order: lambda place, others: table[order[others], order[place]],
             _host(scores),
             _count(max_output_size, "max_output_size"),
             _number(overlap_threshold, "overlap_threshold"),
@@ -220,7 +235,7 @@ def _best_of_classes(boxes: Array, scores: Array, each: int, iou: float, least: 
     found = [np.empty((0, 6), np.float32)]
     for number in range(scores.shape[1]):
         own = boxes[:, number if boxes.shape[1] > 1 else 0]
-        kept = _suppress(_Boxes(own).overlap, scores[:, number], each, iou, least)
+        kept = _suppress_boxes(own, scores[:, number], each, iou, least)
         labels = np.full((len(kept), 1), number, np.float32)
         found.append(np.concatenate([own[kept], scores[kept, number, None], labels], 1))
     every = np.concatenate(found)

@@ -191,7 +191,9 @@ def bind_reshape(node: Node, device: Any) -> Function:
     return reshape
 
 
-def requantize(x: Tensor, low: Tensor, high: Tensor, least: Tensor, most: Tensor, source: DType, dtype: DType) -> Tensor:
+def requantize(
+    x: Tensor, low: Tensor, high: Tensor, least: Tensor, most: Tensor, source: DType, dtype: DType
+) -> Tensor:
     """Returns integers of one range as those of another; from 32 bits to 8 in TensorFlow's fixed point."""
     if source is not dtypes.qint32 or dtype is not dtypes.quint8:
         return to_integers(to_numbers(x, low, high, source), least, most, dtype)
@@ -260,7 +262,8 @@ def bind_concat(node: Node, device: Any) -> Function:
             low = -high
         span = _end(low), _end(high)
         joined = [
-            part if (float(least), float(most)) == (float(span[0]), float(span[1]))
+            part
+            if (float(least), float(most)) == (float(span[0]), float(span[1]))
             else to_integers(to_numbers(part, least, most, dtype), *span, dtype)
             for part, least, most in zip(parts, lows, highs)
         ]

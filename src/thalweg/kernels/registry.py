@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from thalweg import dtypes, errors
 from thalweg.dtypes import DType
 from thalweg.graph.step_graph import Node
+from thalweg.registry import Loader
 
 
 class Input(int):
@@ -75,6 +76,7 @@ class Kernel:
 
 
 _kernels: dict[str, list[Kernel]] = {}
+_load = Loader("thalweg.kernels")
 
 
 def kernel(
@@ -86,6 +88,7 @@ def kernel(
     """
 
     def register(bind: Bind) -> Bind:
+        _load()  # a user's kernel comes after ours
         for op in ops:
             limits = {key: frozenset(allowed) for key, allowed in types.items()}
             entries = _kernels.setdefault(op, [])
@@ -98,6 +101,7 @@ def kernel(
 
 def device_types(node: Node) -> set[str]:
     """Returns the device types that have a kernel for the node; strings live on the host alone."""
+    _load()
     region = node.attrs.get("region") if node.type == "_While" else None
     if region is not None:
         inner = [device_types(n) for part in region.parts() for n in part.nodes if n.type != "_Arg"]
@@ -108,11 +112,13 @@ def device_types(node: Node) -> set[str]:
 
 
 def has_kernel(op: str) -> bool:
+    _load()
     return op in _kernels
 
 
 def select(node: Node, device_type: str) -> Kernel:
     """Returns the kernel for a node on a device type, or says what there is instead."""
+    _load()
     for entry in _kernels.get(node.type, ()):
         if device_type in entry.devices and entry.serves(node):
             return entry

@@ -161,6 +161,15 @@ _RULES: list[tuple[str, str | None, Rule]] = [
     ("ResourceApplyAdaMax", None, rules.ada_max),
     ("ResourceApplyFtrl", "ResourceSparseApplyFtrl", rules.ftrl),
     ("ResourceApplyFtrlV2", "ResourceSparseApplyFtrlV2", rules.ftrl_v2),
+    (
+        "ResourceApplyProximalGradientDescent",
+        "ResourceSparseApplyProximalGradientDescent",
+        rules.proximal_gradient_descent,
+    ),
+    ("ResourceApplyProximalAdagrad", "ResourceSparseApplyProximalAdagrad", rules.proximal_adagrad),
+    ("ResourceApplyAdagradDA", "ResourceSparseApplyAdagradDA", rules.adagrad_da),
+    ("ResourceApplyAddSign", None, rules.add_sign),
+    ("ResourceApplyPowerSign", None, rules.power_sign),
 ]
 for _op, _twin, _rule in _RULES:
     kernel(_op, T=_TYPES)(partial(_bind_whole, _rule))

@@ -198,3 +198,60 @@ def ftrl_v2(
         bound, curvature = l1, after.div_(lr).add_(2 * l2)
     leader = (linear.sign() * bound).sub_(linear).div_(curvature)
     var.copy_(leader.masked_fill_(linear.abs() <= bound, 0))
+
+
+def _shrunk(value: torch.Tensor, rate: Number, l1: Number, l2: Number) -> torch.Tensor:
+    """Returns a value drawn towards zero: by l1, but not past it, and then in proportion by l2."""
+    if isinstance(l1, torch.Tensor) or l1 > 0:
+        value = value.sign().mul_((value.abs() - rate * l1).clamp_(min=0))
+    return value.div_(1 + rate * l2)
+
+
+def proximal_gradient_descent(var: torch.Tensor, alpha: Number, l1: Number, l2: Number, grad: torch.Tensor) -> None:
+    var.copy_(_shrunk(var - grad * alpha, alpha, l1, l2))
+
+
+def proximal_adagrad(
+    var: torch.Tensor, accum: torch.Tensor, lr: Number, l1: Number, l2: Number, grad: torch.Tensor
+) -> None:
+    accum.addcmul_(grad, grad)
+    rate = accum.rsqrt().mul_(lr)
+    var.copy_(_shrunk(var - grad * rate, rate, l1, l2))
+
+
+def adagrad_da(
+    var: torch.Tensor,
+    gradients: torch.Tensor,
+    squares: torch.Tensor,
+    grad: torch.Tensor,
+    lr: Number,
+    l1: Number,
+    l2: Number,
+    global_step: Number,
+) -> None:
+    gradients.add_(grad)
+    squares.addcmul_(grad, grad)
+    total = gradients
+    if isinstance(l1, torch.Tensor) or l1 > 0:
+        total = gradients.sign().mul_((gradients.abs() - l1 * global_step).clamp_(min=0))
+    var.copy_((total * lr).neg_().div_(squares.sqrt().add_(l2 * lr * global_step)))
+
+
+def add_sign(
+    var: torch.Tensor, m: torch.Tensor, lr: Number, alpha: Number, sign_decay: Number, beta: Number, grad: torch.Tensor
+) -> None:
+    m.mul_(beta).add_(grad * (1 - beta))
+    var.sub_((grad.sign() * m.sign()).mul_(sign_decay).add_(alpha).mul_(grad).mul_(lr))
+
+
+def power_sign(
+    var: torch.Tensor,
+    m: torch.Tensor,
+    lr: Number,
+    logbase: Number,
+    sign_decay: Number,
+    beta: Number,
+    grad: torch.Tensor,
+) -> None:
+    m.mul_(beta).add_(grad * (1 - beta))
+    var.sub_((grad.sign() * m.sign()).mul_(sign_decay).mul_(logbase).exp_().mul_(grad).mul_(lr))

@@ -70,8 +70,6 @@ def extract_image_patches(
     return extract_image_patches_op(images, ksizes=ksizes, strides=strides, rates=rates, padding=padding, name=name)
 
 
-def extract_patches(
-    images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None
-) -> Tensor:
+def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:
     """Returns the pixels of each window of each image as the depth of one pixel."""
     return extract_image_patches_op(images, ksizes=sizes, strides=strides, rates=rates, padding=padding, name=name)

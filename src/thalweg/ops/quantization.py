@@ -201,9 +201,7 @@ def quantize_v2(
     ensure_minimum_range: float = 0.01,
 ) -> Any:
     """Returns the numbers of a range as integers of type T, and the two ends of the range they stand for."""
-    return quantize(
-        input, min_range, max_range, T, mode, round_mode, name, narrow_range, axis, ensure_minimum_range
-    )
+    return quantize(input, min_range, max_range, T, mode, round_mode, name, narrow_range, axis, ensure_minimum_range)
 
 
 def dequantize(

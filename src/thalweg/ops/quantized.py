@@ -111,7 +111,11 @@ def _concat(c: Inference) -> Sequence[Shape]:
     return [concatenated(parts, axis), (), ()]
 
 
-_WINDOW: dict[str, Any] = {"ksize": attr.integers(), "strides": attr.integers(), "padding": attr.string("SAME", "VALID")}
+_WINDOW: dict[str, Any] = {
+    "ksize": attr.integers(),
+    "strides": attr.integers(),
+    "padding": attr.string("SAME", "VALID"),
+}
 _TO_QINT32 = attr.types(dtypes.QUANTIZED, dtypes.qint32)
 _TO_QUINT8 = attr.types(dtypes.QUANTIZED, dtypes.quint8)
 
@@ -133,9 +137,7 @@ quantized_relu_x_op = _quantized(
     out_type=_TO_QUINT8,
     doc="min(max(x, 0), max_value).",
 )
-_POOL = (
-    "input: T, min_input: float32, max_input: float32 -> output: T, min_output: float32, max_output: float32"
-)
+_POOL = "input: T, min_input: float32, max_input: float32 -> output: T, min_output: float32, max_output: float32"
 quantized_max_pool_op = _quantized("QuantizedMaxPool", _POOL, _with_range(_pool, 1), T=QUANTIZED, **_WINDOW)
 quantized_avg_pool_op = _quantized("QuantizedAvgPool", _POOL, _with_range(_pool, 1), T=QUANTIZED, **_WINDOW)
 quantized_conv2d_op = _quantized(

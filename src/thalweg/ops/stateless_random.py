@@ -122,9 +122,7 @@ def stateless_gamma(
         return maximum(np.finfo(alpha.dtype.as_numpy_dtype).tiny, sample, name=scope)
 
 
-def stateless_poisson(
-    shape: Any, seed: Any, lam: Any, dtype: Any = dtypes.int32, name: str | None = None
-) -> Tensor:
+def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = dtypes.int32, name: str | None = None) -> Tensor:
     """Returns numbers of the Poisson distribution with the given rates."""
     with name_scope(name, "stateless_random_poisson", [shape, seed, lam]) as scope:
         lam = convert_to_tensor(lam, dtype_hint=dtypes.float32, name="lam")

@@ -169,6 +169,32 @@ resource_apply_ftrl_v2 = _update(
     "Follow the regularized leader, with a further penalty on the size of the variable.",
     multiply_linear_by_lr=False,
 )
+resource_apply_proximal_gradient_descent = _update(
+    "ResourceApplyProximalGradientDescent",
+    "var: resource, alpha, l1, l2, delta",
+    "A gradient step, then a shrinking step for the l1 and l2 penalties.",
+)
+resource_apply_proximal_adagrad = _update(
+    "ResourceApplyProximalAdagrad",
+    "var: resource, accum: resource, lr, l1, l2, grad",
+    "An Adagrad step, then a shrinking step for the l1 and l2 penalties.",
+)
+resource_apply_adagrad_da = _update(
+    "ResourceApplyAdagradDA",
+    "var: resource, gradient_accumulator: resource, gradient_squared_accumulator: resource, "
+    "grad, lr, l1, l2, global_step: int64",
+    "Dual averaging: the variable follows from the sums of all gradients and of their squares.",
+)
+resource_apply_add_sign = _update(
+    "ResourceApplyAddSign",
+    "var: resource, m: resource, lr, alpha, sign_decay, beta, grad",
+    "var -= lr * (alpha + sign_decay * sign(grad) * sign(m)) * grad.",
+)
+resource_apply_power_sign = _update(
+    "ResourceApplyPowerSign",
+    "var: resource, m: resource, lr, logbase, sign_decay, beta, grad",
+    "var -= lr * exp(logbase * sign_decay * sign(grad) * sign(m)) * grad.",
+)
 
 resource_sparse_apply_momentum = _row_update(
     "ResourceSparseApplyMomentum",
@@ -220,6 +246,22 @@ resource_sparse_apply_ftrl_v2 = _row_update(
     "var: resource, accum: resource, linear: resource, grad, indices: Tindices, lr, l1, l2, l2_shrinkage, lr_power",
     "ResourceApplyFtrlV2 on some rows.",
     multiply_linear_by_lr=False,
+)
+resource_sparse_apply_proximal_gradient_descent = _row_update(
+    "ResourceSparseApplyProximalGradientDescent",
+    "var: resource, alpha, l1, l2, grad, indices: Tindices",
+    "ResourceApplyProximalGradientDescent on some rows.",
+)
+resource_sparse_apply_proximal_adagrad = _row_update(
+    "ResourceSparseApplyProximalAdagrad",
+    "var: resource, accum: resource, lr, l1, l2, grad, indices: Tindices",
+    "ResourceApplyProximalAdagrad on some rows.",
+)
+resource_sparse_apply_adagrad_da = _row_update(
+    "ResourceSparseApplyAdagradDA",
+    "var: resource, gradient_accumulator: resource, gradient_squared_accumulator: resource, "
+    "grad, indices: Tindices, lr, l1, l2, global_step: int64",
+    "ResourceApplyAdagradDA on some rows.",
 )
 
 # What a step's updates with equal hyperparameters are merged into: one call for all variables of an optimizer.

@@ -285,7 +285,13 @@ def sums_of_several_shapes_are_refused(tf):
 
 
 def linspace_and_range(tf):
-    return tf.linspace(1.0, 2.0, 5), tf.lin_space(3.0, -1.0, 3), tf.range(3, 12, 4), tf.range(5.0, 1.0, -1.5), tf.range(3)
+    return (
+        tf.linspace(1.0, 2.0, 5),
+        tf.lin_space(3.0, -1.0, 3),
+        tf.range(3, 12, 4),
+        tf.range(5.0, 1.0, -1.5),
+        tf.range(3),
+    )
 
 
 def range_of_nothing(tf):
@@ -297,4 +303,6 @@ def range_the_wrong_way(tf):
 
 
 def approximate_equality(tf):
-    return tf.approximate_equal([1.0, 2.0, 3.0], [1.00001, 2.5, 3.0]), tf.approximate_equal([1.0], [1.25], tolerance=0.25)
+    return tf.approximate_equal([1.0, 2.0, 3.0], [1.00001, 2.5, 3.0]), tf.approximate_equal(
+        [1.0], [1.25], tolerance=0.25
+    )

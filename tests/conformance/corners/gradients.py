@@ -1,11 +1,16 @@
 """Corners of gradients: ties, zeros, broadcasting, what is not connected, what is sparse."""
 
+import contextlib
+
 import numpy as np
 
 
 def broadcasting_is_summed(tf):
     x, y = tf.constant([[1.0], [2.0]]), tf.constant([3.0, 4.0, 5.0])
-    return [tf.gradients(z, [x, y]) for z in (x * y, x - y, x / y, tf.maximum(x, y), tf.pow(x, y), tf.squared_difference(x, y))]
+    return [
+        tf.gradients(z, [x, y])
+        for z in (x * y, x - y, x / y, tf.maximum(x, y), tf.pow(x, y), tf.squared_difference(x, y))
+    ]
 
 
 def broadcasting_of_a_scalar(tf):
@@ -61,7 +66,9 @@ def product_with_zeros(tf):
 def running_sums(tf):
     x = tf.constant([1.0, 2.0, 3.0])
     weights = tf.constant([1.0, 10.0, 100.0])
-    return [tf.gradients(tf.cumsum(x, exclusive=e, reverse=r), x, weights)[0] for e in (False, True) for r in (False, True)]
+    return [
+        tf.gradients(tf.cumsum(x, exclusive=e, reverse=r), x, weights)[0] for e in (False, True) for r in (False, True)
+    ]
 
 
 def running_products(tf):
@@ -92,7 +99,9 @@ def what_is_not_connected(tf):
 
 def several_outputs_add_up(tf):
     x = tf.constant([1.0, 2.0])
-    return tf.gradients([x * 2.0, x * x], x)[0], tf.gradients([x * 2.0, x * x], x, [tf.constant([1.0, 0.0]), tf.constant([0.0, 1.0])])[0]
+    return tf.gradients([x * 2.0, x * x], x)[0], tf.gradients(
+        [x * 2.0, x * x], x, [tf.constant([1.0, 0.0]), tf.constant([0.0, 1.0])]
+    )[0]
 
 
 def given_gradient_of_a_wrong_shape(tf):
@@ -136,13 +145,17 @@ def gathers_along_another_axis(tf):
 
 def slices(tf):
     x = tf.reshape(tf.range(12.0), [3, 4])
-    return tf.gradients(x[::2, 3:0:-2], x)[0], tf.gradients(x[1, ..., None], x)[0], tf.gradients(tf.slice(x, [1, 1], [2, -1]), x)[0]
+    return (
+        tf.gradients(x[::2, 3:0:-2], x)[0],
+        tf.gradients(x[1, ..., None], x)[0],
+        tf.gradients(tf.slice(x, [1, 1], [2, -1]), x)[0],
+    )
 
 
 def joins_and_splits(tf):
     x, y = tf.constant([[1.0, 2.0]]), tf.constant([[3.0, 4.0]])
     z = tf.concat([x, y, x], 0) * [[1.0], [10.0], [100.0]]
-    a, b = tf.split(x, 2, 1)
+    a, _ = tf.split(x, 2, 1)
     return tf.gradients(z, [x, y]), tf.gradients(a * 3.0, x)[0], tf.gradients(tf.stack([x, y], 1)[0, 1], [x, y])
 
 
@@ -154,7 +167,9 @@ def paddings(tf):
 
 def choices(tf):
     x, y = tf.constant([1.0, 2.0]), tf.constant([3.0, 4.0])
-    return tf.gradients(tf.where([True, False], x, y), [x, y]), tf.gradients(tf.where([True, False], tf.log(x - 2.0), y), x)[0]
+    return tf.gradients(tf.where([True, False], x, y), [x, y]), tf.gradients(
+        tf.where([True, False], tf.log(x - 2.0), y), x
+    )[0]
 
 
 def largest_k(tf):
@@ -190,7 +205,11 @@ def cross_entropy_of_labels(tf):
     labels, logits = tf.constant([[0.2, 0.8]]), tf.constant([[1.0, 2.0]])
     loss = tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits)
     old = tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-    return tf.gradients(loss, [labels, logits]), tf.gradients(old, labels)[0] is None, tf.gradients(tf.gradients(loss, logits)[0], logits)[0]
+    return (
+        tf.gradients(loss, [labels, logits]),
+        tf.gradients(old, labels)[0] is None,
+        tf.gradients(tf.gradients(loss, logits)[0], logits)[0],
+    )
 
 
 def custom_gradients(tf):
@@ -204,10 +223,8 @@ def custom_gradients(tf):
 
 def overridden_gradients(tf):
     name = "OfATest"
-    try:
+    with contextlib.suppress(KeyError):  # registered by an earlier run in this process
         tf.RegisterGradient(name)(lambda op, grad: grad * 7.0)
-    except KeyError:
-        pass  # registered by an earlier run in this process
     x = tf.constant([1.0, 2.0])
     with tf.get_default_graph().gradient_override_map({"Square": name}):
         y = tf.square(x)
@@ -217,12 +234,16 @@ def overridden_gradients(tf):
 def aggregation(tf):
     x = tf.constant([1.0, 2.0])
     y = x * x + tf.exp(x) + x
-    return tf.gradients(y, x, aggregation_method=tf.AggregationMethod.ADD_N)[0], tf.gradients(y, x, colocate_gradients_with_ops=True)[0]
+    return tf.gradients(y, x, aggregation_method=tf.AggregationMethod.ADD_N)[0], tf.gradients(
+        y, x, colocate_gradients_with_ops=True
+    )[0]
 
 
 def trapezoids_and_products(tf):
     x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
-    return tf.gradients(tf.reduce_logsumexp(x, 1), x)[0], tf.gradients(tf.nn.l2_normalize(x, 1), x, tf.constant([[1.0, 0.0], [0.0, 1.0]]))[0]
+    return tf.gradients(tf.reduce_logsumexp(x, 1), x)[0], tf.gradients(
+        tf.nn.l2_normalize(x, 1), x, tf.constant([[1.0, 0.0], [0.0, 1.0]])
+    )[0]
 
 
 def infinite_weights(tf):

@@ -49,7 +49,7 @@ def names_of_composites(tf):
 
 def names_of_operators(tf):
     x = tf.placeholder(tf.float32, [2])
-    results = [x + x, x - x, x * x, x / x, -x, abs(x), x < x, x**2.0, x[0], x // x, x % x]
+    results = [x + x, x - x, x * x, x / x, -x, abs(x), x < 1.0, x**2.0, x[0], x // x, x % x]
     return [t.op.name for t in results]
 
 
@@ -112,7 +112,12 @@ def default_names_are_numbered(tf):
 
 
 def variable_names_are_numbered(tf):
-    return [tf.Variable(1.0).name, tf.Variable(2.0).name, tf.Variable(3.0, name="v").name, tf.Variable(3.0, name="v").name]
+    return [
+        tf.Variable(1.0).name,
+        tf.Variable(2.0).name,
+        tf.Variable(3.0, name="v").name,
+        tf.Variable(3.0, name="v").name,
+    ]
 
 
 def initializers_are_inherited(tf):
@@ -127,10 +132,18 @@ def collections(tf):
     with tf.variable_scope("a"):
         x = tf.get_variable("x", [1], trainable=False)
     with tf.variable_scope("b"):
-        y = tf.get_variable("y", [1], collections=["mine", tf.GraphKeys.GLOBAL_VARIABLES], regularizer=lambda w: tf.reduce_sum(w))
+        y = tf.get_variable(
+            "y", [1], collections=["mine", tf.GraphKeys.GLOBAL_VARIABLES], regularizer=lambda w: tf.reduce_sum(w)
+        )
     keys = ("mine", tf.GraphKeys.GLOBAL_VARIABLES, tf.GraphKeys.TRAINABLE_VARIABLES)
     losses = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
-    return [[v.name for v in tf.get_collection(k)] for k in keys], len(losses), [v.name for v in tf.global_variables("b")], x.trainable, y.name
+    return (
+        [[v.name for v in tf.get_collection(k)] for k in keys],
+        len(losses),
+        [v.name for v in tf.global_variables("b")],
+        x.trainable,
+        y.name,
+    )
 
 
 def templates(tf):

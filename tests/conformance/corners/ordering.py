@@ -67,7 +67,6 @@ def sorting_by_places(tf):
     return tf.argsort(TIES, stable=True), tf.argsort([3, 1, 2], direction="DESCENDING")
 
 
-
 def unique_values(tf):
     y, places, counts = tf.unique_with_counts([3, 1, 3, 2, 1])
     return y, places, counts, tf.unique([5, 5, 4], out_idx=tf.int64)[1]
@@ -106,7 +105,11 @@ def where_of_other_shapes_is_refused(tf):
 
 def boolean_masks(tf):
     x = tf.constant([[1, 2], [3, 4], [5, 6]])
-    return tf.boolean_mask(x, [True, False, True]), tf.boolean_mask(x, [[True, False]] * 3), tf.boolean_mask(x, [False, True], axis=1)
+    return (
+        tf.boolean_mask(x, [True, False, True]),
+        tf.boolean_mask(x, [[True, False]] * 3),
+        tf.boolean_mask(x, [False, True], axis=1),
+    )
 
 
 def histogram(tf):
@@ -118,7 +121,9 @@ def bincount(tf):
 
 
 def confusion(tf):
-    return tf.confusion_matrix([0, 1, 2, 1], [0, 2, 2, 1]), tf.confusion_matrix([1, 1], [0, 1], num_classes=3, weights=[0.5, 2.0])
+    return tf.confusion_matrix([0, 1, 2, 1], [0, 2, 2, 1]), tf.confusion_matrix(
+        [1, 1], [0, 1], num_classes=3, weights=[0.5, 2.0]
+    )
 
 
 def searching_in_sorted_rows(tf):

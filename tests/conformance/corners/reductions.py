@@ -9,17 +9,34 @@ def _rows(tf):
 
 def sums_over_axes(tf):
     x = _rows(tf)
-    return tf.reduce_sum(x), tf.reduce_sum(x, 0), tf.reduce_sum(x, [0, -1]), tf.reduce_sum(x, -1, keepdims=True), tf.reduce_sum(x, [])
+    return (
+        tf.reduce_sum(x),
+        tf.reduce_sum(x, 0),
+        tf.reduce_sum(x, [0, -1]),
+        tf.reduce_sum(x, -1, keepdims=True),
+        tf.reduce_sum(x, []),
+    )
 
 
 def old_names_of_arguments(tf):
     x = _rows(tf)
-    return tf.reduce_sum(x, reduction_indices=[1]), tf.reduce_mean(x, axis=1, keep_dims=True), tf.reduce_max(x, reduction_indices=0)
+    return (
+        tf.reduce_sum(x, reduction_indices=[1]),
+        tf.reduce_mean(x, axis=1, keep_dims=True),
+        tf.reduce_max(x, reduction_indices=0),
+    )
 
 
 def reductions_of_nothing(tf):
     x = tf.zeros([0, 3])
-    return tf.reduce_sum(x, 0), tf.reduce_prod(x, 0), tf.reduce_mean(x, 0), tf.reduce_max(x, 0), tf.reduce_min(x, 0), tf.reduce_sum(x, 1)
+    return (
+        tf.reduce_sum(x, 0),
+        tf.reduce_prod(x, 0),
+        tf.reduce_mean(x, 0),
+        tf.reduce_max(x, 0),
+        tf.reduce_min(x, 0),
+        tf.reduce_sum(x, 1),
+    )
 
 
 def reductions_of_no_integers(tf):
@@ -33,7 +50,11 @@ def reductions_of_no_truth(tf):
 
 
 def logsumexp_of_nothing_and_infinity(tf):
-    return tf.reduce_logsumexp(tf.zeros([0])), tf.reduce_logsumexp([-np.inf, -np.inf]), tf.reduce_logsumexp([np.inf, 0.0])
+    return (
+        tf.reduce_logsumexp(tf.zeros([0])),
+        tf.reduce_logsumexp([-np.inf, -np.inf]),
+        tf.reduce_logsumexp([np.inf, 0.0]),
+    )
 
 
 def mean_of_integers(tf):
@@ -72,7 +93,13 @@ def truth(tf):
 
 def norms(tf):
     x = tf.constant([[3.0, -4.0], [0.0, 0.0]])
-    return tf.norm(x), tf.norm(x, 1), tf.norm(x, np.inf, axis=1), tf.norm(x, axis=1, keepdims=True), tf.norm(x, "fro", axis=[0, 1])
+    return (
+        tf.norm(x),
+        tf.norm(x, 1),
+        tf.norm(x, np.inf, axis=1),
+        tf.norm(x, axis=1, keepdims=True),
+        tf.norm(x, "fro", axis=[0, 1]),
+    )
 
 
 def moments(tf):
@@ -87,7 +114,11 @@ def moments_of_halves(tf):
 
 
 def standard_deviation(tf):
-    return tf.math.reduce_std(_rows(tf), 1), tf.math.reduce_variance(_rows(tf)), tf.math.reduce_euclidean_norm([3.0, 4.0])
+    return (
+        tf.math.reduce_std(_rows(tf), 1),
+        tf.math.reduce_variance(_rows(tf)),
+        tf.math.reduce_euclidean_norm([3.0, 4.0]),
+    )
 
 
 def normalizing_zero(tf):
@@ -115,12 +146,20 @@ def running_sum_axis_out_of_range(tf):
 
 
 def running_logsumexp(tf):
-    return tf.math.cumulative_logsumexp([1.0, 2.0, -np.inf, 3.0]), tf.math.cumulative_logsumexp([1.0, 2.0], exclusive=True, reverse=True)
+    return tf.math.cumulative_logsumexp([1.0, 2.0, -np.inf, 3.0]), tf.math.cumulative_logsumexp(
+        [1.0, 2.0], exclusive=True, reverse=True
+    )
 
 
 def segments(tf):
     x, ids = tf.constant([[1, 2], [3, 4], [5, 6]]), [0, 0, 2]
-    return tf.segment_sum(x, ids), tf.segment_max(x, ids), tf.segment_min(x, ids), tf.segment_prod(x, ids), tf.segment_mean(tf.to_float(x), ids)
+    return (
+        tf.segment_sum(x, ids),
+        tf.segment_max(x, ids),
+        tf.segment_min(x, ids),
+        tf.segment_prod(x, ids),
+        tf.segment_mean(tf.to_float(x), ids),
+    )
 
 
 def segments_out_of_order(tf):
@@ -129,7 +168,12 @@ def segments_out_of_order(tf):
 
 def unsorted_segments(tf):
     x, ids = tf.constant([1.0, 2.0, 3.0, 4.0]), [2, 0, 2, -1]
-    return tf.unsorted_segment_sum(x, ids, 4), tf.unsorted_segment_max(x, ids, 4), tf.unsorted_segment_mean(x, ids, 4), tf.unsorted_segment_sqrt_n(x, ids, 3)
+    return (
+        tf.unsorted_segment_sum(x, ids, 4),
+        tf.unsorted_segment_max(x, ids, 4),
+        tf.unsorted_segment_mean(x, ids, 4),
+        tf.unsorted_segment_sqrt_n(x, ids, 3),
+    )
 
 
 def unsorted_segments_of_integers(tf):
@@ -142,7 +186,10 @@ def unsorted_segment_out_of_range(tf):
 
 
 def losses(tf):
-    labels, logits = tf.constant([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]), tf.constant([[1.0, 2.0, -30.0], [90.0, -90.0, 0.0]])
+    labels, logits = (
+        tf.constant([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]),
+        tf.constant([[1.0, 2.0, -30.0], [90.0, -90.0, 0.0]]),
+    )
     return (
         tf.nn.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits),
         tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits),
@@ -172,7 +219,12 @@ def total_norm_and_clipping(tf):
 
 def clipping_by_norm(tf):
     x = tf.constant([[3.0, 4.0], [0.0, 0.0]])
-    return tf.clip_by_norm(x, 1.0), tf.clip_by_norm(x, 10.0), tf.clip_by_norm(x, 1.0, axes=[1]), tf.clip_by_average_norm(x, 1.0)
+    return (
+        tf.clip_by_norm(x, 1.0),
+        tf.clip_by_norm(x, 10.0),
+        tf.clip_by_norm(x, 1.0, axes=[1]),
+        tf.clip_by_average_norm(x, 1.0),
+    )
 
 
 def clipping_by_an_infinite_norm(tf):
@@ -181,7 +233,9 @@ def clipping_by_an_infinite_norm(tf):
 
 
 def checks_that_hold(tf):
-    with tf.control_dependencies([tf.assert_equal([1, 2], [1, 2]), tf.assert_positive([1.0]), tf.assert_rank([[1]], 2), tf.assert_less(1, 2)]):
+    with tf.control_dependencies(
+        [tf.assert_equal([1, 2], [1, 2]), tf.assert_positive([1.0]), tf.assert_rank([[1]], 2), tf.assert_less(1, 2)]
+    ):
         return tf.constant(1)
 
 

@@ -103,7 +103,10 @@ def reshape_by_a_tensor(tf):
 
 def squeezes(tf):
     x = tf.zeros([1, 2, 1, 3])
-    return [s.shape.as_list() for s in (tf.squeeze(x), tf.squeeze(x, 0), tf.squeeze(x, [-2]), tf.squeeze(x, squeeze_dims=[2]))]
+    return [
+        s.shape.as_list()
+        for s in (tf.squeeze(x), tf.squeeze(x, 0), tf.squeeze(x, [-2]), tf.squeeze(x, squeeze_dims=[2]))
+    ]
 
 
 def squeeze_of_what_is_not_one(tf):
@@ -122,7 +125,14 @@ def expanded_beyond(tf):
 def static_shapes_with_unknown_sizes(tf):
     x = tf.placeholder(tf.float32, [None, 3])
     y = tf.placeholder(tf.float32)
-    shapes = [x + 1.0, tf.transpose(x), tf.concat([x, x], 0), tf.concat([x, x], 1), tf.reduce_sum(x, 0), tf.tile(x, [1, 2])]
+    shapes = [
+        x + 1.0,
+        tf.transpose(x),
+        tf.concat([x, x], 0),
+        tf.concat([x, x], 1),
+        tf.reduce_sum(x, 0),
+        tf.tile(x, [1, 2]),
+    ]
     shapes += [tf.reshape(x, [-1, 1]), tf.matmul(x, tf.zeros([3, 5])), tf.stack([x, x]), y + x, tf.expand_dims(y, 0)]
     return [str(s.shape) for s in shapes]
 
@@ -147,7 +157,12 @@ def concatenation_of_scalars_is_refused(tf):
 
 def stacks(tf):
     x, y = tf.constant([1, 2]), tf.constant([3, 4])
-    return tf.stack([x, y]), tf.stack([x, y], axis=-1), tf.stack([1, tf.constant(2), 3]), tf.unstack(tf.stack([x, y]), axis=1)
+    return (
+        tf.stack([x, y]),
+        tf.stack([x, y], axis=-1),
+        tf.stack([1, tf.constant(2), 3]),
+        tf.unstack(tf.stack([x, y]), axis=1),
+    )
 
 
 def stack_axis_out_of_range(tf):
@@ -160,7 +175,12 @@ def unstack_of_an_unknown_size(tf):
 
 def splits(tf):
     x = tf.reshape(tf.range(12), [2, 6])
-    return tf.split(x, 3, axis=1), tf.split(x, [1, 2, -1], 1), tf.split(x, 2), tf.split(value=x, num_or_size_splits=2, axis=-1)
+    return (
+        tf.split(x, 3, axis=1),
+        tf.split(x, [1, 2, -1], 1),
+        tf.split(x, 2),
+        tf.split(value=x, num_or_size_splits=2, axis=-1),
+    )
 
 
 def split_that_does_not_divide(tf):
@@ -174,7 +194,12 @@ def split_sizes_that_do_not_add_up(tf):
 def transposes(tf):
     x = _cube(tf)
     z = tf.constant([[1 + 1j, 2j]], tf.complex64)
-    return tf.transpose(x, [2, 0, 1]), tf.transpose(x).shape.as_list(), tf.transpose(z, conjugate=True), tf.matrix_transpose(x)
+    return (
+        tf.transpose(x, [2, 0, 1]),
+        tf.transpose(x).shape.as_list(),
+        tf.transpose(z, conjugate=True),
+        tf.matrix_transpose(x),
+    )
 
 
 def transpose_that_names_a_dimension_twice(tf):
@@ -228,7 +253,12 @@ def gather_of_a_negative_index(tf):
 
 def gathers_by_vectors(tf):
     x = _cube(tf)
-    return tf.gather_nd(x, [[0, 1], [1, 2]]), tf.gather_nd(x, [[1, 2, 3]]), tf.gather_nd(x, [1]), tf.gather_nd(x, np.zeros([2, 0], np.int32))
+    return (
+        tf.gather_nd(x, [[0, 1], [1, 2]]),
+        tf.gather_nd(x, [[1, 2, 3]]),
+        tf.gather_nd(x, [1]),
+        tf.gather_nd(x, np.zeros([2, 0], np.int32)),
+    )
 
 
 def gather_by_vectors_out_of_range(tf):
@@ -245,7 +275,11 @@ def scattering_out_of_range(tf):
 
 def scattering_into_tensors(tf):
     x = tf.ones([4], tf.int32)
-    return tf.tensor_scatter_update(x, [[1], [3]], [7, 8]), tf.tensor_scatter_add(x, [[1], [1]], [7, 8]), tf.tensor_scatter_sub(x, [[0]], [3])
+    return (
+        tf.tensor_scatter_update(x, [[1], [3]], [7, 8]),
+        tf.tensor_scatter_add(x, [[1], [1]], [7, 8]),
+        tf.tensor_scatter_sub(x, [[0]], [3]),
+    )
 
 
 def one_hot_along_axes(tf):
@@ -273,7 +307,11 @@ def sequence_masks(tf):
 
 def reversals(tf):
     x = _cube(tf)
-    return tf.reverse(x, [0, -1]), tf.reverse(x, []), tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1, batch_axis=0)
+    return (
+        tf.reverse(x, [0, -1]),
+        tf.reverse(x, []),
+        tf.reverse_sequence([[1, 2, 3], [4, 5, 6]], [2, 3], seq_axis=1, batch_axis=0),
+    )
 
 
 def reversal_of_an_axis_twice(tf):
@@ -287,7 +325,12 @@ def rolls(tf):
 def space_and_depth(tf):
     x = tf.reshape(tf.range(16), [1, 4, 4, 1])
     y = tf.space_to_depth(x, 2)
-    return y, tf.depth_to_space(y, 2), tf.space_to_batch(x, [[0, 0], [0, 0]], 2), tf.space_to_batch_nd(x, [2, 2], [[1, 1], [0, 2]])
+    return (
+        y,
+        tf.depth_to_space(y, 2),
+        tf.space_to_batch(x, [[0, 0], [0, 0]], 2),
+        tf.space_to_batch_nd(x, [2, 2], [[1, 1], [0, 2]]),
+    )
 
 
 def batch_to_space(tf):
@@ -297,16 +340,31 @@ def batch_to_space(tf):
 
 def diagonals(tf):
     x = tf.reshape(tf.range(12), [3, 4])
-    return tf.diag([1, 2]), tf.diag_part([[1, 2], [3, 4]]), tf.matrix_diag([[1, 2]]), tf.matrix_diag_part(x), tf.trace([[1, 2], [3, 4]])
+    return (
+        tf.diag([1, 2]),
+        tf.diag_part([[1, 2], [3, 4]]),
+        tf.matrix_diag([[1, 2]]),
+        tf.matrix_diag_part(x),
+        tf.trace([[1, 2], [3, 4]]),
+    )
 
 
 def diagonals_set_and_bands(tf):
     x = tf.reshape(tf.range(12), [3, 4])
-    return tf.matrix_set_diag(x, [7, 8, 9]), tf.matrix_band_part(x, 1, 0), tf.matrix_band_part(x, -1, 1), tf.eye(2, 3, batch_shape=[1])
+    return (
+        tf.matrix_set_diag(x, [7, 8, 9]),
+        tf.matrix_band_part(x, 1, 0),
+        tf.matrix_band_part(x, -1, 1),
+        tf.eye(2, 3, batch_shape=[1]),
+    )
 
 
 def broadcasts_to_shapes(tf):
-    return tf.broadcast_to([1, 2], [3, 2]), tf.broadcast_to(5, []), tf.broadcast_static_shape(tf.TensorShape([2, 1]), tf.TensorShape([3])).as_list()
+    return (
+        tf.broadcast_to([1, 2], [3, 2]),
+        tf.broadcast_to(5, []),
+        tf.broadcast_static_shape(tf.TensorShape([2, 1]), tf.TensorShape([3])).as_list(),
+    )
 
 
 def broadcast_that_does_not_fit(tf):
@@ -327,11 +385,22 @@ def partition_out_of_range(tf):
 
 
 def bitcasts(tf):
-    return tf.bitcast([1.0, -2.0], tf.int32), tf.bitcast(tf.constant([1, 2], tf.int32), tf.uint8), tf.bitcast(tf.constant([[1, 0, 0, 0]], tf.uint8), tf.int32)
+    return (
+        tf.bitcast([1.0, -2.0], tf.int32),
+        tf.bitcast(tf.constant([1, 2], tf.int32), tf.uint8),
+        tf.bitcast(tf.constant([[1, 0, 0, 0]], tf.uint8), tf.int32),
+    )
 
 
 def filled_shapes(tf):
-    return tf.fill([2, 0], 1), tf.fill([], 3), tf.zeros([2], tf.string), tf.ones([1], tf.bool), tf.zeros_like([1.5]), tf.ones_like([[1]], dtype=tf.float64)
+    return (
+        tf.fill([2, 0], 1),
+        tf.fill([], 3),
+        tf.zeros([2], tf.string),
+        tf.ones([1], tf.bool),
+        tf.zeros_like([1.5]),
+        tf.ones_like([[1]], dtype=tf.float64),
+    )
 
 
 def fill_of_a_negative_shape(tf):

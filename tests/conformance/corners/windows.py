@@ -23,7 +23,9 @@ def same_padding_with_strides(tf):
 
 def valid_padding_with_strides(tf):
     x = _image(tf)
-    return [tf.nn.conv2d(x, _filter(tf, k, k, 2, 1), [1, s, s, 1], "VALID") for k, s in ((2, 2), (3, 2), (4, 3), (1, 2))]
+    return [
+        tf.nn.conv2d(x, _filter(tf, k, k, 2, 1), [1, s, s, 1], "VALID") for k, s in ((2, 2), (3, 2), (4, 3), (1, 2))
+    ]
 
 
 def kernel_larger_than_the_image(tf):
@@ -64,7 +66,9 @@ def static_shapes_of_convolutions(tf):
 
 def convolution_of_sequences(tf):
     x = tf.reshape(tf.range(14.0), [1, 7, 2])
-    return tf.nn.conv1d(x, _filter(tf, 2, 2, 3), 2, "SAME"), tf.nn.conv1d(x, filters=_filter(tf, 3, 2, 1), stride=1, padding="VALID")
+    return tf.nn.conv1d(x, _filter(tf, 2, 2, 3), 2, "SAME"), tf.nn.conv1d(
+        x, filters=_filter(tf, 3, 2, 1), stride=1, padding="VALID"
+    )
 
 
 def convolution_of_volumes(tf):
@@ -103,7 +107,9 @@ def separable_convolution(tf):
 
 def convolution_of_any_rank(tf):
     x = _image(tf, 6, 6, 1)
-    return tf.nn.convolution(x, _filter(tf, 2, 2, 1, 1), "SAME", dilation_rate=[2, 2]), tf.nn.convolution(x, _filter(tf, 3, 3, 1, 1), "VALID", strides=[2, 1])
+    return tf.nn.convolution(x, _filter(tf, 2, 2, 1, 1), "SAME", dilation_rate=[2, 2]), tf.nn.convolution(
+        x, _filter(tf, 3, 3, 1, 1), "VALID", strides=[2, 1]
+    )
 
 
 def largest_with_same_padding(tf):
@@ -127,7 +133,11 @@ def pool_larger_than_the_image(tf):
 
 def pools_of_any_rank(tf):
     x = tf.reshape(tf.range(14.0), [1, 7, 2])
-    return tf.nn.pool(x, [2], "MAX", "SAME"), tf.nn.pool(x, [3], "AVG", "VALID", strides=[2]), tf.nn.pool(x, [2], "MAX", "VALID", dilation_rate=[2])
+    return (
+        tf.nn.pool(x, [2], "MAX", "SAME"),
+        tf.nn.pool(x, [3], "AVG", "VALID", strides=[2]),
+        tf.nn.pool(x, [2], "MAX", "VALID", dilation_rate=[2]),
+    )
 
 
 def places_of_the_largest(tf):
@@ -136,7 +146,9 @@ def places_of_the_largest(tf):
 
 
 def places_of_the_largest_among_equals(tf):
-    values, places = tf.nn.max_pool_with_argmax(tf.ones([2, 3, 3, 1]), [1, 2, 2, 1], [1, 1, 1, 1], "SAME", include_batch_in_index=True)
+    values, places = tf.nn.max_pool_with_argmax(
+        tf.ones([2, 3, 3, 1]), [1, 2, 2, 1], [1, 1, 1, 1], "SAME", include_batch_in_index=True
+    )
     return values, places
 
 
@@ -208,4 +220,11 @@ def embeddings(tf):
 
 def activations(tf):
     x = tf.constant([-3.0, -0.5, 0.0, 0.5, 7.0])
-    return tf.nn.leaky_relu(x), tf.nn.leaky_relu(x, alpha=0.5), tf.nn.crelu(x), tf.nn.softsign(x), tf.nn.relu6(x), tf.nn.swish(x)
+    return (
+        tf.nn.leaky_relu(x),
+        tf.nn.leaky_relu(x, alpha=0.5),
+        tf.nn.crelu(x),
+        tf.nn.softsign(x),
+        tf.nn.relu6(x),
+        tf.nn.swish(x),
+    )

@@ -1,6 +1,7 @@
 """tf.math: element-wise functions and reductions."""
 
 from thalweg.api.math import special
+from thalweg.ops.bessel import erfcinv as erfcinv, sobol_sample as sobol_sample
 from thalweg.ops.check import (
     is_non_decreasing,
     is_strictly_increasing,
@@ -20,6 +21,7 @@ from thalweg.ops.comparison import (
     logical_xor,
     not_equal,
 )
+from thalweg.ops.counting import bincount as bincount, confusion_matrix as confusion_matrix
 from thalweg.ops.math import (
     abs,
     accumulate_n,
@@ -122,6 +124,7 @@ from thalweg.ops.segment import (
 from thalweg.ops.shaping import (
     invert_permutation,
 )
+from thalweg.ops.sorting import approx_max_k as approx_max_k, approx_min_k as approx_min_k
 from thalweg.ops.special import (
     bessel_i0,
     bessel_i0e,
@@ -155,6 +158,8 @@ __all__ = [
     "add",
     "add_n",
     "angle",
+    "approx_max_k",
+    "approx_min_k",
     "argmax",
     "argmin",
     "asin",
@@ -167,7 +172,9 @@ __all__ = [
     "bessel_i1",
     "bessel_i1e",
     "betainc",
+    "bincount",
     "ceil",
+    "confusion_matrix",
     "conj",
     "cos",
     "cosh",
@@ -181,6 +188,7 @@ __all__ = [
     "equal",
     "erf",
     "erfc",
+    "erfcinv",
     "erfinv",
     "exp",
     "expm1",
@@ -251,6 +259,7 @@ __all__ = [
     "sign",
     "sin",
     "sinh",
+    "sobol_sample",
     "softmax",
     "softplus",
     "softsign",

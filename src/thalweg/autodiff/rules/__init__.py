@@ -1,7 +1,1 @@
-"""The gradient of each op; importing this package registers all of them."""
-
-from importlib import import_module
-from pkgutil import iter_modules
-
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+"""The gradient of each op, in modules that the registry imports when a gradient is first asked for."""

@@ -111,8 +111,7 @@ def _share_at_top_k(
     labels, predictions_idx, k, class_id, weights = given
     with name_scope(name, _at_k(title, k, class_id), [predictions_idx, labels, weights]) as scope:
         predictions = cast(convert_to_tensor(predictions_idx), dtypes.int64)
-        labels = _as_sets(labels, predictions)
-        labels = labels if labels.dtype is dtypes.int64 else cast(labels, dtypes.int64)
+        labels = cast(_as_sets(labels, predictions), dtypes.int64)
         sets = (k, class_id, labels, predictions, weights)
         part, update_part = _totalled("true_positive", _both, *sets)
         others, update_others = _totalled(rest_title, rest, *sets)
