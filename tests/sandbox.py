@@ -311,5 +311,7 @@ PREPARE = {"PyFunc": _prepare_py_func, "PyFuncStateless": _prepare_py_func}
 RANDOM = {
     *("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt", "RandomShuffle"),
     *("RandomGamma", "RandomPoissonV2", "Multinomial"),
+    *("UniformCandidateSampler", "LogUniformCandidateSampler", "FixedUnigramCandidateSampler"),
+    *("LearnedUnigramCandidateSampler", "ThreadUnsafeUnigramCandidateSampler"),
     *("FractionalMaxPool", "FractionalAvgPool"),  # unless deterministic
 }

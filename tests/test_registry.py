@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from google.protobuf import text_format
+from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
 from thalweg import dtypes, shapes
 from thalweg.autodiff.gradients import GRADIENTS
 from thalweg.dtypes import DType
 from thalweg.graph.attr import REQUIRED, AttrDef
 from thalweg.graph.op_def import OPS, ArgDef, OpDef
+from thalweg.graph.tensor_proto import MakeNdarray
 from thalweg.kernels.registry import has_kernel
 
 with gzip.open(Path(__file__).parent / "data" / "tf_ops.jsonl.gz", "rt", encoding="utf-8") as lines:
@@ -114,6 +117,8 @@ def same_default(attr: AttrDef, theirs: Any) -> bool:
     if attr.kind == "shape":
         unknown = theirs is None or theirs == "unknown"
         return ours is None if unknown else shapes.as_shape(theirs) == ours
+    if attr.kind == "tensor":
+        return np.array_equal(ours, MakeNdarray(text_format.Parse(theirs, TensorProto())))
     if attr.kind == "float":
         return bool(np.float32(ours) == np.float32(theirs))
     return bool(ours == fact(attr, theirs))

@@ -177,6 +177,13 @@ def test_scatter_functions() -> None:
     assert session.run(v.scatter_add(delta)).tolist() == [2, 1.5, 2]
 
 
+def test_scatter_in_batches() -> None:
+    v = Variable(np.zeros((2, 4, 2), np.float32))
+    session = initialized()
+    value = session.run(assignments.batch_scatter_update(v, [[0, 1], [3, 2]], np.arange(8.0).reshape(2, 2, 2)))
+    assert value[0, :2].tolist() == [[0, 1], [2, 3]] and value[1, 2:].tolist() == [[6, 7], [4, 5]]
+
+
 def test_initial_values_that_read_other_variables() -> None:
     v = Variable(random_uniform((4,)))
     w = Variable(v.initialized_value() * 2.0)  # type: ignore[operator]

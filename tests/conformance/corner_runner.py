@@ -38,12 +38,16 @@ def run_program(tf, program):
         tensors = []
         plan = _plain(tf, result, tensors)
         try:
-            with tf.Session() as session:
-                session.run(tf.global_variables_initializer())
-                values = session.run(tensors)
+            values = _values(tf, tensors) if tensors else []
         except Exception as error:
             return {"running": describe_error(tf, error)}
         return {"result": plan, "values": [encode(value) for value in values]}
+
+
+def _values(tf, tensors):
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        return session.run(tensors)
 
 
 def _plain(tf, value, tensors):

@@ -328,6 +328,165 @@ def _metric_names(tf):
     return {"variables": sorted(v.name for v in tf.local_variables()), "count": len(tensors)}
 
 
+# -- summaries --------------------------------------------------------------------------------------------------------
+
+
+def _hex(value):
+    return value.hex()
+
+
+def _refused(tf, error):
+    """Returns the class of an error; what TensorFlow sees only in the step may be seen while the graph is built."""
+    name = _error(tf, error)
+    return "refused" if name in ("ValueError", "InvalidArgumentError") else name
+
+
+def _summarized(make):
+    """The bytes of a summary, or the class of the error."""
+
+    def program(tf):
+        try:
+            summary = make(tf)
+            with tf.Session() as session:
+                return {"bytes": _hex(session.run(summary)), "name": summary.name}
+        except Exception as error:
+            return {"error": _refused(tf, error)}
+
+    return program
+
+
+_SPREAD = np.concatenate([np.random.default_rng(5).normal(size=900) * 10.0 ** np.arange(-15, 15).repeat(30), [0, -0.0]])
+HISTOGRAMS = {
+    "normal": np.random.default_rng(3).normal(size=(50, 7)).astype(np.float32),
+    "spread": _SPREAD,
+    "empty": np.empty(0, np.float32),
+    "one": np.float32(3.5),
+    "zeros": np.zeros(4, np.float64),
+    "huge": np.array([1e300, -1e300, 2.0]),
+    "half": np.array([1.5, -2.5, 7], np.float16),
+    "nan": np.array([1, np.nan], np.float32),
+    "infinity": np.array([1, np.inf], np.float32),
+    **{
+        dtype: np.array([0, 1, 2, 100, 7, 7], dtype)
+        for dtype in ("int8", "int32", "int64", "uint8", "uint16", "uint64")
+    },
+}
+
+
+def _pictures(name):
+    rng = _rng(name)
+    pictures = rng.random((4, 5, 6, 3))
+    if "negative" in name:
+        pictures = pictures * 3 - 1
+    if "nan" in name:
+        pictures[1, 2, 3, 1], pictures[2, 0, 0, 2] = np.nan, np.inf
+    if "small" in name:
+        pictures *= 1e-8
+    if "gray" in name:
+        pictures = pictures[..., :1]
+    if "alpha" in name:
+        pictures = np.concatenate([pictures, pictures[..., :1]], -1)
+    if "channels" in name:
+        pictures = pictures[..., :2]
+    if "none" in name:
+        pictures = pictures[:0]
+    return pictures
+
+
+IMAGES = ("plain", "negative", "nan", "negative nan", "small", "gray", "alpha", "channels", "none")
+
+
+def _image(name, dtype, **options):
+    """The pixels, sizes and tags of an image summary."""
+
+    def program(tf):
+        pictures = _pictures(name)
+        pictures = (pictures * 255).astype(np.uint8) if dtype == "uint8" else pictures.astype(dtype)
+        try:
+            summary = tf.summary.image("pictures", tf.constant(pictures), **options)
+            with tf.Session() as session:
+                message = tf.summary.Summary.FromString(session.run(summary))
+                pixels = [session.run(tf.image.decode_png(v.image.encoded_image_string)) for v in message.value]
+        except Exception as error:
+            return {"error": _refused(tf, error)}
+        sizes = [[v.image.height, v.image.width, v.image.colorspace] for v in message.value]
+        return {"tags": [v.tag for v in message.value], "sizes": sizes, "pixels": pixels}
+
+    return program
+
+
+def _tags(tf):
+    """Names and tags of summaries in scopes, with families, and made twice."""
+    with tf.name_scope("outer"):
+        summaries = [
+            tf.summary.scalar("a", 1.0),
+            tf.summary.scalar("a", 2.0),
+            tf.summary.scalar("b c:d", 3.0),
+            tf.summary.scalar("/e", 4.0),
+            tf.summary.scalar("f", 5.0, family="family"),
+            tf.summary.histogram("g", [1.0], family="family", collections=["own"]),
+            tf.summary.text("h", tf.constant("text")),
+        ]
+        merged = tf.summary.merge(summaries[:3])
+        named = tf.summary.merge(summaries[:2], name="both", collections=["own"])
+    everything = tf.summary.merge_all()
+    with tf.Session() as session:
+        values = session.run([*summaries, merged, named, everything, tf.summary.merge_all(scope="outer/a")])
+    tensors = [*summaries, merged, named, everything]
+    return {
+        "names": [tensor.name for tensor in tensors],
+        "types": [tensor.op.type for tensor in tensors],
+        "bytes": [_hex(value) for value in values],
+        "collections": [len(tf.get_collection(key)) for key in ("summaries", "own")],
+        "none": tf.summary.merge_all("nothing"),
+    }
+
+
+def _summary_programs():
+    found = {"summary/tags": _tags}
+    for name, values in HISTOGRAMS.items():
+        found[f"summary/histogram/{name}"] = _summarized(lambda tf, v=values: tf.summary.histogram("h", tf.constant(v)))
+    for dtype in ("float32", "float64", "float16", "int32", "uint8", "int64"):
+        found[f"summary/scalar/{dtype}"] = _summarized(lambda tf, d=dtype: tf.summary.scalar("s", tf.constant(7, d)))
+        found[f"summary/tensor/{dtype}"] = _summarized(
+            lambda tf, d=dtype: tf.summary.tensor_summary("t", tf.constant([[1, 2, 3]], d), display_name="shown")
+        )
+    for name in IMAGES:
+        for dtype in ("uint8", "float32", "float16", "float64"):
+            if dtype != "uint8" or name in ("plain", "gray", "alpha", "channels", "none"):
+                found[f"summary/image/{name}/{dtype}"] = _image(name, dtype)
+    found["summary/image/one"] = _image("plain", "float32", max_outputs=1)
+    found["summary/image/many"] = _image("plain", "float32", max_outputs=9, family="f")
+    sound = np.sin(np.arange(60, dtype=np.float32)).reshape(2, 10, 3) * 1.2
+    for name, rate, shape in (
+        ("3", 44.4, (2, 10, 3)),
+        ("2", 8000.0, (2, 30)),
+        ("low", 0.2, (6, 10)),
+        ("bad", 0.0, (2, 30)),
+    ):
+        found[f"summary/audio/{name}"] = _summarized(
+            lambda tf, r=rate, s=shape: tf.summary.audio("a", tf.constant(sound.reshape(s)), r)
+        )
+    found |= {
+        "summary/audio/rank": _summarized(lambda tf: tf.summary.audio("a", tf.constant(sound[0, 0]), 1.0)),
+        "summary/scalar/shape": _summarized(
+            lambda tf: tf.summary.scalar("s", tf.placeholder_with_default([1.0], None))
+        ),
+        "summary/scalar/infinity": _summarized(lambda tf: tf.summary.scalar("s", np.inf)),
+        "summary/scalar/big": _summarized(lambda tf: tf.summary.scalar("s", tf.constant(1e300, tf.float64))),
+        "summary/text": _summarized(lambda tf: tf.summary.text("t", tf.constant([["a", "b"], ["c", "d"]]))),
+        "summary/text/number": _summarized(lambda tf: tf.summary.text("t", tf.constant(1))),
+        "summary/empty tensor": _summarized(lambda tf: tf.summary.tensor_summary("t", tf.constant([], tf.int32))),
+        "summary/described": _summarized(
+            lambda tf: tf.summary.tensor_summary("t", tf.constant([True]), summary_description="said", family="f")
+        ),
+        "summary/merge/garbage": _summarized(lambda tf: tf.summary.merge([tf.constant(b"\xff\xff"), tf.constant("")])),
+        "summary/merge/twice": _summarized(lambda tf: tf.summary.merge([tf.summary.scalar("s", 1.0)] * 2)),
+        "summary/merge/vector": _summarized(lambda tf: tf.summary.merge([tf.stack([tf.summary.scalar("s", 1.0), ""])])),
+    }
+    return found
+
+
 # -- the table --------------------------------------------------------------------------------------------------------
 
 
@@ -362,13 +521,13 @@ def programs():
         found[f"{name}/{labels}/{weights}"] = _ranked(name, labels, weights)
         if name != "average_precision_at_k":
             found[f"{name}/{labels}/{weights}/class"] = _ranked(name, labels, weights, class_id=2)
-    return found
+    return found | _summary_programs()
 
 
-def run(tf, name):
+def run(tf, program):
     """Runs a program in a graph of its own; returns what it found as plain lists."""
     with tf.Graph().as_default():
-        return _plain(programs()[name](tf))
+        return _plain(program(tf))
 
 
 def _plain(value):

@@ -17,7 +17,7 @@ from thalweg.graph.graph import Graph
 from thalweg.graph.indexed_slices import IndexedSlices
 from thalweg.ops import array as tf
 from thalweg.ops.constants import constant, placeholder
-from thalweg.ops.gathering import gather_v1_op
+from thalweg.ops.gathering import gather_v1_op, tensor_scatter_nd_max, tensor_scatter_nd_min, unravel_index
 
 
 def array(*shape: int, dtype: str = "float32") -> np.ndarray:
@@ -233,3 +233,29 @@ def test_second_order() -> None:
     expected = np.zeros_like(value)
     expected[1], expected[2] = 12 * value[1], 6 * value[2]
     np.testing.assert_allclose(run(convert_to_tensor(second), {x: value}), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32", "uint16", "uint64"])
+def test_scattered_extremes(dtype: str) -> None:
+    base, updates = np.array([[1, 5], [3, 2]], dtype), np.array([[4, 4], [0, 9]], dtype)
+    largest, least = (
+        function(base, [[1], [1]], updates) for function in (tensor_scatter_nd_max, tensor_scatter_nd_min)
+    )
+    assert [v.tolist() for v in run([largest, least])] == [[[1, 5], [4, 9]], [[1, 5], [0, 2]]]
+
+
+def test_gradients_of_scattered_extremes() -> None:
+    """Elements that are equal share the gradient."""
+    x, u = constant([1.0, 5.0, 3.0]), constant([4.0, 5.0, 4.0])
+    grads = gradients(tensor_scatter_nd_max(x, [[0], [1], [0]], u), [x, u])
+    assert [g.tolist() for g in run(grads)] == [[0, 0.5, 1], [0.5, 0.5, 0.5]]
+
+
+def test_unravel_index() -> None:
+    places = unravel_index([22, 41, 37], [7, 6])
+    assert places.shape == (2, 3) and run(places).tolist() == [[3, 6, 6], [4, 5, 1]]
+    assert run(unravel_index(np.int64(1621), np.array([6, 7, 8, 9]))).tolist() == [3, 1, 4, 1]
+    with pytest.raises(errors.InvalidArgumentError, match="is not in"):
+        run(unravel_index([42], [7, 6]))
+    with pytest.raises(ValueError, match="sizes of at least 1"):
+        unravel_index([0], [7, 0])

@@ -233,3 +233,29 @@ def test_mistakes() -> None:
             array(1, 3, 4, 2),
             array(1, 1, 2, 2),
         )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8", "uint16"])
+def test_pool_over_depth(dtype: str) -> None:
+    x = np.random.default_rng(0).integers(0, 200, (2, 3, 4, 6)).astype(dtype)
+    check_op(
+        lambda x: pooling.max_pool(x, [1, 1, 1, 3], [1, 1, 1, 3], "SAME"),
+        lambda _: x.reshape(2, 3, 4, 2, 3).max(4),
+        x,
+        grad=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("ksize", "strides", "text"),
+    [
+        ([1, 2, 1, 3], [1, 1, 1, 3], "over depth alone"),
+        ([1, 1, 1, 3], [1, 1, 1, 1], "the stride in depth is 1"),
+        ([1, 1, 1, 4], [1, 1, 1, 4], "no multiple"),
+    ],
+)
+def test_wrong_pools_over_depth(ksize: list[int], strides: list[int], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        pooling.max_pool(np.zeros((2, 3, 4, 6), np.float32), ksize, strides, "VALID")
+    with pytest.raises(ValueError, match="batch and channel"):
+        pooling.avg_pool(np.zeros((2, 3, 4, 6), np.float32), ksize, strides, "VALID")

@@ -119,6 +119,7 @@ VALID: dict[str, Call] = {
     "Slice": ((X, ints(0, 1), ints(2, -1)), {}),
     "StridedSlice": ((X, ints(0, 2), ints(2, 0), ints(1, -1)), {}),
     "StridedSliceGrad": ((ints(2, 3), ints(0, 2), ints(2, 0), ints(1, -1), floats(2, 2)), {}),
+    "StringFormat": (([X, V],), {"template": "%s and %s"}),
     "Split": ((ints(0), X), {}),
     "SplitV": ((X, ints(1, 2), ints(1)), {}),
     "Squeeze": ((floats(2, 1, 3),), {}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.valid_calls.values import S, Call, X, floats, ints, longs
+from tests.valid_calls.values import Call, S, X, floats, ints, longs
 
 _ROWS = (X, ints(0, 1, 1), ints(0, 0, 2))
 _SEEDED = (ints(2, 3), ints(0, 1))

@@ -263,7 +263,7 @@ class AdamOptimizer(_Hyperparameters):
         self._beta1_t: Any = None
         self._beta2_t: Any = None
         self._epsilon_t: Any = None
-        self._powers: tuple[Tensor, Tensor] | None = None
+        self._powers: Any = None
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:
         """Returns the variables that hold beta1 and beta2 to the power of the step."""
@@ -275,7 +275,7 @@ class AdamOptimizer(_Hyperparameters):
         if self._powers is None:
             beta1_power, beta2_power = self._get_beta_accumulators()
             self._powers = beta1_power.value(), beta2_power.value()
-        return self._powers
+        return self._powers  # type: ignore[no-any-return]
 
     def _create_slots(self, var_list: list[Any]) -> None:
         first = min(var_list, key=lambda v: v.name)

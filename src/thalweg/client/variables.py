@@ -182,7 +182,7 @@ class Variable:
     def _variable_shape(value: Tensor, shape: shapes.Shape, validate_shape: bool) -> shapes.Shape:
         if shape is None:
             if not validate_shape:
-                return None if not shapes.is_fully_defined(value._shape) else value._shape
+                return None
             if not shapes.is_fully_defined(value._shape):
                 raise ValueError(
                     f"initial_value must have a shape specified: {value}; validate_shape=False allows any shape"

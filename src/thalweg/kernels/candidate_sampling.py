@@ -107,7 +107,8 @@ class Fixed(Uniform):
         self._probabilities = (weights / np.float32(self._sums[-1])).astype(np.float32)
 
     def draw(self, count: int, random: np.random.Generator) -> Array:
-        return np.searchsorted(self._sums, random.random(count) * self._sums[-1], side="right")
+        places = np.minimum(random.random(count) * self._sums[-1], np.nextafter(self._sums[-1], 0))
+        return np.asarray(np.searchsorted(self._sums, places, side="right"))
 
     def probability(self, classes: Array) -> Array:
         return self._probabilities[classes]

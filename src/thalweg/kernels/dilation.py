@@ -48,7 +48,11 @@ def _computable(x: Tensor) -> Tensor:
 
 def _largest(window: Window, image: Tensor, filter: Tensor) -> tuple[Tensor, Tensor]:
     """Returns the largest sums, and the number of the filter's cell that each came from, -1 for none."""
-    shape = [image.shape[0], *window.output(tuple(image.shape[1:3]), tuple(filter.shape[:2])), image.shape[3]]
+    shape: list[Any] = [
+        image.shape[0],
+        *window.output(tuple(image.shape[1:3]), tuple(filter.shape[:2])),
+        image.shape[3],
+    ]
     limits = torch.finfo(image.dtype) if image.dtype.is_floating_point else torch.iinfo(image.dtype)
     best = torch.full(shape, limits.min, dtype=image.dtype, device=image.device)
     source = torch.full(shape, -1, dtype=torch.int64, device=image.device)

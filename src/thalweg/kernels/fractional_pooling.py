@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -34,7 +35,7 @@ def _pseudo_random_steps(length: int, count: int, generator: Philox) -> list[int
     high, low, *_ = generator.reserve(2)
     shift *= ((high & 0xFFFFF) << 32 | low) / 2**52
     starts = [1, *(math.ceil(ratio * (i + shift)) for i in range(1, count)), length + 1]
-    return [b - a for a, b in zip(starts, starts[1:])]
+    return [b - a for a, b in pairwise(starts)]
 
 
 def _shuffled_steps(length: int, count: int, generator: Philox) -> list[int]:

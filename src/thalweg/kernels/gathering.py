@@ -203,9 +203,34 @@ def bind_scatter_nd(node: Node, device: Any) -> Function:
     return scatter
 
 
+@kernel("ScatterNd", **STRINGS)
+def bind_scatter_nd_strings(node: Node, device: Any) -> Function:
+    def scatter(indices: torch.Tensor, updates: Any, shape: torch.Tensor) -> Any:
+        check(node, indices.shape, updates.shape, shape.shape, values={2: shape.numpy()})
+        result = np.full(shape.tolist(), b"", dtype=object)
+        depth = indices.shape[-1]
+        linear_index(indices, result.shape[:depth], 0)
+        np.add.at(result, tuple(indices.numpy()[..., i] for i in range(depth)), updates)
+        return result
+
+    return scatter
+
+
 @kernel("TensorScatterUpdate")
 def bind_tensor_scatter_update(node: Node, device: Any) -> Function:
     return lambda tensor, indices, updates: _scatter(tensor, indices, updates, "copy")
+
+
+@kernel("TensorScatterUpdate", **STRINGS)
+def bind_tensor_scatter_update_strings(node: Node, device: Any) -> Function:
+    def scatter(tensor: Any, indices: torch.Tensor, updates: Any) -> Any:
+        check(node, tensor.shape, indices.shape, updates.shape)
+        result, depth = tensor.copy(), indices.shape[-1]
+        linear_index(indices, result.shape[:depth], 0)
+        result[tuple(indices.numpy()[..., i] for i in range(depth))] = updates
+        return result
+
+    return scatter
 
 
 @kernel("TensorScatterAdd")
@@ -313,7 +338,7 @@ def bind_dynamic_stitch_strings(node: Node, device: Any) -> Function:
         rows = max((int(i.max()) for i in indices if i.size), default=-1) + 1
         result = np.full((rows, *data[0].shape[indices[0].ndim :]), b"", dtype=object)
         for index, part in zip(indices, data):
-            result[index] = part
+            result[index] = part if part.ndim else part.item()
         return result
 
     return stitch

@@ -296,12 +296,13 @@ def _alike(dy: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 @kernel("TanhGrad")
 def bind_tanh_grad(node: Node, device: Any) -> Call:
-    return Call(torch.ops.aten.tanh_backward.default, (_dy(node), Input(0)))
+    # torch conjugates y, which the op does not.
+    return Call(torch.ops.aten.tanh_backward.default, (_dy(node), _conjugate(0, node)))
 
 
 @kernel("SigmoidGrad")
 def bind_sigmoid_grad(node: Node, device: Any) -> Call:
-    return Call(torch.ops.aten.sigmoid_backward.default, (_dy(node), Input(0)))
+    return Call(torch.ops.aten.sigmoid_backward.default, (_dy(node), _conjugate(0, node)))
 
 
 @kernel("SqrtGrad")

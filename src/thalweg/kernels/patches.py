@@ -25,7 +25,7 @@ def bind_patches(node: Node, device: Any) -> Function:
         sizes = tuple(images.shape[1:-1])
         output = window.output(sizes, kernel_sizes)
         depth = images.shape[-1]
-        shape = [images.shape[0], *output, depth * torch.Size(kernel_sizes).numel()]
+        shape: list[Any] = [images.shape[0], *output, depth * torch.Size(kernel_sizes).numel()]
         if 0 in shape:
             return images.new_zeros(shape)
         pads = window.pads(sizes, kernel_sizes)

@@ -208,7 +208,7 @@ def bind_max_pool(node: Node, device: Any) -> Function | Call:
 def _over_depth(node: Node, depth: int) -> Function:
     def largest(x: Tensor) -> Tensor:
         check(node, x.shape)
-        groups = comparable(x).unflatten(3, (x.shape[3] // depth, depth))
+        groups = comparable(x).reshape(*x.shape[:3], x.shape[3] // depth, depth)
         return restored(groups.amax(4), x.dtype)
 
     return largest

@@ -154,9 +154,9 @@ def bind_simulated(node: Node, device: Any) -> Function:
             ends = [numbers.amin(dims, keepdim=True), numbers.amax(dims, keepdim=True)]
         elif bool((ends[0] > ends[1]).any()):
             raise InvalidArgumentError(None, None, "input_min is greater than input_max")
-        low, high, scale, inverse = _simulated_range(
-            *ends, attrs["signed_input"], bits, attrs.get("narrow_range", False)
-        )
+        low, high = ends
+        narrow = attrs.get("narrow_range", False)
+        low, high, scale, inverse = _simulated_range(low, high, attrs["signed_input"], bits, narrow)
         if given:
             numbers = torch.maximum(torch.minimum(numbers, high), low)
         product = numbers * scale

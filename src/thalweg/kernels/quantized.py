@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -109,9 +110,9 @@ def _product_range(first: tuple[Tensor, Tensor, DType], second: tuple[Tensor, Te
     return step * float(least), step * float(most)
 
 
-def _centered(x: Tensor, low: Tensor, high: Tensor, dtype: DType) -> Tensor:
+def _centered(x: Tensor, ends: Sequence[Tensor], dtype: DType) -> Tensor:
     """Returns integers counted from the one that stands for 0, in a type whose products and sums are exact."""
-    return x.double() - _step_of(0.0, low, high, dtype)
+    return x.double() - _step_of(0.0, ends[0], ends[1], dtype)
 
 
 def _saturated(x: Tensor, dtype: DType) -> Tensor:
@@ -125,7 +126,7 @@ def bind_product(node: Node, device: Any) -> Function:
 
     def multiply(a: Tensor, b: Tensor, *ends: Tensor) -> Ranged:
         _checked(node, a, b, *ends)
-        x, y = _centered(a, *ends[:2], types[0]), _centered(b, *ends[2:], types[1])
+        x, y = _centered(a, ends[:2], types[0]), _centered(b, ends[2:], types[1])
         if node.type == "QuantizedMul":
             product = x * y
         else:
@@ -145,14 +146,14 @@ def bind_conv2d(node: Node, device: Any) -> Function:
         _checked(node, image, filter, *ends)
         span = _product_range((*ends[:2], types[0]), (*ends[2:], types[1]), result)
         sizes, extents = tuple(image.shape[1:3]), tuple(filter.shape[:2])
-        shape = [image.shape[0], *window.output(sizes, extents), filter.shape[3]]
+        shape: list[Any] = [image.shape[0], *window.output(sizes, extents), filter.shape[3]]
         if 0 in shape or 0 in image.shape:
             return torch.zeros(shape, dtype=TORCH[result], device=image.device), *span
         pads = window.pads(sizes, extents)
         assert pads is not None
-        x = _centered(image, *ends[:2], types[0]).permute(0, 3, 1, 2)
+        x = _centered(image, ends[:2], types[0]).permute(0, 3, 1, 2)
         x = torch.constant_pad_nd(x, [size for pair in reversed(pads) for size in pair])
-        w = _centered(filter, *ends[2:], types[1]).permute(3, 2, 0, 1)
+        w = _centered(filter, ends[2:], types[1]).permute(3, 2, 0, 1)
         y = torch.conv2d(x, w, None, window.strides, 0, window.dilations)
         return _saturated(y.round(), result).permute(0, 2, 3, 1), *span
 

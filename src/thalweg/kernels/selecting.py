@@ -100,9 +100,9 @@ def distinct(x: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tensor, tor
     size = x.shape[dim]
     if not x.numel():
         return (
-            x,
+            x.narrow(dim, 0, min(size, 1)),  # slices without elements are equal
             torch.zeros(size, dtype=torch.int64, device=x.device),
-            torch.zeros(0, dtype=torch.int64, device=x.device),
+            torch.full((min(size, 1),), size, device=x.device),
         )
     if x.ndim == 1:
         values, which, counts = torch.unique(x, return_inverse=True, return_counts=True)
@@ -133,6 +133,7 @@ def bind_unique_v2(node: Node, device: Any) -> Function:
     kind = TORCH[node.attrs["out_idx"]]
 
     def unique(x: torch.Tensor, axis: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        require(axis.ndim == 1, f"axis must be a vector, got {show(tuple(axis.shape))}")
         require(axis.numel() == 1 or x.ndim == 1, f"x must be a vector without an axis, got {show(tuple(x.shape))}")
         values, which, _ = distinct(x, int(axis) if axis.numel() else 0)
         return values, which.to(kind)

@@ -76,8 +76,9 @@ def _block_facts(c: Inference, what: str) -> tuple[list[Any], list[list[Any]]] |
     sizes = [None] * (count or 0) if block is None else block.tolist()
     require(all(b is None or b >= 1 for b in sizes), f"block_shape {sizes} has a size below 1")
     require(len(c.shapes[0]) > len(sizes), f"input has rank {len(c.shapes[0])}", expected=f"{len(sizes) + 1} at least")
+    given = c.shapes[2][0] if c.shapes[2] is not None else None
+    require(given in (None, len(sizes)), f"{what} has {given} rows", expected=f"{len(sizes)}")
     rows = [[None, None]] * len(sizes) if margins is None else margins.tolist()
-    require(len(rows) == len(sizes), f"{what} has {len(rows)} rows", expected=f"{len(sizes)}")
     require(all(m is None or m >= 0 for row in rows for m in row), f"{what} {rows} has a negative number")
     return sizes, rows
 

@@ -165,7 +165,7 @@ def _checked(classes: Tensor, name: str, num_classes: Any) -> Tensor:
     checks = [assert_non_negative(classes, message=f"`{name}` contains negative values.  ")]
     if num_classes is not None:
         checks.append(assert_less(classes, cast(num_classes, dtypes.int64), message=f"`{name}` out of bound"))
-    return with_dependencies(checks, classes)
+    return with_dependencies(checks, classes)  # type: ignore[no-any-return]
 
 
 def remove_squeezable_dimensions(

@@ -31,11 +31,12 @@ def _tile(c: Inference) -> Sequence[Shape]:
     rank = len(source) if source is not None else length[0] if length is not None else None
     if rank is None:
         return [None]
-    known = [None] * (length[0] or rank if length else rank) if multiples is None else multiples.tolist()
+    count = rank if length is None or length[0] is None else length[0]
+    known = [None] * count if multiples is None else multiples.tolist()
     require(len(known) == rank, f"multiples has {len(known)} entries", expected=f"{rank}, one for each dimension")
     require(all(m is None or m >= 0 for m in known), f"multiples {known} has a negative number")
     dims = source if source is not None else (None,) * rank
-    return [tuple(None if d is None or m is None else d * m for d, m in zip(dims, known))]
+    return [tuple(0 if 0 in (d, m) else None if None in (d, m) else d * m for d, m in zip(dims, known))]
 
 
 tile = op(

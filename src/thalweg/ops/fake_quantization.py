@@ -11,7 +11,7 @@ from thalweg.ops.quantization import ranges
 from thalweg.ops.shape_functions import at_least_rank, require
 from thalweg.shapes import Shape, merge
 
-_RANGE = {"num_bits": 8, "narrow_range": False}
+_RANGE: dict[str, Any] = {"num_bits": 8, "narrow_range": False}
 
 
 def _require_bits(c: Inference) -> None:

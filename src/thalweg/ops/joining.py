@@ -16,7 +16,7 @@ from thalweg.graph.op_def import op
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
 from thalweg.ops.identity import identity
-from thalweg.ops.shape_functions import normalize_axis, require, same_dimension, scalar_value
+from thalweg.ops.shape_functions import at_least_rank, normalize_axis, require, same_dimension, scalar_value
 from thalweg.shapes import Shape, show
 
 _INDEX = attr.types(dtypes.INDEX, dtypes.int32)
@@ -172,7 +172,7 @@ def split_sizes(sizes: Sequence[int | None], whole: int | None, count: int) -> l
 
 
 def _split_by_sizes(c: Inference) -> Sequence[Shape]:
-    source, sizes, axis, count = c.shapes[0], c.partial(1), scalar_value(c, 2), c.num_outputs
+    source, sizes, axis, count = at_least_rank(c, 0, 1), c.partial(1), scalar_value(c, 2), c.num_outputs
     length = c.shapes[1]
     require(length is None or len(length) == 1, f"size_splits must be a vector, got {show(length)}")
     if length is not None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import pprint
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from thalweg import dtypes
 from thalweg.graph import attr
 from thalweg.graph.convert import convert_to_tensor
+from thalweg.graph.infer import Inference
 from thalweg.graph.op_def import op
 from thalweg.graph.operation import Operation
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
-from thalweg.ops.shape_functions import require, scalar, unchanged
+from thalweg.ops.shape_functions import require, unchanged
+from thalweg.shapes import Shape
 
 print_op = op(
     "Print",
@@ -49,6 +52,14 @@ print_v2_op = op(
     differentiable=False,
     doc="Prints a string.",
 )
+
+
+def _formatted(c: Inference) -> Sequence[Shape]:
+    places = c.attrs["template"].count(c.attrs["placeholder"])
+    require(places == len(c.shapes), f"the template has {places} places", expected=f"{len(c.shapes)}, one an input")
+    return [()]
+
+
 string_format_op = op(
     "StringFormat",
     "inputs: list(T) -> output: string",
@@ -56,7 +67,7 @@ string_format_op = op(
     template="%s",
     placeholder="%s",
     summarize=3,
-    infer=scalar,
+    infer=_formatted,
     differentiable=False,
     doc="A template with the values of tensors in the places it holds open.",
 )

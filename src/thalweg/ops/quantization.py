@@ -9,7 +9,7 @@ from thalweg import dtypes
 from thalweg.graph import attr
 from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.infer import Inference
-from thalweg.graph.op_def import op
+from thalweg.graph.op_def import OpDef, op
 from thalweg.graph.tensor import Tensor
 from thalweg.ops.shape_functions import require, same_dimension, scalar_value, vector_size
 from thalweg.shapes import Shape, merge, show
@@ -240,7 +240,8 @@ def quantize_and_dequantize(
     axis: int | None = None,
 ) -> Tensor:
     """Rounds to what quantized integers could stand for; the gradient passes as if nothing were rounded."""
-    return _simulate(quantize_and_dequantize_v2_op, locals())
+    given = (input_min, input_max), signed_input, num_bits, range_given, round_mode, narrow_range, axis, name
+    return _simulate(quantize_and_dequantize_v2_op, input, *given)
 
 
 def quantize_and_dequantize_v2(
@@ -256,11 +257,30 @@ def quantize_and_dequantize_v2(
     axis: int | None = None,
 ) -> Tensor:
     """Rounds to what quantized integers could stand for; the gradient passes inside the range."""
-    return _simulate(quantize_and_dequantize_v4_op, locals())
+    given = (input_min, input_max), signed_input, num_bits, range_given, round_mode, narrow_range, axis, name
+    return _simulate(quantize_and_dequantize_v4_op, input, *given)
 
 
-def _simulate(definition: Any, given: dict[str, Any]) -> Tensor:
-    source = convert_to_tensor(given.pop("input"), name="input")
-    low, high = given.pop("input_min"), given.pop("input_max")
-    given["axis"] = -1 if given["axis"] is None else given["axis"]
-    return definition(source, low, high, **given)  # type: ignore[no-any-return]
+def _simulate(
+    definition: OpDef,
+    input: Any,
+    ends: tuple[Any, Any],
+    signed_input: bool,
+    num_bits: int,
+    range_given: bool,
+    round_mode: str,
+    narrow_range: bool,
+    axis: int | None,
+    name: str | None,
+) -> Tensor:
+    return definition(
+        convert_to_tensor(input, name="input"),
+        *ends,
+        signed_input=signed_input,
+        num_bits=num_bits,
+        range_given=range_given,
+        round_mode=round_mode,
+        narrow_range=narrow_range,
+        axis=-1 if axis is None else axis,
+        name=name,
+    )

@@ -112,9 +112,12 @@ def one_hot(
     """Returns a tensor that has on_value at the index along a new dimension and off_value elsewhere."""
     with name_scope(name, "one_hot", [indices, depth, on_value, off_value]) as scope:
         wanted = None if dtype is None else dtypes.as_dtype(dtype)
-        for value in (on_value, off_value):
-            if wanted is None and value is not None:
-                wanted = convert_to_tensor(value).dtype.base_dtype
+        for key, value in (("on_value", on_value), ("off_value", off_value)):
+            if dtype is None and value is not None:
+                found = convert_to_tensor(value).dtype.base_dtype
+                if wanted not in (None, found):
+                    raise TypeError(f"{key} is {found.name}, the other value {wanted.name}")  # type: ignore[union-attr]
+                wanted = found
         kind = wanted or dtypes.float32
         values = []
         for value, default, key in ((on_value, 1, "on_value"), (off_value, 0, "off_value")):
@@ -173,6 +176,7 @@ unique_with_counts_op = op(
 
 def _unique_along(c: Inference) -> Sequence[Shape]:
     source, axis = c.shapes[0], c.value(1)
+    vector_size(c, 1)
     if source is None or axis is None:
         return [None if source is None else (None,) * len(source), (None,)]
     require(axis.size <= 1, "axis must be empty or one number")

@@ -20,7 +20,7 @@ from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
 from thalweg.ops.constants import array_constant
 from thalweg.ops.joining import pack
-from thalweg.ops.shape_functions import require
+from thalweg.ops.shape_functions import require, shape_of_value
 from thalweg.ops.shaping import ones_like
 from thalweg.shapes import Dimension, Shape, show
 
@@ -217,7 +217,7 @@ strided_slice_grad_op = op(
     Index=dtypes.INDEX,
     **_MASKS,
     host="shape, begin, end, strides",
-    infer=lambda c: [c.shape_value(0)],
+    infer=shape_of_value(0),
     doc="Zeros of the given shape with a tensor in the place of a strided slice.",
 )
 

@@ -13,9 +13,11 @@ from thalweg.graph.infer import Inference
 from thalweg.graph.op_def import OpDef, op
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
-from thalweg.ops.array import concat, constant_value, range, rank, reshape, shape, transpose
+from thalweg.ops.array import constant_value, range, rank, reshape, shape, transpose
+from thalweg.ops.comparison import equal
 from thalweg.ops.math import negative, subtract
 from thalweg.ops.nn import top_k
+from thalweg.ops.selecting import where_v2
 from thalweg.ops.shape_functions import at_least_rank, normalize_axis, require, same_dimension, scalar_value, with_rank
 from thalweg.shapes import Shape
 
@@ -107,8 +109,8 @@ def argsort(
 def _ordered(values: Any, axis: Any, direction: str, places: bool) -> Tensor:
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(f"direction should be one of ASCENDING, DESCENDING, got {direction!r}")
-    known = constant_value(axis) if isinstance(axis, Tensor) else axis
-    if known is None or getattr(known, "ndim", 0):
+    known: Any = constant_value(axis) if isinstance(axis, Tensor) else axis
+    if known is None or getattr(known, "ndim", None):
         raise ValueError(f"axis must be a constant scalar, got {axis!r}")
     values = convert_to_tensor(values, name="values")
     if direction == "DESCENDING":
@@ -144,8 +146,8 @@ def _descending(values: Tensor, axis: int, places: bool) -> Tensor:
 
 def _swap(axis: int, count: Any) -> Tensor:
     """Returns the permutation that exchanges an axis with the last one, of a tensor whose rank is not known."""
-    place = axis if axis >= 0 else count + axis
-    return concat([range(place), [count - 1], range(place + 1, count - 1), [place]], 0)
+    place, last, order = axis if axis >= 0 else count + axis, count - 1, range(count)
+    return where_v2(equal(order, place), last, where_v2(equal(order, last), place, order))
 
 
 def searchsorted(
@@ -158,6 +160,8 @@ def searchsorted(
     with name_scope(name, "searchsorted", [sorted_sequence, values]):
         rows = convert_to_tensor(sorted_sequence, name="sorted_sequence")
         values = convert_to_tensor(values, rows.dtype, name="values")
+        if rows._shape is not None and values._shape is not None and len(rows._shape) == len(values._shape) == 2:
+            return bound(rows, values, out_type=out_type)
         sizes: Any = shape(values)
         lengths: Any = shape(rows)
         found = bound(reshape(rows, [-1, lengths[-1]]), reshape(values, [-1, sizes[-1]]), out_type=out_type)

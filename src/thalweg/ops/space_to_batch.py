@@ -94,7 +94,7 @@ def _base_paddings(padding: str, filter_shape: Any, count: int, rate: Tensor) ->
     total = multiply(subtract(sizes[:count], 1), rate)
     first = floordiv(total, 2)
     rest = subtract(total, first)
-    return pack([pack([first[i], rest[i]]) for i in range(count)])  # type: ignore[index]
+    return pack([pack([first[i], rest[i]]) for i in range(count)])
 
 
 def _spread(values: Any, fill: int, places: list[int]) -> Any:

@@ -300,9 +300,3 @@ def range_of_nothing(tf):
 
 def range_the_wrong_way(tf):
     return tf.range(3, 1)
-
-
-def approximate_equality(tf):
-    return tf.approximate_equal([1.0, 2.0, 3.0], [1.00001, 2.5, 3.0]), tf.approximate_equal(
-        [1.0], [1.25], tolerance=0.25
-    )

@@ -83,7 +83,7 @@ def clipping(tf):
 
 def rounding_has_none(tf):
     x = tf.constant([1.2])
-    return [tf.gradients(f(x), x)[0] is None for f in (tf.round, tf.floor, tf.ceil, tf.stop_gradient, tf.argmax)]
+    return [tf.gradients(f(x), x)[0] is None for f in (tf.round, tf.floor, tf.ceil, tf.stop_gradient)]
 
 
 def integers_have_none(tf):
@@ -197,8 +197,20 @@ def matrices_of_batches_broadcast(tf):
 
 def complex_numbers(tf):
     z = tf.constant([1 + 2j, 3 - 1j], tf.complex64)
-    functions = (tf.square, tf.exp, tf.reciprocal, tf.conj)
-    return tf.gradients(tf.abs(z), z)[0], tf.gradients(tf.real(z), z)[0], [tf.gradients(f(z), z)[0] for f in functions]
+    w = tf.constant([1j, 2 + 1j], tf.complex64)
+    functions = (tf.square, tf.exp, tf.reciprocal, tf.conj, tf.log, tf.tanh, lambda x: x * w, lambda x: w / x)
+    slopes = [tf.gradients(f(z), z, w)[0] for f in functions]
+    return tf.gradients(tf.abs(z), z)[0], tf.gradients(tf.real(z), z)[0], slopes
+
+
+def complex_numbers_need_a_given_gradient(tf):
+    z = tf.constant([1 + 2j], tf.complex64)
+    return tf.gradients(tf.square(z), z)[0]
+
+
+def integers_as_results(tf):
+    x = tf.constant([1.0, 2.0])
+    return tf.gradients(tf.argmax(x), x)[0] is None
 
 
 def cross_entropy_of_labels(tf):

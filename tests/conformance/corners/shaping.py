@@ -235,7 +235,12 @@ def padding_of_no_mode(tf):
 
 def gathers(tf):
     x = _cube(tf)
-    return tf.gather(x, [1, 0]), tf.gather(x, [[2, 0]], axis=1), tf.gather(x, 3, axis=-1), tf.gather([5, 6], [])
+    none = np.zeros([0], np.int64)
+    return tf.gather(x, [1, 0]), tf.gather(x, [[2, 0]], axis=1), tf.gather(x, 3, axis=-1), tf.gather([5, 6], none)
+
+
+def gather_by_an_empty_list(tf):
+    return tf.gather([5, 6], [])
 
 
 def gathers_of_batches(tf):

@@ -237,11 +237,6 @@ def scattered_assignments(tf):
         return [session.run(step()) for step in steps]
 
 
-def scattered_assignment_out_of_range(tf):
-    v = tf.get_variable("v", initializer=tf.constant([1.0, 2.0, 3.0]), use_resource=True)
-    return tf.scatter_add(v, [3], [1.0])
-
-
 def scattered_assignments_by_vectors(tf):
     v = tf.get_variable("v", initializer=tf.zeros([2, 2]), use_resource=True)
     with tf.Session() as session:

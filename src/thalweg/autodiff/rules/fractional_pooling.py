@@ -21,6 +21,6 @@ def fractional_max_pool(op: Operation, grad: Tensor, *_: Any) -> Tensor:
 
 @gradient("FractionalAvgPool")
 def fractional_avg_pool(op: Operation, grad: Tensor, *_: Any) -> Tensor:
-    _, rows, columns = op.outputs
+    rows, columns = op.outputs[1:]
     sizes = shape(op._inputs[0], out_type=dtypes.int64)
     return fractional_avg_pool_grad(sizes, grad, rows, columns, overlapping=op._attrs["overlapping"])

@@ -173,8 +173,9 @@ def add_n(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("Cast")
 def cast(op: Operation, grad: Tensor) -> Any:
-    source = op._inputs[0].dtype.base_dtype
-    return math.cast(grad, source) if source.is_floating or source.is_complex else None
+    source, wanted = op._inputs[0].dtype.base_dtype, op.outputs[0].dtype
+    smooth = all(dtype.is_floating or dtype.is_complex for dtype in (source, wanted))
+    return math.cast(grad, source) if smooth else None
 
 
 @gradient("Abs")
@@ -294,13 +295,13 @@ def cosh(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("Tanh")
 def tanh(op: Operation, grad: Tensor) -> Tensor:
-    return math.tanh_grad(op.outputs[0], grad)
+    return math.tanh_grad(conj(op.outputs[0]), grad)
 
 
 @gradient("TanhGrad")
 def tanh_grad(op: Operation, grad: Tensor) -> list[Any]:
     y, dy = op._inputs
-    return [multiply(multiply(conj(grad), dy), multiply(conj(y), -2)), math.tanh_grad(conj(y), grad)]
+    return [multiply(multiply(grad, conj(dy)), multiply(conj(y), -2)), math.tanh_grad(conj(y), grad)]
 
 
 @gradient("Asinh")
@@ -320,14 +321,14 @@ def atanh(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("Sigmoid")
 def sigmoid(op: Operation, grad: Tensor) -> Tensor:
-    return math.sigmoid_grad(op.outputs[0], grad)
+    return math.sigmoid_grad(conj(op.outputs[0]), grad)
 
 
 @gradient("SigmoidGrad")
 def sigmoid_grad(op: Operation, grad: Tensor) -> list[Any]:
     y, dy = op._inputs
     slope = subtract(_one(y), multiply(conj(y), 2))
-    return [multiply(multiply(conj(grad), dy), slope), math.sigmoid_grad(conj(y), grad)]
+    return [multiply(multiply(grad, conj(dy)), slope), math.sigmoid_grad(conj(y), grad)]
 
 
 @gradient("Conj")

@@ -182,8 +182,9 @@ def top_k(op: Operation, grad: Tensor, _: Any) -> list[Any]:
     source, indices = op._inputs[0], op.outputs[1]
     dims = array.shape(source)
     columns = dims[-1]
-    rows = array.reshape(math.cast(indices, "int32"), [-1, array.shape(indices)[-1]])
-    starts = array.expand_dims(array.range(0, array.size(source), columns), -1)
+    count = math.floordiv(array.size(source), math.maximum(columns, 1))
+    rows = array.reshape(math.cast(indices, "int32"), [count, array.shape(indices)[-1]])
+    starts = array.expand_dims(math.multiply(array.range(count), columns), -1)
     places = array.reshape(rows + starts, [-1, 1])
     flat = array.scatter_nd(places, array.reshape(grad, [-1]), [array.size(source)])
     return [array.reshape(flat, dims), *[None] * (len(op._inputs) - 1)]

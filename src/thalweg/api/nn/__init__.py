@@ -1,5 +1,6 @@
 """tf.nn: layers without state, activations and losses."""
 
+from thalweg.api.nn import rnn_cell
 from thalweg.ops.blocks import (
     depth_to_space,
     space_to_batch,
@@ -171,6 +172,7 @@ __all__ = [
     "relu",
     "relu6",
     "relu_layer",
+    "rnn_cell",
     "safe_embedding_lookup_sparse",
     "selu",
     "separable_conv2d",

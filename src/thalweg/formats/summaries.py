@@ -1,0 +1,117 @@
+"""Summary messages: numbers, histograms, images and sounds under a tag, in the bytes that TensorBoard reads."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+from tensorboard.compat.proto.summary_pb2 import Summary
+
+Array = np.ndarray[Any, Any]
+
+
+def scalars(tags: Iterable[bytes], values: Iterable[float]) -> bytes:
+    """Returns a summary of numbers, each under its tag."""
+    summary = Summary()
+    for tag, value in zip(tags, values):
+        summary.value.add(tag=_text(tag), simple_value=value)
+    return _bytes(summary)
+
+
+@functools.cache
+def bucket_limits() -> Array:
+    """Returns the upper limits of a histogram's buckets, each a tenth wider than the one nearer to 0."""
+    positive, limit = [], 1e-12
+    while limit < 1e20:
+        positive.append(limit)
+        limit *= 1.1
+    positive.append(sys.float_info.max)
+    return np.array([*(-limit for limit in reversed(positive)), 0.0, *positive])
+
+
+def histogram(tag: bytes, values: Array) -> bytes:
+    """Returns a summary of the distribution of finite numbers; neighbouring empty buckets are one."""
+    summary = Summary()
+    message = summary.value.add(tag=_text(tag)).histo
+    limits = bucket_limits()
+    places = np.minimum(np.searchsorted(limits, values, side="right"), len(limits) - 1)
+    counts = np.bincount(places, minlength=len(limits)).astype(np.float64)
+    message.min, message.max = (values.min(), values.max()) if values.size else (limits[-1], limits[0])
+    message.num = values.size
+    if values.size:
+        with np.errstate(over="ignore"):  # one after the other, as sums of doubles depend on the order
+            message.sum, message.sum_squares = np.cumsum(values)[-1], np.cumsum(np.square(values))[-1]
+    empty = counts == 0
+    kept = ~empty | ~np.append(empty[1:], False)
+    message.bucket_limit.extend(limits[kept].tolist())
+    message.bucket.extend(counts[kept].tolist())
+    return _bytes(summary)
+
+
+def images(tag: bytes, pictures: Sequence[tuple[int, int, int, bytes]], numbered: bool) -> bytes:
+    """Returns a summary of pictures, given by height, width, channels and the bytes of a PNG file."""
+    summary = Summary()
+    for name, (height, width, channels, data) in zip(_names(tag, "image", numbered, len(pictures)), pictures):
+        value = summary.value.add(tag=name)
+        if height and width:
+            value.image.height, value.image.width, value.image.colorspace = height, width, channels
+            value.image.encoded_image_string = data
+    return _bytes(summary)
+
+
+def sounds(tag: bytes, waves: Sequence[tuple[int, int, bytes]], rate: float, numbered: bool) -> bytes:
+    """Returns a summary of sounds, given by channels, moments and the bytes of a WAV file."""
+    summary = Summary()
+    for name, (channels, moments, data) in zip(_names(tag, "audio", numbered, len(waves)), waves):
+        audio = summary.value.add(tag=name).audio
+        audio.sample_rate, audio.num_channels, audio.length_frames = rate, channels, moments
+        audio.encoded_audio_string, audio.content_type = data, "audio/wav"
+    return _bytes(summary)
+
+
+def _names(tag: bytes, kind: str, numbered: bool, count: int) -> list[str]:
+    """Returns the tags of several values; it is how many there may be that decides whether they have numbers."""
+    start = f"{_text(tag)}/{kind}"
+    return [f"{start}/{i}" for i in range(count)] if numbered else [start]
+
+
+def tensor(tag: bytes, proto: Any, metadata: bytes, node_name: str = "") -> bytes:
+    """Returns a summary of any tensor; raises ValueError if the metadata is no such message."""
+    summary = Summary()
+    value = summary.value.add(tag=_text(tag), node_name=node_name)
+    value.tensor.CopyFrom(proto)
+    try:
+        value.metadata.MergeFromString(metadata)
+    except DecodeError:
+        raise ValueError("serialized_summary_metadata is no SummaryMetadata message") from None
+    value.metadata.SetInParent()
+    return _bytes(summary)
+
+
+def merged(parts: Iterable[bytes]) -> bytes:
+    """Returns one summary of several; raises ValueError for what is no summary and for a tag that comes twice."""
+    summary = Summary()
+    seen: set[str] = set()
+    for part in parts:
+        try:
+            piece = Summary.FromString(part)
+        except DecodeError:
+            raise ValueError("Could not parse one of the summary inputs") from None
+        for value in piece.value:
+            if value.tag and value.tag in seen:
+                raise ValueError(f"Duplicate tag {value.tag} found in summary inputs")
+            seen.add(value.tag)
+            summary.value.append(value)
+    return _bytes(summary)
+
+
+def _text(tag: bytes) -> str:
+    return tag.decode("utf-8")
+
+
+def _bytes(summary: Any) -> bytes:
+    return bytes(summary.SerializeToString(deterministic=True))

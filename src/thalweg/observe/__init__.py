@@ -1,0 +1,1 @@
+"""What is written down of a run, for people and their tools."""
