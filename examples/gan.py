@@ -84,7 +84,11 @@ def main(argv=None):
     for centre, heap in zip(CENTRES, heaps):
         print(f"{len(heap) / len(made):4.0%} around {heap.mean():5.2f} ± {heap.std():.2f}", end=" ")
         print(f"(real:  50% around {centre:5.2f} ± {DEVIATION:.2f})")
-    return {"share": len(heaps[0]) / len(made), "means": [h.mean() for h in heaps], "deviations": [h.std() for h in heaps]}
+    return {
+        "share": len(heaps[0]) / len(made),
+        "means": [h.mean() for h in heaps],
+        "deviations": [h.std() for h in heaps],
+    }
 
 
 if __name__ == "__main__":

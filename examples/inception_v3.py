@@ -134,7 +134,7 @@ def inception_v3(images, classes=1000, width=1.0, training=False):
 
 
 def main(argv=None):
-    options = parse(argv, "Inception-v3", size=75, width=0.125, steps=150, rate=3e-3, least_size=75)
+    options = parse(argv, "Inception-v3", size=75, width=0.125, steps=150, rate=1e-2, least_size=75)
     return train_on_digits(inception_v3, "Inception-v3", options, label_smoothing=0.1)
 
 

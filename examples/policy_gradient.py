@@ -96,7 +96,9 @@ def main(argv=None):
         final = play(sess, agent, 50, rng)[2].sum(0)
 
     print(f"the pole stood {lasted[0]:.0f} moments at first; after {options.steps} rounds of {options.size} episodes,")
-    print(f"in 50 new ones, {final.mean():.0f} on average, and in {(final == LONGEST).mean():.0%} of them all {LONGEST}")
+    print(
+        f"in 50 new ones, {final.mean():.0f} on average, and in {(final == LONGEST).mean():.0%} of them all {LONGEST}"
+    )
     return {"first": lasted[0], "final": final.mean(), "complete": (final == LONGEST).mean()}
 
 

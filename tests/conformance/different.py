@@ -8,6 +8,7 @@ NOT_CALLED = {
     "Placeholder": "is fed",
     "PyFunc": "runs a function of this process",
     "PyFuncStateless": "runs a function of this process",
+    "TopK": "TensorFlow 2 has dropped it",
     "VarHandleOp": "every call on a variable starts with one",
 }
 
@@ -103,7 +104,15 @@ DIFFERENT: list[Different] = [
     Different("Erf/special float64", _VALUE, "TensorFlow's erf of an infinite double is NaN"),
     *_each("FloorMod Mod", "grid", _VALUE, "a quotient beyond the type's range leaves no remainder"),
     Different("LinSpace/special*", _VALUE, "TensorFlow ends with `stop` though all before it is NaN"),
+    Different("SigmoidGrad/special11", _NUMBERS, _NAN),
+    Different("TopKV2/special11", _NUMBERS, _NAN),
+    Different("TruncateMod/grid", _VALUE, "a quotient beyond the type's range leaves no remainder"),
+    Different("Xlog1py/grid", _VALUE, "torch's log1p of the least normal numbers is 0"),
+    *_each("Zeta", "special* | grid", _NUMBERS, _POLE),
+    *_each("ResourceSparseApplyCenteredRMSProp ResourceSparseApplyRMSProp", "special*", _VALUE, _NAN),
     # Numbers.
+    *_each("Xdivy Xlogy Xlog1py", "T=complex*", _SLOPE, "TensorFlow does not conjugate"),
+    Different("TopKV2/sorted=False", _NUMBERS, "no order is promised"),
     Different("Cumprod/T=complex*", _SLOPE, "TensorFlow does not conjugate"),
     Different("MulNoNan/T=complex*", _SLOPE, "TensorFlow does not conjugate"),
     Different("Cumprod/special*", _SLOPE, "TensorFlow takes the gradient of a factor of zero for 0"),
@@ -193,6 +202,43 @@ DIFFERENT: list[Different] = [
     Different("ResourceScatterDiv/special11", _ACCEPTED, _OLD + "a division by zero is infinite"),
     *_each("ResourceScatterNdAdd ResourceScatterNdSub", "T=bool", _REFUSED, "truth is not added"),
     Different("RandomPoissonV2/*", _REFUSED, "a negative rate is refused"),
+    *_each(
+        "ResourceSparseApplyAdadelta ResourceSparseApplyCenteredRMSProp ResourceSparseApplyRMSProp",
+        "column*",
+        _REFUSED,
+        _SHAPES,
+    ),
+    *_each("ResourceSparseApplyFtrl ResourceSparseApplyFtrlV2", "column*", _REFUSED, _SHAPES),
+    *_each("ResourceSparseApplyKerasMomentum ResourceSparseApplyMomentum", "column*", _REFUSED, _SHAPES),
+    *_each(
+        "ResourceSparseApplyFtrl ResourceSparseApplyFtrlV2",
+        "special*",
+        _ACCEPTED,
+        "rates are not looked at in the step",
+    ),
+    *_each(
+        "ResourceSparseApplyAdagrad ResourceSparseApplyAdagradV2",
+        "size 3->0",
+        _ACCEPTED,
+        "rows without elements stay as they are",
+    ),
+    *_each(
+        "ResourceSparseApplyFtrl ResourceSparseApplyFtrlV2",
+        "size 3->0",
+        _ACCEPTED,
+        "rows without elements stay as they are",
+    ),
+    Different("ResourceStridedSliceAssign/*", _REFUSED, _OLD + "a value of another shape is refused"),
+    Different("ScatterNd/first row", _ACCEPTED, "a vector is one index, as in GatherNd"),
+    *_each("StridedSliceGrad UniqueV2", "T=string", _REFUSED, "no kernel takes strings"),
+    *_each(
+        "TruncateDiv TruncateMod",
+        "grid *int*",
+        "*: InvalidArgumentError *, there InternalError *",
+        "division by zero is the caller's mistake",
+    ),
+    Different("Where/scalar", _ACCEPTED, "a scalar has one position, without coordinates"),
+    Different("ImageSummary/*", "*: value 0: *", "the same pixels, compressed by another program"),
 ]
 
 # Programs of `corners` that differ, and why.

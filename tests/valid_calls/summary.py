@@ -20,7 +20,6 @@ VALID: dict[str, Call] = {
     "ScalarSummary": ((_TAG, np.array(1.5, np.float32)), {}),
     "HistogramSummary": ((_TAG, _IMAGES), {}),
     "ImageSummary": ((_TAG, _IMAGES), {}),
-    "AudioSummary": ((_TAG, _SOUNDS), {"sample_rate": 44.0}),
     "AudioSummaryV2": ((_TAG, _SOUNDS, np.array(44.0, np.float32)), {}),
     "MergeSummary": ((_SUMMARIES,), {}),
     "TensorSummary": ((_SOUNDS,), {}),

@@ -57,9 +57,13 @@ class Context:
             return inputs, controls  # the one that takes a value out of a loop
         inputs = [bring(tensor, self) for tensor in inputs]
         controls = [self._waited(control) for control in controls]
-        if not inputs and not any(context_of(control) is self for control in controls) and self.pivot is not None:
+        if self._is_free(inputs) and not any(context_of(control) is self for control in controls) and self.pivot:
             controls.append(self.pivot)
         return inputs, controls
+
+    def _is_free(self, inputs: list[Tensor]) -> bool:
+        """Tells whether nothing in these inputs says that this context is running."""
+        return not inputs
 
     def _waited(self, control: Operation) -> Operation:
         """Returns the operation of this context that stands for one to wait for."""
@@ -161,6 +165,10 @@ class Loop(Context):
         self.body_pivot: Operation | None = None
         self._count: Tensor | None = None
 
+    def _is_free(self, inputs: list[Tensor]) -> bool:
+        # What never changes is there in the last iteration too, the one that the condition ends.
+        return all(tensor.op.type == "Enter" and tensor.op._attrs["is_constant"] for tensor in inputs)
+
     def saved(self, tensor: Tensor) -> Tensor | None:
         """Returns the value that a tensor of another loop had in the iteration that belongs to this one's, if any."""
         return None
@@ -177,6 +185,11 @@ class Loop(Context):
             parallel_iterations=self.parallel_iterations,
             name="Enter",
         )
+
+    def _hangs_on_nothing(self, inputs: list[Tensor], controls: list[Operation]) -> bool:
+        """Counts values that are there in every iteration as nothing: they come once more after the last one."""
+        changing = [t for t in inputs if not (t.op.type == "Enter" and t.op._attrs["is_constant"])]
+        return super()._hangs_on_nothing(changing, controls)
 
     def _signal(self, control: Operation) -> Operation:
         """Waits for something outside by a value that comes into being after it."""

@@ -56,10 +56,9 @@ def images(tag: bytes, pictures: Sequence[tuple[int, int, int, bytes]], numbered
     """Returns a summary of pictures, given by height, width, channels and the bytes of a PNG file."""
     summary = Summary()
     for name, (height, width, channels, data) in zip(_names(tag, "image", numbered, len(pictures)), pictures):
-        value = summary.value.add(tag=name)
-        if height and width:
-            value.image.height, value.image.width, value.image.colorspace = height, width, channels
-            value.image.encoded_image_string = data
+        image = summary.value.add(tag=name).image
+        image.height, image.width, image.colorspace = height, width, channels
+        image.encoded_image_string = data
     return _bytes(summary)
 
 
@@ -79,16 +78,17 @@ def _names(tag: bytes, kind: str, numbered: bool, count: int) -> list[str]:
     return [f"{start}/{i}" for i in range(count)] if numbered else [start]
 
 
-def tensor(tag: bytes, proto: Any, metadata: bytes, node_name: str = "") -> bytes:
+def tensor(tag: bytes, proto: Any, metadata: bytes | None, node_name: str = "") -> bytes:
     """Returns a summary of any tensor; raises ValueError if the metadata is no such message."""
     summary = Summary()
     value = summary.value.add(tag=_text(tag), node_name=node_name)
     value.tensor.CopyFrom(proto)
-    try:
-        value.metadata.MergeFromString(metadata)
-    except DecodeError:
-        raise ValueError("serialized_summary_metadata is no SummaryMetadata message") from None
-    value.metadata.SetInParent()
+    if metadata is not None:
+        value.metadata.SetInParent()
+        try:
+            value.metadata.MergeFromString(metadata)
+        except DecodeError:
+            raise ValueError("serialized_summary_metadata is no SummaryMetadata message") from None
     return _bytes(summary)
 
 

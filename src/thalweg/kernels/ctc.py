@@ -1,4 +1,4 @@
-"""Kernels of the losses of connectionist temporal classification: labels are prepared on the host, sums on the device."""
+"""Kernels of connectionist temporal classification: labels are prepared on the host, sums made on the device."""
 
 from __future__ import annotations
 
@@ -30,13 +30,11 @@ def require_inputs(inputs: torch.Tensor, lengths: torch.Tensor, name: str) -> No
     require(fits, f"{name} has shape {list(lengths.shape)}", expected=f"[{inputs.shape[1]}], one for each example")
 
 
-def require_moments(lengths: torch.Tensor, time: int) -> None:
+def require_moments(lengths: torch.Tensor, time: int, kind: Any = InvalidArgumentError) -> None:
     """Requires lengths that the inputs have."""
     if int(lengths.max()) > time:
         example = int(lengths.argmax())
-        raise InvalidArgumentError(
-            None, None, f"sequence_length({example}) is {int(lengths[example])}, but there are {time} moments"
-        )
+        raise kind(None, None, f"sequence_length({example}) is {int(lengths[example])}, but there are {time} moments")
 
 
 def forward_backward(

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from thalweg.errors import InvalidArgumentError
+from thalweg.errors import FailedPreconditionError, InvalidArgumentError
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.ctc import require_inputs, require_moments
 from thalweg.kernels.registry import kernel
@@ -33,7 +33,7 @@ def bind_greedy(node: Node, device: Any) -> Callable[..., Any]:
     def decode(inputs: torch.Tensor, lengths: torch.Tensor) -> Any:
         require_inputs(inputs, lengths, "sequence_length")
         time, _, classes = inputs.shape
-        require_moments(lengths, time)
+        require_moments(lengths, time, FailedPreconditionError)
         inside = -classes <= blank_index < classes
         require(inside, f"blank_index is {blank_index}", expected=f"a class in [{-classes}, {classes})")
         best, labels = inputs.max(2)
@@ -87,17 +87,21 @@ class Beam:
         children = children.masked_fill(known.reshape(batch, size, -1)[:, :, :classes], -torch.inf)
         children = torch.where(active[:, :, None], children, -torch.inf)
         label, blank = torch.where(active, label, self.label), torch.where(active, blank, self.blank)
-        return self._choose(label, blank, torch.where(active, total, self.total), children, width)
+        total = torch.where(active, total, self.total)
+        threatened = has_parent & (parent < torch.arange(size, device=scores.device))
+        chosen = _best(total, children, threatened, parent, self.last, width)
+        return self._follow(label, blank, torch.cat([total, children.flatten(1)], 1), chosen)
 
-    def _choose(
-        self, label: torch.Tensor, blank: torch.Tensor, total: torch.Tensor, children: torch.Tensor, width: int
+    def _follow(
+        self, label: torch.Tensor, blank: torch.Tensor, candidates: torch.Tensor, chosen: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        size, classes = children.shape[1:]
-        candidates = torch.cat([total, children.flatten(1)], 1)
-        self.total, chosen = candidates.topk(min(width, candidates.shape[1]))
+        """Keeps the chosen candidates: prefixes that stay, then those that are one label longer."""
+        size = label.shape[1]
+        classes = max(candidates.shape[1] // size - 1, 1)
         stays = chosen < size
-        source = torch.where(stays, chosen, (chosen - size).clamp(min=0) // max(classes, 1))
-        added = torch.where(stays, _NOTHING, (chosen - size) % max(classes, 1))
+        source = torch.where(stays, chosen, (chosen - size).clamp(min=0) // classes)
+        added = torch.where(stays, _NOTHING, (chosen - size) % classes)
+        self.total = candidates.gather(1, chosen)
         self.blank = torch.where(stays, blank.gather(1, source), -torch.inf)
         self.label = torch.where(stays, label.gather(1, source), self.total)
         number, parent = self.number.gather(1, source), self.parent.gather(1, source)
@@ -108,13 +112,50 @@ class Beam:
         return source, added
 
 
+def _best(
+    total: torch.Tensor,
+    children: torch.Tensor,
+    threatened: torch.Tensor,
+    parent: torch.Tensor,
+    last: torch.Tensor,
+    width: int,
+) -> torch.Tensor:
+    """Returns the best candidates as TensorFlow finds them, one prefix after another.
+
+    There a prefix that is pushed out of the beam before its parent's turn is forgotten when its parent comes to it,
+    and has no children. Whether that happens to one depends on those before it alone, so repetition finds them all.
+    """
+    size, classes = children.shape[1:]
+    count = min(width, size * (1 + classes))
+    best, chosen = torch.cat([total, children.flatten(1)], 1).topk(count)
+    source = torch.where(chosen < size, size, (chosen - size) // max(classes, 1))
+    grows = torch.zeros((len(total), size + 1), dtype=torch.bool, device=total.device).scatter_(1, source, True)
+    threatened = threatened & (total < best[:, -1:]) if count == width else torch.zeros_like(threatened)
+    if not bool((threatened & grows[:, :size]).any()):
+        return chosen
+    order = children.sort(2)[0]
+    above = classes - torch.searchsorted(order, total[:, None, :].expand(-1, size, -1).contiguous(), right=True)
+    before = torch.arange(size, device=total.device)[:, None] < parent[:, None, :]
+    siblings = children.gather(1, parent[:, :, None].expand(-1, -1, classes)) > total[:, :, None]
+    siblings &= torch.arange(classes, device=total.device) < last[:, :, None]
+    others = (total[:, None, :] > total[:, :, None]).sum(2) + siblings.sum(2)
+    lost = torch.zeros_like(threatened)
+    while True:
+        found = others + torch.where(before & ~lost[:, :, None], above, 0).sum(1) >= width
+        found &= threatened & ~lost.gather(1, parent)
+        if torch.equal(found, lost):
+            break
+        lost = found
+    return torch.cat([total, children.masked_fill(lost[:, :, None], -torch.inf).flatten(1)], 1).topk(count)[1]
+
+
 @kernel("CTCBeamSearchDecoder")
 def bind_beam_search(node: Node, device: Any) -> Callable[..., Any]:
     width, paths, merge = node.attrs["beam_width"], node.attrs["top_paths"], node.attrs["merge_repeated"]
 
     def decode(inputs: torch.Tensor, lengths: torch.Tensor) -> Any:
         require_inputs(inputs, lengths, "sequence_length")
-        require_moments(lengths, inputs.shape[0])
+        require_moments(lengths, inputs.shape[0], FailedPreconditionError)
         require(paths <= width, f"top_paths is {paths}", expected=f"at most the beam width {width}")
         steps = max(int(lengths.max()), 0)
         moments = lengths.to(inputs.device)[:, None]

@@ -95,10 +95,11 @@ def bind_image_summary(node: Node, device: Any) -> Callable[..., Array]:
         height, width, channels = tensor.shape[1:]
         require(channels in (1, 3, 4), f"tensor has {channels} channels", expected="1, 3 or 4 channels")
         require(dtype is dtypes.uint8 or channels <= len(bad_color), f"bad_color has no value for {channels} channels")
+        require(height > 0 and width > 0, f"tensor has shape {list(tensor.shape)}", expected="images with pixels")
         pictures = []
         for image in tensor[:most].contiguous().numpy():
-            pixels = image if dtype is dtypes.uint8 or not image.size else _as_bytes(image, bad_color[:channels])
-            pictures.append((height, width, channels, encode_png(pixels, -1) if image.size else b""))
+            pixels = image if dtype is dtypes.uint8 else _as_bytes(image, bad_color[:channels])
+            pictures.append((height, width, channels, encode_png(pixels, -1)))
         return _result(images(name, pictures, numbered=most > 1))
 
     return summarize
@@ -125,24 +126,22 @@ def _as_bytes(image: Array, bad_color: Array) -> Array:
     return result
 
 
-@kernel("AudioSummary", "AudioSummaryV2", devices=("CPU",))
+@kernel("AudioSummaryV2", devices=("CPU",))
 def bind_audio_summary(node: Node, device: Any) -> Callable[..., Array]:
     from thalweg.formats.summaries import sounds
 
     most, encode = node.attrs["max_outputs"], bind_encode_wav(node, device)
 
-    def summarize(tag: Array, tensor: torch.Tensor, sample_rate: torch.Tensor | None = None) -> Array:
+    def summarize(tag: Array, tensor: torch.Tensor, sample_rate: torch.Tensor) -> Array:
         name = _tag(tag)
         require(tensor.ndim in (2, 3), f"tensor has rank {tensor.ndim}", expected="rank 2, or 3 with channels")
-        if sample_rate is not None:
-            require(sample_rate.ndim == 0, f"sample_rate has shape {list(sample_rate.shape)}", expected="a scalar")
-        rate = node.attrs["sample_rate"] if sample_rate is None else float(sample_rate)
+        require(sample_rate.ndim == 0, f"sample_rate has shape {list(sample_rate.shape)}", expected="a scalar")
+        rate = float(sample_rate)
         require(0 < rate < 2**31, f"sample_rate is {rate}", expected="a positive number")
         whole = torch.tensor(max(round(rate), 1))
         audio = tensor if tensor.ndim == 3 else tensor.unsqueeze(-1)
         waves = []
         for sound in audio[:most]:
-            require(sound.shape[0] > 0, "tensor has no samples", expected="a sample at least")
             waves.append((sound.shape[1], sound.shape[0], encode(sound, whole).item()))  # type: ignore[operator]
         return _result(sounds(name, waves, rate, numbered=most > 1))
 
@@ -196,4 +195,4 @@ def bind_tensor_summary(node: Node, device: Any) -> Callable[..., Array]:
     from thalweg.formats.summaries import tensor
 
     dtype = node.attrs["T"]
-    return lambda value: _result(tensor(b"", _proto(value, dtype), b"", node_name=node.name))
+    return lambda value: _result(tensor(b"", _proto(value, dtype), None, node_name=node.name))

@@ -158,7 +158,7 @@ def ctc_loss(
     inputs = convert_to_tensor(logits if inputs is None else inputs, name="logits")
     if not time_major:
         inputs = array.transpose(inputs, [1, 0, 2])
-    loss, _ = ctc_loss_op.many(
+    loss: Tensor = ctc_loss_op.many(
         cast(inputs, dtypes.float32) if inputs.dtype in _HALF else inputs,
         labels.indices,
         labels.values,
@@ -166,7 +166,7 @@ def ctc_loss(
         preprocess_collapse_repeated=preprocess_collapse_repeated,
         ctc_merge_repeated=ctc_merge_repeated,
         ignore_longer_outputs_than_inputs=ignore_longer_outputs_than_inputs,
-    )
+    )[0]
     return cast(loss, inputs.dtype) if inputs.dtype in _HALF else loss
 
 
@@ -196,7 +196,8 @@ def ctc_loss_v2(
         logit_length = cast(convert_to_tensor(logit_length, name="logit_length"), dtypes.int64)
         wide = cast(logits, dtypes.float32) if logits.dtype in _HALF else logits
         wide = wide if logits_time_major else array.transpose(wide, [1, 0, 2])
-        loss, _ = ctc_dense_loss_op.many(wide, labels, label_length, logit_length, blank_index=blank_index or 0)
+        lengths = label_length, logit_length
+        loss: Tensor = ctc_dense_loss_op.many(wide, labels, *lengths, blank_index=blank_index or 0)[0]
         return cast(loss, logits.dtype) if logits.dtype in _HALF else loss
 
 

@@ -12,7 +12,7 @@ from thalweg.graph import attr
 from thalweg.graph.attr import AttrDef
 from thalweg.graph.infer import Inference
 from thalweg.graph.op_def import op
-from thalweg.ops.shape_functions import require, scalar, with_rank
+from thalweg.ops.shape_functions import require, scalar, scalar_value, with_rank
 from thalweg.shapes import Shape, merge, show
 
 _REAL = frozenset(
@@ -54,6 +54,7 @@ def _images(c: Inference) -> Sequence[Shape]:
     assert images is not None
     channels = images[-1]
     require(channels in (None, 1, 3, 4), f"tensor has {channels} channels", expected="1, 3 or 4 channels")
+    require(0 not in images[1:], f"tensor has shape {show(images)}", expected="images with pixels")
     require(
         c.attrs["T"] is dtypes.uint8 or len(colors) >= (channels or 0),
         f"bad_color has {len(colors)} values, the images {channels} channels",
@@ -70,11 +71,7 @@ def _sounds(c: Inference) -> Sequence[Shape]:
         f"tensor has shape {show(sounds)}",
         expected="rank 2, or 3 with channels",
     )
-    rate = c.attrs.get("sample_rate")
-    if len(c.shapes) > 2:
-        _require_scalar(c, 2)
-        value = c.value(2)
-        rate = None if value is None else float(value)
+    rate = scalar_value(c, 2)
     require(rate is None or rate > 0, f"sample_rate is {rate}", expected="a positive number")
     return [()]
 
@@ -110,15 +107,6 @@ image_summary = op(
     infer=_images,
     differentiable=False,
     doc="A summary of images; numbers that are no bytes are scaled, image by image.",
-)
-audio_summary = op(
-    "AudioSummary",
-    "tag: string, tensor: float32 -> summary: string",
-    sample_rate=attr.real(),
-    max_outputs=attr.integer(1, 3),
-    infer=_sounds,
-    differentiable=False,
-    doc="A summary of sounds, whose sample rate is known with the graph.",
 )
 audio_summary_v2 = op(
     "AudioSummaryV2",

@@ -1,5 +1,6 @@
 """tf.mixed_precision: loss scales, and float32 variables behind half-precision arithmetic."""
 
+from thalweg.api.mixed_precision import experimental
 from thalweg.client.mixed_precision import (
     DynamicLossScale,
     FixedLossScale,
@@ -17,5 +18,6 @@ __all__ = [
     "MixedPrecisionLossScaleOptimizer",
     "disable_mixed_precision_graph_rewrite",
     "enable_mixed_precision_graph_rewrite",
+    "experimental",
     "mixed_precision_getter",
 ]

@@ -1,0 +1,109 @@
+"""tf.contrib.framework: argument scopes, variables of models, nested structures."""
+
+from thalweg.api import (
+    nest,
+)
+from thalweg.api.version_switches import (
+    is_tensor,
+)
+from thalweg.client.training_steps import (
+    assert_global_step,
+    create_global_step,
+    get_global_step,
+    get_or_create_global_step,
+)
+from thalweg.graph.scopes import (
+    init_scope,
+)
+from thalweg.library.arg_scope import (
+    add_arg_scope,
+    arg_scope,
+    arg_scope_func_key,
+    arg_scoped_arguments,
+    current_arg_scope,
+    has_arg_scope,
+)
+from thalweg.library.choose import (
+    smart_cond,
+    smart_constant_value,
+)
+from thalweg.library.model_variables import (
+    add_model_variable,
+    assert_or_get_global_step,
+    assign_from_values,
+    assign_from_values_fn,
+    filter_variables,
+    get_local_variables,
+    get_model_variables,
+    get_trainable_variables,
+    get_unique_variable,
+    get_variable_full_name,
+    get_variables,
+    get_variables_by_name,
+    get_variables_by_suffix,
+    get_variables_to_restore,
+    global_variable,
+    local_variable,
+    model_variable,
+    variable,
+)
+from thalweg.library.shape_checks import (
+    assert_scalar_int,
+    reduce_sum_n,
+    remove_squeezable_dimensions,
+    with_same_shape,
+    with_shape,
+)
+from thalweg.ops.check import (
+    assert_same_float_dtype,
+    assert_scalar,
+)
+from thalweg.ops.sorting import (
+    argsort,
+    sort,
+)
+
+__all__ = [
+    "add_arg_scope",
+    "add_model_variable",
+    "arg_scope",
+    "arg_scope_func_key",
+    "arg_scoped_arguments",
+    "argsort",
+    "assert_global_step",
+    "assert_or_get_global_step",
+    "assert_same_float_dtype",
+    "assert_scalar",
+    "assert_scalar_int",
+    "assign_from_values",
+    "assign_from_values_fn",
+    "create_global_step",
+    "current_arg_scope",
+    "filter_variables",
+    "get_global_step",
+    "get_local_variables",
+    "get_model_variables",
+    "get_or_create_global_step",
+    "get_trainable_variables",
+    "get_unique_variable",
+    "get_variable_full_name",
+    "get_variables",
+    "get_variables_by_name",
+    "get_variables_by_suffix",
+    "get_variables_to_restore",
+    "global_variable",
+    "has_arg_scope",
+    "init_scope",
+    "is_tensor",
+    "local_variable",
+    "model_variable",
+    "nest",
+    "reduce_sum_n",
+    "remove_squeezable_dimensions",
+    "smart_cond",
+    "smart_constant_value",
+    "sort",
+    "variable",
+    "with_same_shape",
+    "with_shape",
+]

@@ -1,0 +1,143 @@
+"""tf.contrib.layers: layers as functions, with normalizer and activation, arguments from scopes."""
+
+from thalweg.library.contrib_layers import (
+    outputs as utils,
+)
+from thalweg.library.contrib_layers.batch_norm import (
+    batch_norm,
+)
+from thalweg.library.contrib_layers.convolutions import (
+    conv1d,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+    convolution,
+    convolution1d,
+    convolution2d,
+    convolution2d_transpose,
+    convolution3d,
+    convolution3d_transpose,
+    separable_conv2d,
+    separable_convolution2d,
+)
+from thalweg.library.contrib_layers.dense import (
+    bias_add,
+    elu,
+    embed_sequence,
+    embedding_lookup_unique,
+    fully_connected,
+    linear,
+    one_hot_encoding,
+    relu,
+    relu6,
+    softmax,
+    unit_norm,
+)
+from thalweg.library.contrib_layers.initializers import (
+    variance_scaling_initializer,
+    xavier_initializer,
+    xavier_initializer_conv2d,
+)
+from thalweg.library.contrib_layers.norms import (
+    group_norm,
+    instance_norm,
+    layer_norm,
+)
+from thalweg.library.contrib_layers.optimization import (
+    OPTIMIZER_CLS_NAMES,
+    OPTIMIZER_SUMMARIES,
+    optimize_loss,
+)
+from thalweg.library.contrib_layers.pools import (
+    avg_pool2d,
+    avg_pool3d,
+    dropout,
+    flatten,
+    max_pool2d,
+    max_pool3d,
+    pool,
+    repeat,
+    stack,
+)
+from thalweg.library.contrib_layers.summarizing import (
+    summarize_activation,
+    summarize_activations,
+    summarize_biases,
+    summarize_collection,
+    summarize_tensor,
+    summarize_tensors,
+    summarize_variables,
+    summarize_weights,
+)
+from thalweg.library.regularizers import (
+    apply_regularization,
+    l1_l2_regularizer,
+    l1_regularizer,
+    l2_regularizer,
+    sum_regularizer,
+)
+from thalweg.ops.embedding import (
+    safe_embedding_lookup_sparse,
+)
+
+__all__ = [
+    "OPTIMIZER_CLS_NAMES",
+    "OPTIMIZER_SUMMARIES",
+    "apply_regularization",
+    "avg_pool2d",
+    "avg_pool3d",
+    "batch_norm",
+    "bias_add",
+    "conv1d",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+    "convolution",
+    "convolution1d",
+    "convolution2d",
+    "convolution2d_transpose",
+    "convolution3d",
+    "convolution3d_transpose",
+    "dropout",
+    "elu",
+    "embed_sequence",
+    "embedding_lookup_unique",
+    "flatten",
+    "fully_connected",
+    "group_norm",
+    "instance_norm",
+    "l1_l2_regularizer",
+    "l1_regularizer",
+    "l2_regularizer",
+    "layer_norm",
+    "linear",
+    "max_pool2d",
+    "max_pool3d",
+    "one_hot_encoding",
+    "optimize_loss",
+    "pool",
+    "relu",
+    "relu6",
+    "repeat",
+    "safe_embedding_lookup_sparse",
+    "separable_conv2d",
+    "separable_convolution2d",
+    "softmax",
+    "stack",
+    "sum_regularizer",
+    "summarize_activation",
+    "summarize_activations",
+    "summarize_biases",
+    "summarize_collection",
+    "summarize_tensor",
+    "summarize_tensors",
+    "summarize_variables",
+    "summarize_weights",
+    "unit_norm",
+    "utils",
+    "variance_scaling_initializer",
+    "xavier_initializer",
+    "xavier_initializer_conv2d",
+]

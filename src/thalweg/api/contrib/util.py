@@ -1,0 +1,17 @@
+"""tf.contrib.util: values of constants, and arrays as messages."""
+
+from thalweg.graph.tensor_proto import (
+    make_ndarray,
+)
+from thalweg.ops.shaping import (
+    constant_value,
+)
+from thalweg.ops.tensor_proto import (
+    make_tensor_proto,
+)
+
+__all__ = [
+    "constant_value",
+    "make_ndarray",
+    "make_tensor_proto",
+]

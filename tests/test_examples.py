@@ -1,0 +1,135 @@
+"""The examples run, with small settings, and learn what they set out to learn."""
+
+import importlib
+import pathlib
+import re
+import sys
+
+import pytest
+
+import thalweg as tf
+
+FOLDER = pathlib.Path(__file__).parent.parent / "examples"
+
+
+@pytest.fixture
+def example(monkeypatch):
+    """Imports an example by its name, as `python examples/name.py` would find it."""
+    monkeypatch.syspath_prepend(FOLDER)
+    before = set(sys.modules)
+    yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if getattr(sys.modules[name], "__file__", None) and FOLDER in pathlib.Path(sys.modules[name].__file__).parents:
+            del sys.modules[name]
+
+
+def test_softmax_regression(example, capsys):
+    result = example("softmax_regression").main(["--steps", "500"])
+    assert result["accuracy"] > 0.93 and result["mistakes"] < 25
+    assert "held-out images: 9" in capsys.readouterr().out
+
+
+def test_classical_models(example, capsys):
+    result = example("classical_models").main(["--steps", "150"])
+    assert result["logistic"] > 0.95 and result["svm"] > 0.95 and result["agreement"] > 0.95
+    assert 5 < result["support"] < 100  # a few examples decide where the boundary lies
+    assert "linear SVM looks at" in capsys.readouterr().out
+
+
+def test_autoencoder(example, capsys):
+    result = example("autoencoder").main(["--steps", "800"])
+    assert result["error"] < 0.75 * result["linear"]
+    assert "64 pixels from 6 numbers" in capsys.readouterr().out
+
+
+def test_gan_finds_both_heaps(example, capsys):
+    result = example("gan").main(["--steps", "800"])
+    assert 0.25 < result["share"] < 0.75
+    assert result["means"] == pytest.approx([-2, 2], abs=0.7)
+    assert result["deviations"] == pytest.approx([0.4, 0.4], abs=0.35)
+    assert "generated:" in capsys.readouterr().out
+
+
+def test_policy_gradient(example, capsys):
+    result = example("policy_gradient").main(["--steps", "40"])
+    assert result["first"] < 40 and result["final"] > 120
+    assert "in 50 new ones" in capsys.readouterr().out
+
+
+def test_word2vec(example, capsys):
+    result = example("word2vec").main(["--steps", "500", "--sentences", "1000"])
+    assert result["right"] > 0.8
+    assert result["sparse"] and result["rows"][0] <= 8
+    assert "wolf  is like" in capsys.readouterr().out
+
+
+def test_wide_embedding(example, capsys):
+    result = example("wide_embedding").main(["--steps", "300", "--size", "300"])
+    assert result["explained"] > 0.8
+    assert result["difference"] < 1e-6
+    assert len(result["touched"]) == 4 and 16 < sum(result["touched"]) <= 32
+    assert "CPU:0, CPU:1, CPU:2, CPU:3" in capsys.readouterr().out
+    lookups = [op for op in tf.get_default_graph().get_operations() if re.fullmatch(r"Gather(_\d)?", op.name)]
+    assert len({op.colocation_groups()[0] for op in lookups}) == 4
+
+
+IMAGE_NETWORKS = {
+    "alexnet": (["--steps", "80", "--width", "0.125", "--classes", "3"], 0.7),
+    "resnet18": (["--steps", "30", "--width", "0.125", "--classes", "4"], 0.8),
+    "inception_v3": (["--steps", "40", "--width", "0.0625", "--classes", "3", "--batch", "24"], 0.6),
+}
+
+
+@pytest.mark.parametrize("name", IMAGE_NETWORKS)
+def test_image_network_learns(name, example, capsys):
+    arguments, bar = IMAGE_NETWORKS[name]
+    assert example(name).main(arguments)["accuracy"] > bar
+    assert "parameters in" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "name, size, parameters",
+    [("alexnet", 227, 60_965_224), ("resnet18", 224, 11_689_512), ("inception_v3", 299, 27_161_264)],
+)
+def test_image_network_is_the_published_one(name, size, parameters, example):
+    """The counts are those of the networks as published, with 1,000 classes."""
+    images = tf.placeholder(tf.float32, [None, size, size, 3])
+    logits = getattr(example(name), name)(images)
+    for head in logits if isinstance(logits, tuple) else (logits,):
+        assert head.shape.as_list() == [None, 1000]
+    assert example("image_training").parameters() == parameters
+
+
+def test_grids_of_inception_v3(example):
+    example("inception_v3").inception_v3(tf.placeholder(tf.float32, [8, 299, 299, 3]))
+    operations = tf.get_default_graph().get_operations()
+    joined = {op.name.split("/")[0]: op.outputs[0].shape.as_list()[1:] for op in operations if op.type == "ConcatV2"}
+    assert joined["module_a3"] == [35, 35, 288]
+    assert joined["module_b4"] == [17, 17, 768]
+    assert joined["reduction_b"] == [8, 8, 1280]
+    assert joined["module_c2"] == [8, 8, 2048]
+
+
+def test_groups_of_alexnet_are_optional(example):
+    example("alexnet").alexnet(tf.placeholder(tf.float32, [None, 227, 227, 3]), groups=1)
+    kernels = {v.op.name: v.shape.as_list() for v in tf.trainable_variables()}
+    assert kernels["conv2/group0/kernel"] == [5, 5, 96, 256]
+
+
+def test_images_that_are_too_small_are_refused(example, capsys):
+    with pytest.raises(SystemExit):
+        example("inception_v3").main(["--size", "60"])
+    assert "at least 75 x 75" in capsys.readouterr().err
+
+
+def test_an_example_gives_the_same_every_time(example):
+    results = []
+    for _ in range(2):
+        with tf.Graph().as_default():
+            results.append(example("resnet18").main(["--steps", "2", "--width", "0.125", "--size", "16"]))
+    assert results[0] == results[1]
+
+
+def test_the_table_lists_every_example():
+    listed = re.findall(r"^\| \[(\w+)\.py\]", (FOLDER / "README.md").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "image_training")
