@@ -131,7 +131,12 @@ def test_writer_of_a_folder_is_shared(tmp_path: Path) -> None:
 def test_events_of_many_threads(tmp_path: Path) -> None:
     writer = EventFileWriter(tmp_path, max_queue=2)
     events = [[tf.summary.Event(step=100 * t + i) for i in range(50)] for t in range(4)]
-    threads = [threading.Thread(target=lambda e=e: [writer.add_event(event) for event in e]) for e in events]
+
+    def add(batch: Any) -> None:
+        for event in batch:
+            writer.add_event(event)
+
+    threads = [threading.Thread(target=add, args=(batch,)) for batch in events]
     for thread in threads:
         thread.start()
     for thread in threads:

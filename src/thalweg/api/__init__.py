@@ -41,4 +41,16 @@ class NamespaceFinder(MetaPathFinder, Loader):
         sys.modules[module.__name__] = import_module(home(name) or PACKAGE)
 
 
+class NestedFinder(NamespaceFinder):
+    """Finds modules of namespaces that are packages, which Python would load a second time under their public name."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        parent = sys.modules.get(fullname.rpartition(".")[0]) if fullname.startswith(f"{PACKAGE}.") else None
+        public = parent is not None and parent.__name__.startswith(f"{__name__}.")
+        return super().find_spec(fullname, path, target) if public else None
+
+
 sys.meta_path.append(NamespaceFinder())
+sys.meta_path.insert(0, NestedFinder())

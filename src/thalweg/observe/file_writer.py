@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import warnings
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from thalweg.graph.default import get_default_graph
@@ -141,6 +142,13 @@ class FileWriterCache:
             for writer in FileWriterCache._cache.values():
                 writer.close()
             FileWriterCache._cache.clear()
+
+
+def summary_iterator(path: str) -> Iterator[Any]:
+    """Returns an iterator over the events of a file."""
+    from thalweg.formats import events
+
+    return events.summary_iterator(path)
 
 
 def _message_name(value: Any) -> str | None:

@@ -13,6 +13,7 @@ from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
 from thalweg.ops.array import shape, zeros, zeros_like
 from thalweg.ops.comparison import equal
+from thalweg.ops.constants import constant
 from thalweg.ops.control_flow import merge_op, switch_op
 from thalweg.ops.state import variable_shape
 from thalweg.ops.tensor_list import pop_back_op, push_back_op
@@ -76,6 +77,8 @@ def loop_gradient(op: Operation, _: Any) -> NoReturn:
 @gradient("TensorListPushBack")
 def push_gradient(op: Operation, grad: Any) -> Any:
     element = op._inputs[1]
+    if not _has_gradient(element):
+        return None, None
     known = element._shape is not None and None not in element._shape and element._shape != ()
     shorter, value = pop_back_op.many(grad, list(element._shape or ()) if known else -1, element_dtype=element.dtype)
     value._shape = element._shape
@@ -84,5 +87,12 @@ def push_gradient(op: Operation, grad: Any) -> Any:
 
 @gradient("TensorListPopBack")
 def pop_gradient(op: Operation, grad: Any, element: Any) -> Any:
+    if not _has_gradient(op.outputs[1]):
+        return None, None
     element = zeros_for(op.outputs[1]) if element is None else element
     return push_back_op(empty_list(element.dtype) if grad is None else grad, element), None
+
+
+def _has_gradient(element: Tensor) -> bool:
+    """Tells whether a list of such elements has a list of gradients; counters and handles of arrays have none."""
+    return element.dtype.is_floating or element.dtype.is_complex or element.dtype is dtypes.variant
