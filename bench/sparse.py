@@ -32,6 +32,7 @@ from thalweg.client.mixed_precision import MixedPrecisionLossScaleOptimizer
 
 WIDTH = 16
 LOOKED_UP = 32
+ACCUMULATED = 4  # runs that make one step of the optimizer that adds up gradients
 BAR = 1.3
 WARM_STEPS = 30
 PATIENCE_SECONDS = 10
@@ -50,7 +51,7 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
     "lazy_adam": lambda: adam_variants.LazyAdamOptimizer(0.1),
     "ada_max": lambda: adam_variants.AdaMaxOptimizer(0.1),
     "momentumw": lambda: decoupled.MomentumWOptimizer(0.01, 0.1, 0.9),
-    "accumulating": lambda: AccumulatingOptimizer(optimizers.AdagradOptimizer(0.1), 4),
+    "accumulating": lambda: AccumulatingOptimizer(optimizers.AdagradOptimizer(0.1), ACCUMULATED),
     "loss_scale": lambda: MixedPrecisionLossScaleOptimizer(optimizers.AdagradOptimizer(0.1), "dynamic"),
     "adam": lambda: optimizers.AdamOptimizer(0.1),
     "nadam": lambda: adam_variants.NadamOptimizer(0.1),
@@ -65,6 +66,7 @@ class Table:
 
     def __init__(self, name: str, rows: int) -> None:
         self._rows = rows
+        self._runs = ACCUMULATED if name == "accumulating" else 1
         self._rng = np.random.default_rng(1)
         with tf.Graph().as_default() as graph:
             self._ids = tf.placeholder(tf.int32, [LOOKED_UP])
@@ -95,9 +97,10 @@ class Table:
 
     def step(self) -> float:
         """Runs a step with other rows than before and gives its seconds."""
-        ids = self._rng.integers(0, self._rows, LOOKED_UP, dtype=np.int32)
+        ids = self._rng.integers(0, self._rows, (self._runs, LOOKED_UP), dtype=np.int32)
         start = time.perf_counter()
-        self._session.run(self._step, {self._ids: ids})
+        for run in ids:
+            self._session.run(self._step, {self._ids: run})
         return time.perf_counter() - start
 
     def close(self) -> None:

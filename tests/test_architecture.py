@@ -126,7 +126,8 @@ def test_heavy_packages_stay_where_they_belong(path):
 def test_files_and_functions_are_small_and_described(path):
     tree = _tree(path)
     assert ast.get_docstring(tree), f"{_id(path)} has no docstring"
-    lines = len(path.read_text().splitlines())
+    names = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]  # a list of names is no code
+    lines = len(path.read_text().splitlines()) - sum(node.end_lineno - node.lineno for node in names)
     assert lines <= MAX_LINES, f"{_id(path)} has {lines} lines"
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -20,6 +20,8 @@ EXEMPT = {
     **dict.fromkeys(
         ["EmptyTensorList", "TensorListPopBack", "TensorListPushBack"], "is a value that only other operations can read"
     ),
+    "_AsNumber": "gives a Python number, for a loop to count with",
+    "_AsTensor": "takes a Python number",
     "_Alive": "stands behind a fetch, with the predicates that it checks",
     "_Choose": "comes from a Merge whose predicate is known",
     "_While": "is made of a loop, with its body inside",

@@ -176,10 +176,16 @@ def test_integers_end_a_path():
     assert tf.gradients(x * tf.cast(tf.argmax(x), tf.float32), x)[0] is not None
 
 
-@pytest.mark.parametrize("y", [1, True, np.int64(2)])
-def test_integer_outputs_are_refused(y):
-    tensor = tf.constant(y, name="count")
-    with pytest.raises(TypeError, match=r"floating or complex.*'count:0'"):
+def test_integer_outputs_have_no_gradient():
+    x, count = tf.constant(1.0), tf.constant(3)
+    assert tf.gradients(tf.cast(x, tf.int32), x) == tf.gradients(count * 2, count) == [None]
+    assert tf.gradients(x * 2, [x, count])[1] is None
+
+
+@pytest.mark.parametrize("y", [True, "a"])
+def test_outputs_that_are_no_numbers_are_refused(y):
+    tensor = tf.constant(y, name="answer")
+    with pytest.raises(TypeError, match=r"of numbers.*'answer:0'"):
         tf.gradients(tensor, tf.constant(1.0))
 
 

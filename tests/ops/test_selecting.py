@@ -14,6 +14,7 @@ from thalweg.client.session import Session
 from thalweg.graph.graph import Graph
 from thalweg.ops import array as tf
 from thalweg.ops.constants import constant, placeholder
+from thalweg.shapes import Dimension
 
 
 def array(*shape: int, dtype: str = "float32") -> np.ndarray:
@@ -91,6 +92,8 @@ def test_sequence_mask() -> None:
         run(tf.sequence_mask([1, 3, 0])), [[True, False, False], [True, True, True], [False, False, False]]
     )
     np.testing.assert_array_equal(run(tf.sequence_mask([[1], [2]], 2, dtype="float32")), [[[1, 0]], [[1, 1]]])
+    lengths = placeholder("float32", [3])  # lengths of any type leave the static size of the mask alone
+    assert tf.sequence_mask(lengths, Dimension(4)).shape.as_list() == [3, 4]
 
 
 @pytest.mark.parametrize("dtype", ["int32", "float32", "uint16", "bool", "int64"])

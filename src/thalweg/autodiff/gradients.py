@@ -101,10 +101,8 @@ def _differentiable(y: Any) -> Tensor:
     if isinstance(y, IndexedSlices):
         y = y.values
     tensor = convert_to_tensor(y)
-    if tensor.dtype.is_integer or tensor.dtype.is_bool:
-        raise TypeError(
-            f"Gradients of tensors must be floating or complex, but {tensor.name!r} has dtype {tensor.dtype.name}"
-        )
+    if tensor.dtype.is_bool or tensor.dtype is dtypes.string:
+        raise TypeError(f"Gradients of tensors must be of numbers, but {tensor.name!r} has dtype {tensor.dtype.name}")
     return tensor
 
 
@@ -163,7 +161,8 @@ class _Walk:
 
     def start(self, initial: Sequence[Gradient]) -> None:
         for y, grad in zip(self._ys, initial):
-            self._partials.setdefault(y, []).append(grad)
+            if carries_gradient(y) or y in self._xs:  # integers have no gradient, and asking is no mistake
+                self._partials.setdefault(y, []).append(grad)
 
     def _between(self) -> list[Operation]:
         """Returns the operations on a path from an x to a y, last made first: each before all that it consumes."""

@@ -99,7 +99,7 @@ def gradient_context(graph: Graph, context: Context | None) -> Context | None:
 
 def _joined(value: Tensor, otherwise: Tensor, context: Context, loop: Loop) -> Tensor:
     """Brings a value out of the branches it was made in; where they are not taken it is the other one."""
-    while isinstance(context, Branch) and context is not loop:
+    while isinstance(context, Branch):
         sides = {context.side: value, not context.side: bring(otherwise, context.sibling)}
         with context.left():
             value = merge_op.many([sides[False], sides[True]])[0]
@@ -241,7 +241,9 @@ def _accumulated(backward: Backward, outer: Tensor, grad: Any) -> Any:
         return _accumulated_slices(backward, outer, grad)
     with backward.left():
         nothing = zeros_for(outer, grad)
-    return backward.carry(nothing, grad._shape if outer.dtype is dtypes.resource else outer._shape, lambda a: a + grad).exit
+    return backward.carry(
+        nothing, grad._shape if outer.dtype is dtypes.resource else outer._shape, lambda a: a + grad
+    ).exit
 
 
 def _accumulated_slices(backward: Backward, outer: Tensor, grad: IndexedSlices) -> IndexedSlices:
@@ -249,8 +251,10 @@ def _accumulated_slices(backward: Backward, outer: Tensor, grad: IndexedSlices) 
     assert shape is not None, "rows of unknown rank"
     with backward.left():
         none = zeros([0, *shape[1:]], grad.values.dtype), zeros([0], grad.indices.dtype)
-        dense = None if grad.dense_shape is None else (
-            variable_shape(outer) if outer.dtype is dtypes.resource else _shape_of(outer)
+        dense = (
+            None
+            if grad.dense_shape is None
+            else (variable_shape(outer) if outer.dtype is dtypes.resource else _shape_of(outer))
         )
     values = backward.carry(none[0], (None, *shape[1:]), lambda a: concat([a, grad.values], 0)).exit
     indices = backward.carry(none[1], (None,), lambda a: concat([a, grad.indices], 0)).exit

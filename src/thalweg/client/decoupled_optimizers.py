@@ -156,31 +156,24 @@ class LAMBOptimizer(AdamOptimizer):
         self._without_adaptation = self._without_decay if adapted is None else list(adapted)
 
     def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
-        _, _, _, beta1, beta2, _ = self._numbers(grad.dtype)
-        mean = self._mix(self.get_slot(handle, "m"), beta1, grad)
-        square_mean = self._mix(self.get_slot(handle, "v"), beta2, square(grad))
-        return self._step(handle, mean, square_mean)
+        beta1_power, beta2_power, rate, beta1, beta2, epsilon = self._numbers(grad.dtype)
+        mean = self._mix(self.get_slot(handle, "m"), beta1, grad) / (1 - beta1_power)
+        square_mean = self._mix(self.get_slot(handle, "v"), beta2, square(grad)) / (1 - beta2_power)
+        direction = mean / (sqrt(square_mean) + epsilon)
+        value = handle.value()
+        if not _matches(self._without_decay, handle):
+            decay = convert_to_tensor(self._call_if_callable(self._weight_decay_rate))
+            direction = direction + cast(decay, grad.dtype) * value
+        if not _matches(self._without_adaptation, handle):
+            rate = rate * _ratio(_norm(value), _norm(direction))
+        return handle.assign_sub(rate * direction, use_locking=self._use_locking, read_value=False)
 
     def _mix(self, moment: Any, beta: Any, value: Any) -> Any:
         mixed = moment.value() * beta + value * (1 - beta)
         return moment.assign(mixed, use_locking=self._use_locking)
 
     def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
-        _, _, _, beta1, beta2, _ = self._numbers(grad.dtype)
-        mean = self._decay_and_add(self.get_slot(handle, "m"), beta1, indices, grad * (1 - beta1))
-        square_mean = self._decay_and_add(self.get_slot(handle, "v"), beta2, indices, square(grad) * (1 - beta2))
-        return self._step(handle, mean, square_mean)
-
-    def _step(self, variable: Any, mean: Any, square_mean: Any) -> Any:
-        beta1_power, beta2_power, rate, _, _, epsilon = self._numbers(variable.dtype)
-        direction = mean / (1 - beta1_power) / (sqrt(square_mean / (1 - beta2_power)) + epsilon)
-        value = variable.value()
-        if not _matches(self._without_decay, variable):
-            decay = convert_to_tensor(self._call_if_callable(self._weight_decay_rate))
-            direction = direction + cast(decay, variable.dtype) * value
-        if not _matches(self._without_adaptation, variable):
-            rate = rate * _ratio(_norm(value), _norm(direction))
-        return variable.assign_sub(rate * direction, use_locking=self._use_locking, read_value=False)
+        return LAMBOptimizer._resource_apply_dense(self, self._as_dense(grad, handle, indices), handle)
 
 
 class LARSOptimizer(MomentumOptimizer):

@@ -12,7 +12,9 @@ from thalweg.graph.default import get_default_graph
 from thalweg.graph.scopes import colocate_with, control_dependencies
 from thalweg.graph.tensor import Tensor
 from thalweg.ops import control, training
-from thalweg.ops.math import cast, maximum, multiply, negative, sqrt, square
+from thalweg.ops.array import expand_dims, shape
+from thalweg.ops.gathering import scatter_nd
+from thalweg.ops.math import cast, maximum, multiply, negative
 from thalweg.ops.state import resource_scatter_add
 
 
@@ -309,20 +311,13 @@ class AdamOptimizer(_Hyperparameters):
         )
 
     def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
-        """Returns the update of the whole variable: the moments of all rows decay, those of some rows also grow."""
-        beta1_power, beta2_power, lr, beta1, beta2, epsilon = self._numbers(grad.dtype)
-        rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
-        mean = self._decay_and_add(self.get_slot(handle, "m"), beta1, indices, grad * (1 - beta1))
-        square_mean = self._decay_and_add(self.get_slot(handle, "v"), beta2, indices, square(grad) * (1 - beta2))
-        step = rate * mean / (sqrt(square_mean) + epsilon)
-        return handle.assign_sub(step, use_locking=self._use_locking, read_value=False)
+        """Returns the update of the whole variable: the moments of all rows decay, and with them all rows move."""
+        return AdamOptimizer._resource_apply_dense(self, self._as_dense(grad, handle, indices), handle)
 
-    def _decay_and_add(self, moment: Any, beta: Any, indices: Any, rows: Any) -> Any:
-        decayed = moment.assign(multiply(moment.value(), beta), use_locking=self._use_locking, read_value=False)
-        with control_dependencies([decayed]):
-            added = resource_scatter_add.operation(moment.handle, indices, rows)
-        with control_dependencies([added]):
-            return moment.value()
+    def _as_dense(self, grad: Any, handle: Any, indices: Any) -> Any:
+        """Returns the gradient of all rows: one pass over memory in the fused update is cheaper than several."""
+        size = shape(handle.value()) if not handle.get_shape().is_fully_defined() else handle.get_shape().as_list()
+        return scatter_nd(expand_dims(indices, 1), grad, cast(size, indices.dtype))
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
         beta1_power, beta2_power = self._get_beta_accumulators()

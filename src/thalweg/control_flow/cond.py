@@ -37,17 +37,11 @@ def cond(
 
     Operations made inside a function run only if it is chosen; those made before are run in any case.
     """
-    true_fn, false_fn = true_fn or fn1, false_fn or fn2
-    for function, which in ((true_fn, "true_fn"), (false_fn, "false_fn")):
-        if not callable(function):
-            raise TypeError(f"{which} must be callable.")
+    true_fn, false_fn = _function("true_fn", true_fn, "fn1", fn1), _function("false_fn", false_fn, "fn2", fn2)
     if isinstance(pred, bool):
-        raise TypeError("pred must not be a Python bool: write a Python `if`, or give a tensor.")
-    assert true_fn is not None and false_fn is not None
+        raise TypeError("pred is a Python bool, known while the graph is built: write a Python `if`, or give a tensor.")
     with name_scope(name, "cond", [pred]) as scope:
-        pred = convert_to_tensor(pred, dtypes.bool, name="pred")
-        _require_scalar(pred)
-        pred = identity(pred, name="pred_id")
+        pred = identity(_predicate(pred), name="pred_id")
         graph = get_default_graph()
         when_true, when_false = (Branch(graph, scope[:-1], pred, side) for side in (True, False))
         when_true.sibling, when_false.sibling = when_false, when_true
@@ -58,9 +52,22 @@ def cond(
         return structures.pack_like(if_true, merged)
 
 
-def _require_scalar(pred: Tensor) -> None:
-    if pred._shape not in (None, ()):
-        raise ValueError(f"pred must be a scalar, but {pred.name!r} has shape {pred.shape}")
+def _function(name: str, function: Any, old_name: str, old: Any) -> Function:
+    if function is not None and old is not None:
+        raise TypeError(f"cond has both {name} and {old_name}, which are names of the same argument.")
+    function = old if function is None else function
+    if not callable(function):
+        raise TypeError(f"{name} of cond is not callable: {function!r}")
+    return function  # type: ignore[no-any-return]
+
+
+def _predicate(pred: Any) -> Tensor:
+    tensor = convert_to_tensor(pred, name="pred")
+    if tensor.dtype is not dtypes.bool:
+        raise TypeError(f"pred of cond must be a bool, but {tensor.name!r} is {tensor.dtype.name}")
+    if tensor._shape not in (None, ()):
+        raise ValueError(f"pred of cond must be a scalar, but {tensor.name!r} has shape {tensor.shape}")
+    return tensor
 
 
 def _build(branch: Branch, function: Function, which: str, strict: bool) -> tuple[Any, list[Tensor]]:
@@ -68,7 +75,7 @@ def _build(branch: Branch, function: Function, which: str, strict: bool) -> tupl
     with branch.entered():
         result = function()
         if result is None:
-            raise ValueError(f"{which} must have a return value.")
+            raise ValueError(f"{which} of cond returns nothing: it must return a tensor, an operation or a structure.")
         if not strict and isinstance(result, list | tuple) and len(result) == 1 and not hasattr(result, "_fields"):
             result = result[0]
         assert branch.pivot is not None
@@ -84,15 +91,16 @@ def _build(branch: Branch, function: Function, which: str, strict: bool) -> tupl
 
 def _require_same(if_true: Any, true_tensors: Sequence[Tensor], if_false: Any, false_tensors: Sequence[Tensor]) -> None:
     try:
-        nest.assert_same_structure(if_true, if_false, check_types=False, expand_composites=True)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"true_fn and false_fn must return the same structure: {_shape_of(if_true)} and {_shape_of(if_false)}"
+        nest.assert_same_structure(if_true, if_false, expand_composites=True)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"true_fn and false_fn of cond return different structures: {_shape_of(if_true)} and "
+            f"{_shape_of(if_false)}. {error}"
         ) from None
     for true_tensor, false_tensor in zip(true_tensors, false_tensors):
         if true_tensor.dtype is not false_tensor.dtype:
-            raise TypeError(
-                f"Outputs of true_fn and false_fn must have the same type: {true_tensor.name!r} is "
+            raise ValueError(
+                f"true_fn and false_fn of cond return different types: {true_tensor.name!r} is "
                 f"{true_tensor.dtype.name}, {false_tensor.name!r} is {false_tensor.dtype.name}"
             )
 
@@ -133,29 +141,29 @@ def _checked_pairs(pairs: Any) -> list[tuple[Tensor, Function]]:
     if isinstance(pairs, Mapping):
         pairs = list(pairs.items())
     if not isinstance(pairs, list | tuple):
-        raise TypeError("fns must be a list, tuple, or dict")
+        raise TypeError(f"pred_fn_pairs of case must be a list, a tuple or a dict, not {pairs!r}")
+    if not pairs:
+        raise ValueError("case has no pair of a predicate and a function")
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
-            raise TypeError("Each entry in pred_fn_pairs must be a 2-tuple")
+            raise TypeError(f"case wants pairs of a predicate and a function, not {pair!r}")
         pred, function = pair
         if not isinstance(pred, Tensor) or pred.dtype is not dtypes.bool:
-            raise TypeError(f"pred must be Tensor of type bool: {getattr(pred, 'name', pred)!r}")
+            raise TypeError(f"a predicate of case must be a bool tensor, not {pred!r}")
         if not callable(function):
-            raise TypeError(f"fn for pred {pred.name} must be callable.")
+            raise TypeError(f"the function of predicate {pred.name!r} of case is not callable: {function!r}")
     return list(pairs)
 
 
 def _last_without_default(pairs: Sequence[Any]) -> tuple[Function, list[Any]]:
     """Makes the last function the default, behind a check that its predicate is true."""
-    from thalweg.ops.check import Assert
+    from thalweg.ops.printing import Assert
 
-    if not pairs:
-        raise ValueError("case needs a predicate and a function, or a default")
     preds = [pred for pred, _ in pairs]
     last_pred, last = pairs[-1]
 
     def checked() -> Any:
-        message = "None of the conditions evaluated as True. Conditions: " + ", ".join(p.name for p in preds)
+        message = "case has no default and none of its predicates is true: " + ", ".join(p.name for p in preds)
         with get_default_graph().control_dependencies([Assert(last_pred, [message, *preds])]):
             return _after_controls(last)
 
@@ -170,41 +178,46 @@ def _after_controls(function: Function) -> Any:
 
 def _at_most_one(preds: Sequence[Tensor]) -> Operation:
     from thalweg.ops.array import stack
-    from thalweg.ops.check import Assert
     from thalweg.ops.math import cast
+    from thalweg.ops.printing import Assert
     from thalweg.ops.reduction import reduce_sum
 
     together = stack(list(preds))
     count = reduce_sum(cast(together, dtypes.int32))
-    message = "Input error: exclusive=True but more than 1 condition is True. Conditions: "
+    message = "case is exclusive, but more than one of its predicates is true: "
     message += ", ".join(pred.name for pred in preds)
     return Assert(less(count, 2), [message, together])
 
 
-def switch_case(
-    branch_index: Any, branch_fns: Any, default: Function | None = None, name: str = "switch_case"
-) -> Any:
+def switch_case(branch_index: Any, branch_fns: Any, default: Function | None = None, name: str = "switch_case") -> Any:
     """Returns what the function with the given index gives; `default`, or the last one, if no function has it."""
     functions = _numbered(branch_fns)
+    if not isinstance(branch_index, Tensor) or branch_index.dtype is not dtypes.int32:
+        raise TypeError(f"branch_index of switch_case must be an int32 tensor, not {branch_index!r}")
+    if default is not None and not callable(default):
+        raise TypeError(f"default of switch_case is not callable: {default!r}")
     with name_scope(name, "switch_case", [branch_index]):
-        index = convert_to_tensor(branch_index, dtypes.int32, name="branch_index")
-        return _search(index, sorted(functions.items()), default or functions[max(functions)])
+        return _search(branch_index, list(enumerate(functions)), default or functions[-1])
 
 
-def _numbered(branch_fns: Any) -> dict[int, Function]:
+def _numbered(branch_fns: Any) -> list[Function]:
+    """Returns the functions in the order of their numbers."""
     if isinstance(branch_fns, Mapping):
         branch_fns = list(branch_fns.items())
-    if not isinstance(branch_fns, list | tuple) or not branch_fns:
-        raise TypeError("branch_fns must be a dict, or a list of functions or of (index, function)")
+    if not isinstance(branch_fns, list | tuple):
+        raise TypeError(f"branch_fns of switch_case must be a dict, a list or a tuple, not {branch_fns!r}")
+    if not branch_fns:
+        raise ValueError("switch_case has no functions to choose from")
     if callable(branch_fns[0]):
         branch_fns = list(enumerate(branch_fns))
     for pair in branch_fns:
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], int) or not callable(pair[1]):
-            raise TypeError(f"Each entry in branch_fns must be a function or (int index, function), not {pair!r}")
-    numbers = [number for number, _ in branch_fns]
-    if len(set(numbers)) != len(numbers):
-        raise ValueError(f"branch_fns names an index twice: {numbers}")
-    return dict(branch_fns)
+            raise TypeError(f"switch_case wants functions, or pairs of an int and a function, not {pair!r}")
+    numbers = sorted(number for number, _ in branch_fns)
+    if numbers != list(range(len(numbers))):
+        raise ValueError(f"the functions of switch_case must have the numbers 0 to {len(numbers) - 1}, not {numbers}")
+    by_number = dict(branch_fns)
+    return [by_number[number] for number in numbers]
 
 
 def _search(index: Tensor, functions: Sequence[tuple[int, Function]], default: Function) -> Any:
@@ -219,5 +232,3 @@ def _search(index: Tensor, functions: Sequence[tuple[int, Function]], default: F
         lambda: _search(index, low, default),
         lambda: _search(index, high, default),
     )
-
-

@@ -186,11 +186,6 @@ class Loop(Context):
             name="Enter",
         )
 
-    def _hangs_on_nothing(self, inputs: list[Tensor], controls: list[Operation]) -> bool:
-        """Counts values that are there in every iteration as nothing: they come once more after the last one."""
-        changing = [t for t in inputs if not (t.op.type == "Enter" and t.op._attrs["is_constant"])]
-        return super()._hangs_on_nothing(changing, controls)
-
     def _signal(self, control: Operation) -> Operation:
         """Waits for something outside by a value that comes into being after it."""
         if control not in self._signals:

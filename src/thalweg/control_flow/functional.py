@@ -24,10 +24,9 @@ class _Elements:
         for tensor in tensors:
             if tensor._shape == ():
                 raise ValueError(f"elems must be at least 1-dimensional, but {tensor.name!r} is a scalar")
-        lengths = {tensor._shape[0] for tensor in tensors if tensor._shape}
-        known = lengths - {None}
+        known = {tensor._shape[0] for tensor in tensors if tensor._shape and tensor._shape[0] is not None}
         if len(known) > 1:
-            raise ValueError(f"elems have different first dimensions: {sorted(known)}")
+            raise ValueError(f"elems have different first dimensions: {known}")
         self.static_length: int | None = next(iter(known), None)
         self.length: Any = self.static_length if self.static_length is not None else shape(tensors[0])[0]
         self._arrays = [
@@ -116,7 +115,13 @@ def foldr(
 
 
 def _fold(
-    fn: Any, elems: Any, initializer: Any, reverse: bool, options: tuple[int, bool, bool], name: str | None, default: str
+    fn: Any,
+    elems: Any,
+    initializer: Any,
+    reverse: bool,
+    options: tuple[int, bool, bool],
+    name: str | None,
+    default: str,
 ) -> Any:
     _require(fn)
     with name_scope(name, default, nest.flatten(elems)):

@@ -92,10 +92,10 @@ class _Plan:
     def build(self, loop: Loop) -> Any:
         """Adds the loop to the graph and returns its results."""
         initial = structures.flatten(self.loop_vars, _as_value)
-        for variable, (tensor, shape) in enumerate(zip(initial, self._shapes(initial))):
+        for number, (tensor, shape) in enumerate(zip(initial, self._shapes(initial))):
             if not shapes.compatible(shape, tensor._shape) or not _at_least(shape, tensor._shape):
                 raise ValueError(
-                    f"The shape invariant {shapes.show(shape)} of loop variable {variable}, {tensor.name!r}, "
+                    f"The shape invariant {shapes.show(shape)} of loop variable {number}, {tensor.name!r}, "
                     f"does not hold for its first value, which has shape {shapes.show(tensor._shape)}"
                 )
             loop.add_variable(tensor, shape, known=True)
@@ -120,7 +120,7 @@ class _Plan:
     def _packed(self, initial: Sequence[Tensor]) -> Callable[[Sequence[Tensor]], Sequence[Any]]:
         def pack(tensors: Sequence[Tensor]) -> Sequence[Any]:
             packed = structures.pack_like(self.loop_vars, tensors)
-            return packed if not isinstance(packed, dict) else [packed]  # type: ignore[no-any-return]
+            return packed if not isinstance(packed, dict) else [packed]
 
         return pack
 
@@ -211,5 +211,3 @@ def _require_invariant(loop: Loop, number: int, variable: LoopVariable, tensor: 
             f"{shapes.show(variable.merge._shape)}, but has shape {shapes.show(tensor._shape)} after one iteration. "
             "Say which of its dimensions vary by shape_invariants, or use set_shape on the value in the body."
         )
-
-

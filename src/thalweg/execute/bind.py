@@ -7,6 +7,7 @@ from typing import Any
 from thalweg import dtypes
 from thalweg.execute.failure import explain, shape_error
 from thalweg.execute.interpret import STRUCTURED, invoke
+from thalweg.execute.numbers import count_in_numbers, number_call
 from thalweg.graph.op_def import unknown_shapes
 from thalweg.graph.step_graph import Node, Output, StepGraph
 from thalweg.kernels.registry import STEP, Call, Input, Known, select
@@ -29,18 +30,22 @@ class Bound:
 def bind(step: StepGraph, device: Any) -> Bound:
     """Binds the nodes of a partition on its device; feeds come with the step."""
     bound = Bound()
-    _bind_into(bound, step, device)
+    numbers = set() if step.is_free or device.type != "CPU" else count_in_numbers(step)
+    _bind_into(bound, step, device, numbers)
     return bound
 
 
-def _bind_into(bound: Bound, step: StepGraph, device: Any) -> None:
+def _bind_into(bound: Bound, step: StepGraph, device: Any, numbers: set[Node]) -> None:
     for node in step.nodes:
         if node.type == "_Arg":
             continue
         if node.type in STRUCTURED:
             bound.calls[node] = Call(node.type, ())  # type: ignore[arg-type]  # executors know what it does
             for part in node.attrs["region"].parts() if node.type == "_While" else ():
-                _bind_into(bound, part, device)
+                _bind_into(bound, part, device, numbers)
+            continue
+        if node in numbers:
+            bound.calls[node] = number_call(node)
             continue
         kernel = bind_node(node, device)
         if isinstance(kernel, Known):

@@ -236,10 +236,10 @@ class _Block:
             last = self._last_use.get(argument)
             plain = result in self._own and result not in self._writer.names and result not in self._writer.constants
             free = last is None or place[last] <= place.get(result[0], -1)
-            if plain and free and results.count(result) == 1 and argument not in results and not result[0].guard:
-                if result[0].type != "_While":
-                    self._writer.names[result] = name
-                    direct.add(name)
+            alone = results.count(result) == 1 and argument not in results
+            if plain and free and alone and not result[0].guard and result[0].type != "_While":
+                self._writer.names[result] = name
+                direct.add(name)
         self._held = direct
         self.write()
         pairs = [

@@ -76,7 +76,9 @@ class Program:
     def text(self) -> str:
         """The program as it runs, for people."""
         if self.is_free:
-            return f"# {self.device.name}: by tokens\n" + "\n".join(f"# {node.name} = {node.type}" for node in self.nodes)
+            return f"# {self.device.name}: by tokens\n" + "\n".join(
+                f"# {node.name} = {node.type}" for node in self.nodes
+            )
         parts = []
         for segment, code in zip(self.segments, self.codes):
             waits = ", ".join(sorted(node.name for node in segment.waits))

@@ -246,7 +246,7 @@ class Ready:
 
 
 def _frame_of(leaving: Node) -> str:
-    """Returns the name of the frame that an Exit leaves: that of the first Enter before it, loops inside passed over."""
+    """Returns the name of the frame that an Exit leaves: that of an Enter before it, loops inside passed over."""
     stack, seen = [(producer, 0) for producer in leaving.predecessors()], set()
     while stack:
         node, depth = stack.pop()
@@ -261,5 +261,7 @@ def _frame_of(leaving: Node) -> str:
             depth += 1
         stack += [(producer, depth) for producer in node.predecessors()]
     raise errors.InvalidArgumentError(
-        leaving, leaving, f"Exit '{leaving.name}' is in no loop that it could leave.\n  made at: {made_at(leaving._stack)}"
+        leaving,
+        leaving,
+        f"Exit '{leaving.name}' is in no loop that it could leave.\n  made at: {made_at(leaving._stack)}",
     )

@@ -26,7 +26,7 @@ class TokenRun:
         self._step = step
         self._submit = submit
         self._done = done
-        self._feeds = {feed: value for feed, value in zip(program.feeds, feeds)}
+        self._feeds = dict(zip(program.feeds, feeds))
         self._ready = Ready(program.nodes, program.fetches)
         self._lock = threading.Lock()
         self._events: deque[tuple[Item, Sequence[Any]]] = deque()

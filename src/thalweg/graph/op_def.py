@@ -64,6 +64,7 @@ class OpDef:
         commutative: bool,
         waits: bool,
         host: frozenset[str],
+        numbers: frozenset[str],
         differentiable: bool,
         from_shapes: FromShapes | None,
         doc: str,
@@ -78,6 +79,7 @@ class OpDef:
         self.commutative = commutative
         self.waits = waits
         self.host = host
+        self.numbers = numbers
         self.differentiable = differentiable
         self.from_shapes = from_shapes
         self.keeps_places = False  # may be applied to the values of a sparse tensor
@@ -155,6 +157,7 @@ def op(
     commutative: bool = False,
     waits: bool = False,
     host: str = "",
+    numbers: str = "",
     differentiable: bool = True,
     from_shapes: FromShapes | None = None,
     doc: str = "",
@@ -165,6 +168,7 @@ def op(
     signature: `"a: T, b: T -> product: T"`; every attribute is a further keyword, given by its AttrDef, by its set of
     types, or by its default value. infer: static shapes of the outputs. evaluate: the value of a small integer output
     when it follows from static facts. host: names of inputs and outputs that live in host memory on every device.
+    numbers: names of inputs that kernels take as Python numbers too, which loops count with.
     waits: the kernel may wait for someone else. from_shapes: the outputs' values, when the inputs' shapes decide them.
     """
     attr_defs = {key: attr.from_default(value) for key, value in attrs.items()}
@@ -187,6 +191,7 @@ def op(
         commutative=commutative,
         waits=waits,
         host=frozenset(part.strip() for part in host.split(",") if part.strip()),
+        numbers=frozenset(part.strip() for part in numbers.split(",") if part.strip()),
         differentiable=differentiable,
         from_shapes=from_shapes,
         doc=doc,

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from thalweg.graph.step_graph import Node
-from thalweg.kernels.registry import kernel
+from thalweg.kernels.registry import Call, Input, Known, kernel
+from thalweg.kernels.types import TORCH
 
 
 def _same(value: Any) -> Any:
@@ -17,3 +20,13 @@ def _same(value: Any) -> Any:
 def bind_by_engine(node: Node, device: Any) -> Callable[..., Any]:
     """Is never called: deciding which values exist is what the engines do."""
     return _same
+
+
+@kernel("_AsNumber")
+def bind_as_number(node: Node, device: Any) -> Callable[..., Any] | Known:
+    return torch.Tensor.item if node.inputs else Known(node.attrs["value"].item())
+
+
+@kernel("_AsTensor")
+def bind_as_tensor(node: Node, device: Any) -> Call:
+    return Call(torch.tensor, (Input(0),), {"dtype": TORCH[node.dtypes[0]], "device": device.torch})

@@ -38,7 +38,7 @@ def bind_transform(node: Node, device: Any) -> Callable[..., torch.Tensor]:
 def bind_real_transform(node: Node, device: Any) -> Callable[..., torch.Tensor]:
     rank, inverse = _rank(node), node.type.startswith("I")
     axes, dtype = tuple(range(-rank, 0)), TORCH[node.dtypes[0]]
-    function = torch.fft.irfftn if inverse else torch.fft.rfftn
+    function: Callable[..., torch.Tensor] = torch.fft.irfftn if inverse else torch.fft.rfftn
 
     def transform(x: torch.Tensor, fft_length: torch.Tensor) -> torch.Tensor:
         lengths = _lengths(x, fft_length, rank, inverse)

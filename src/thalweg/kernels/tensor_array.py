@@ -153,12 +153,12 @@ def bind_tensor_array_grad(node: Node, device: Any) -> Callable[[Elements, Any],
 
 
 def _write(array: Elements, index: Any, value: Any, flow: Any) -> Any:
-    array.write(index.item(), value)
+    array.write(int(index), value)
     return flow
 
 
 def _read(array: Elements, index: Any, flow: Any) -> Any:
-    return array.read(index.item())
+    return array.read(int(index))
 
 
 @kernel("TensorArrayWriteV3")

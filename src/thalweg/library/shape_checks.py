@@ -18,7 +18,7 @@ from thalweg.ops.reduction import reduce_all, reduce_sum
 from thalweg.ops.shaping import shape
 
 
-def with_shape(expected_shape: Any, tensor: Any) -> Tensor:
+def with_shape(expected_shape: Any, tensor: Any) -> Any:
     """Returns the tensor, having checked that it has a shape: now if both are known, otherwise in the step."""
     tensor = convert_to_tensor(tensor)
     if not isinstance(expected_shape, Tensor):
@@ -30,7 +30,7 @@ def with_shape(expected_shape: Any, tensor: Any) -> Tensor:
         expected_shape = list(wanted or ())
     else:
         wanted = None
-    with name_scope(f"{tensor.op.name}/", [tensor]):
+    with name_scope(f"{tensor.op.name}/", values=[tensor]):
         found = shape(tensor)
         message = f"Wrong shape for {tensor.name} [expected] [actual]."
         same = reduce_all(equal(convert_to_tensor(expected_shape, dtypes.int32), found))
@@ -40,7 +40,7 @@ def with_shape(expected_shape: Any, tensor: Any) -> Tensor:
     return checked
 
 
-def with_same_shape(expected_tensor: Any, tensor: Any) -> Tensor:
+def with_same_shape(expected_tensor: Any, tensor: Any) -> Any:
     """Returns the tensor, having checked that it has the shape of another."""
     expected = convert_to_tensor(expected_tensor)
     known = shapes.is_fully_defined(expected._shape)
@@ -54,7 +54,7 @@ def remove_squeezable_dimensions(predictions: Any, labels: Any, name: str | None
         return predictions, labels
 
 
-def assert_scalar_int(tensor: Any, name: str | None = None) -> Tensor:
+def assert_scalar_int(tensor: Any, name: str | None = None) -> Any:
     """Raises ValueError unless the tensor is an int32 or int64 scalar."""
     with name_scope(name, "assert_scalar_int", [tensor]):
         tensor = convert_to_tensor(tensor)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from thalweg import dtypes
 from thalweg.graph import attr
 from thalweg.graph.infer import Inference
 from thalweg.graph.op_def import op
@@ -95,6 +96,7 @@ choose_op = op(
     "pred: bool, if_false: T, if_true: T -> output: T",
     T=attr.types(),
     host="pred",
+    numbers="pred",
     infer=lambda c: [in_common(c.shapes[1], c.shapes[2])],
     differentiable=False,
     doc="Gives one of two values, of which only that one need exist: a Merge whose predicate is known.",
@@ -119,3 +121,19 @@ while_op = op(
     doc="Repeats a region of a step as long as another one gives True.",
 )
 
+as_number_op = op(
+    "_AsNumber",
+    "input: T -> output: T",
+    T=dtypes.INDEX | {dtypes.bool},
+    infer=unchanged,
+    differentiable=False,
+    doc="Makes a Python number of a tensor, for a loop to count with.",
+)
+as_tensor_op = op(
+    "_AsTensor",
+    "input: T -> output: T",
+    T=dtypes.INDEX | {dtypes.bool},
+    infer=unchanged,
+    differentiable=False,
+    doc="Makes a tensor of a Python number.",
+)

@@ -142,8 +142,8 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, na
         limit = reduce_max(counts) if maxlen is None else convert_to_tensor(maxlen)
         if limit._shape not in ((), None):
             raise ValueError("maxlen must be scalar for sequence_mask")
-        positions = range(0, cast(limit, counts.dtype), 1, dtype=counts.dtype)
-        result: Tensor = less(positions, expand_dims(counts, -1))
+        positions = range(0, limit, 1, dtype=limit.dtype)
+        result: Tensor = less(positions, cast(expand_dims(counts, -1), limit.dtype))
         wanted = dtypes.as_dtype(dtype)
         return result if wanted is dtypes.bool else cast(result, wanted)
 

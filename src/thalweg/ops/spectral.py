@@ -119,7 +119,7 @@ def extend(tensor: Tensor, sizes: Any, rank: int) -> Tensor:
 
 def _real(transform: OpDef, rank: int, name: str) -> Transform:
     def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
-        """Transforms real numbers, cut or filled with zeros to fft_length; the last dimension keeps n // 2 + 1 terms."""
+        """Transforms real numbers, cut or filled with zeros to fft_length; n // 2 + 1 of the last terms stay."""
         with name_scope(name, default, [input_tensor, fft_length]) as scope:
             x = convert_to_tensor(input_tensor, preferred_dtype=dtypes.float32)
             if x.dtype not in (dtypes.float32, dtypes.float64):

@@ -327,7 +327,9 @@ def _guard(
         node.controls = _real_controls(node.controls, gone)
         if node.type == "Const":
             node.guard = ()  # a constant costs nothing, whoever needs it
-    wanted = [_alive(output, value_of.get(output, output), arrivals.get(output, output[0].guard), made) for output in fetches]
+    wanted = [
+        _alive(output, value_of.get(output, output), arrivals.get(output, output[0].guard), made) for output in fetches
+    ]
     reached = [target for target in targets if target not in gone]
     return made, wanted, reached
 

@@ -4,9 +4,9 @@ from thalweg.library.rnn.cells import (
     BasicLSTMCell,
     BasicRNNCell,
     GRUCell,
+    LayerRNNCell,
     LSTMCell,
     LSTMStateTuple,
-    LayerRNNCell,
     MultiRNNCell,
     RNNCell,
 )
@@ -14,8 +14,8 @@ from thalweg.library.rnn.gated import (
     GRUBlockCell,
     GRUBlockCellV2,
     IntersectionRNNCell,
-    LSTMBlockCell,
     LayerNormBasicLSTMCell,
+    LSTMBlockCell,
     UGRNNCell,
 )
 from thalweg.library.rnn.projections import (

@@ -13,7 +13,6 @@ from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
 from thalweg.ops.array import shape, zeros, zeros_like
 from thalweg.ops.comparison import equal
-from thalweg.ops.constants import constant
 from thalweg.ops.control_flow import merge_op, switch_op
 from thalweg.ops.state import variable_shape
 from thalweg.ops.tensor_list import pop_back_op, push_back_op

@@ -220,5 +220,3 @@ class _Statistics:
             is_training=training,
         )
         return reshape(outputs, shape(self._inputs)) if self._rank == 2 else outputs, mean, variance
-
-

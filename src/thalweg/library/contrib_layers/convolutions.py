@@ -196,9 +196,7 @@ def _transposed(layer_class: Any, default: str, name: str, formats: tuple[str, s
     return add_arg_scope(function)
 
 
-convolution2d_transpose = _transposed(
-    Conv2DTranspose, "Conv2d_transpose", "convolution2d_transpose", ("NHWC", "NCHW")
-)
+convolution2d_transpose = _transposed(Conv2DTranspose, "Conv2d_transpose", "convolution2d_transpose", ("NHWC", "NCHW"))
 convolution3d_transpose = _transposed(
     Conv3DTranspose, "Conv3d_transpose", "convolution3d_transpose", ("NDHWC", "NCDHW")
 )

@@ -143,7 +143,9 @@ def embed_sequence(
 ) -> Tensor:
     """Returns a vector for each id, from a table of its own; `unique` looks each different id up once."""
     if not (reuse or (vocab_size and embed_dim)):
-        raise ValueError(f"Must specify vocab size and embedding dimension when not reusing. Got {vocab_size}, {embed_dim}")
+        raise ValueError(
+            f"Must specify vocab size and embedding dimension when not reusing. Got {vocab_size}, {embed_dim}"
+        )
     with layer_scope(scope, "EmbedSequence", ids, reuse):
         sizes = None if not (vocab_size and embed_dim) else [vocab_size, embed_dim]
         table = model_variable(
@@ -184,5 +186,3 @@ def softmax(logits: Any, scope: str | None = None) -> Tensor:
     """Returns the softmax along the last axis."""
     with name_scope(scope, "softmax", [logits]):
         return nn.softmax(logits)
-
-

@@ -14,7 +14,11 @@ _MODES = ("FAN_IN", "FAN_OUT", "FAN_AVG")
 
 
 def variance_scaling_initializer(
-    factor: float = 2.0, mode: str = "FAN_IN", uniform: bool = False, seed: int | None = None, dtype: Any = dtypes.float32
+    factor: float = 2.0,
+    mode: str = "FAN_IN",
+    uniform: bool = False,
+    seed: int | None = None,
+    dtype: Any = dtypes.float32,
 ) -> Callable[..., Any]:
     """Returns an initializer whose variance is `factor` over the number of inputs, of outputs, or their mean."""
     if not dtypes.as_dtype(dtype).is_floating:

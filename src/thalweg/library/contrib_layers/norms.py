@@ -76,7 +76,9 @@ def layer_norm(
         sizes = _known(inputs, range(rank)[begin_params_axis:], "parameter")
         beta, gamma = _parameters(inputs, sizes, center, scale, None, variables_collections, trainable)
         whole: Any = cast(inputs, dtypes.float32) if inputs.dtype in (dtypes.float16, dtypes.bfloat16) else inputs
-        mean, variance = (cast(m, inputs.dtype) for m in moments(whole, list(range(begin_norm_axis, rank)), keep_dims=True))
+        mean, variance = (
+            cast(m, inputs.dtype) for m in moments(whole, list(range(begin_norm_axis, rank)), keep_dims=True)
+        )
         epsilon = 1e-3 if inputs.dtype is dtypes.float16 else 1e-12
         outputs = batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
         outputs.set_shape(inputs._shape)
@@ -146,7 +148,9 @@ def group_norm(
         (channels,) = _known(inputs, [channel], "channels")
         if groups > channels or channels % groups:
             raise ValueError(f"{groups} groups do not divide {channels} channels of {inputs.name}")
-        beta, gamma = _parameters(inputs, [channels], center, scale, param_initializers, variables_collections, trainable)
+        beta, gamma = _parameters(
+            inputs, [channels], center, scale, param_initializers, variables_collections, trainable
+        )
         sizes = shape(inputs)
         grouped = reshape(inputs, concat([sizes[:channel], [groups, channels // groups], sizes[channel + 1 :]], 0))
         grouped.set_shape([*inputs._shape[:channel], groups, channels // groups, *inputs._shape[channel + 1 :]])

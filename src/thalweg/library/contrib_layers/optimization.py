@@ -91,7 +91,9 @@ def _rate(learning_rate: Any, global_step: Any, decay: Any) -> Any:
             raise ValueError(f"Invalid learning_rate {learning_rate}.")
         rate = get_variable("learning_rate", [], trainable=False, initializer=Constant(learning_rate))
     else:
-        raise ValueError(f"Learning rate should be 0d Tensor or float. Got {learning_rate} of type {type(learning_rate)}")
+        raise ValueError(
+            f"Learning rate should be 0d Tensor or float. Got {learning_rate} of type {type(learning_rate)}"
+        )
     if decay is None:
         return rate
     if global_step is None:
@@ -118,10 +120,12 @@ def _optimizer(optimizer: Any, rate: Any) -> Any:
         made = optimizer(rate) if rate is not None else optimizer()
         if isinstance(made, Optimizer) or hasattr(made, "apply_gradients"):
             return made
-    raise ValueError(f"Optimizer must be a name, a class, an instance or a function that returns one, got {optimizer!r}")
+    raise ValueError(
+        f"Optimizer must be a name, a class, an instance or a function that returns one, got {optimizer!r}"
+    )
 
 
-def _changed(pairs: Any, noise: Any, multipliers: Any, clip: Any, summaries: Any) -> list[tuple[Any, Any]]:
+def _changed(pairs: Any, noise: Any, multipliers: Any, clip: Any, summaries: Any) -> Any:
     """Returns the gradients with noise, multipliers and clipping."""
     pairs = list(pairs)
     if noise is not None:

@@ -7,11 +7,8 @@ from typing import Any
 
 from thalweg.graph.scopes import add_to_collections, get_collection, get_collection_ref
 from thalweg.graph.tensor import Tensor
-from thalweg.library.choose import smart_cond, smart_constant_value
+from thalweg.library.choose import smart_cond as smart_cond, smart_constant_value as constant_value  # noqa: F401
 from thalweg.shapes import TensorShape, as_shape
-
-constant_value = smart_constant_value
-smart_cond = smart_cond
 
 
 def get_variable_collections(variables_collections: Any, name: str) -> Any:

@@ -33,7 +33,9 @@ def _pool(layer_class: Any, default: str, name: str, formats: tuple[str, str]) -
         with name_scope(scope, default, [inputs]) as opened:
             inputs = convert_to_tensor(inputs)
             layout = "channels_first" if data_format == formats[1] else "channels_last"
-            layer = layer_class(pool_size=kernel_size, strides=stride, padding=padding, data_format=layout, _scope=opened)
+            layer = layer_class(
+                pool_size=kernel_size, strides=stride, padding=padding, data_format=layout, _scope=opened
+            )
             return collect_named_outputs(outputs_collections, opened, layer(inputs))  # type: ignore[no-any-return]
 
     function.__name__ = function.__qualname__ = name

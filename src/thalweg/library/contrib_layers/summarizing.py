@@ -49,6 +49,8 @@ summarize_weights = functools.partial(summarize_collection, GraphKeys.WEIGHTS)
 summarize_biases = functools.partial(summarize_collection, GraphKeys.BIASES)
 
 
-def summarize_activations(name_filter: str | None = None, summarizer: Callable[[Any], Any] = summarize_activation) -> Any:
+def summarize_activations(
+    name_filter: str | None = None, summarizer: Callable[[Any], Any] = summarize_activation
+) -> Any:
     """Adds summaries of the collection of activations."""
     return summarize_collection(GraphKeys.ACTIVATIONS, name_filter, summarizer)
