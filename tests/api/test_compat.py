@@ -1,5 +1,6 @@
 """tf.compat, tf.version, tf.sysconfig, tf.resource_loader, and what tf.dtypes, tf.config and tf.errors add."""
 
+import importlib
 import os
 import pathlib
 
@@ -13,6 +14,13 @@ import thalweg as tf
 
 def test_v1_is_the_package():
     assert tf1 is tf and v1 is tf and tf.compat.v1 is tf
+
+
+def test_namespaces_of_v1_are_those_of_the_package():
+    for name in ("nn", "train", "errors", "contrib.layers"):
+        assert importlib.import_module(f"thalweg.compat.v1.{name}") is importlib.import_module(f"thalweg.{name}")
+    with pytest.raises(ModuleNotFoundError, match=r"thalweg\.compat\.v1\.nothing"):
+        importlib.import_module("thalweg.compat.v1.nothing")
 
 
 def test_text():

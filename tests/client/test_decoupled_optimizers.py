@@ -1,4 +1,4 @@
-"""Weight decay apart from the gradient, layer-wise rates and relatives of Adam, against NumPy."""
+"""Weight decay apart from the gradient, layer-wise rates, signs and relatives of Adam, against NumPy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.client import adam_variants, decoupled_optimizers as decoupled, optimizers
+from thalweg.client import adam_variants, decoupled_optimizers as decoupled, optimizers, sign_optimizers
 
 STEPS = 5
 INDICES = [np.array([3, 0, 3], "int32"), np.array([1, 1, 0], "int32")]
@@ -223,3 +223,30 @@ def test_names_of_ada_max_variables() -> None:
     optimizer = adam_variants.AdaMaxOptimizer()
     optimizer.minimize(tf.square(w))
     assert [v.op.name for v in optimizer.variables()] == ["beta1_power", "w/AdaMax", "w/AdaMax_1"]
+
+
+@pytest.mark.parametrize("powers", [True, False])
+def test_steps_by_sign(powers: bool) -> None:
+    def rule(s: Dense, grad: Any, t: int, rows: Any) -> None:
+        s.m = 0.8 * s.m
+        s.m[rows] += 0.2 * grad
+        agreement = 0.5 * np.sign(grad) * np.sign(s.m[rows])
+        s.w[rows] -= 0.1 * grad * (3.0**agreement if powers else 1.5 + agreement)
+
+    def make() -> Any:
+        if powers:
+            return sign_optimizers.PowerSignOptimizer(0.1, 3.0, 0.8, lambda step: 0.5)
+        return sign_optimizers.AddSignOptimizer(0.1, 1.5, 0.8, lambda step: 0.5)
+
+    check(make, rule, rule)
+
+
+def test_the_decay_of_signs_follows_the_global_step() -> None:
+    w, step = tf.Variable([10.0]), tf.train.get_or_create_global_step()
+    optimizer = sign_optimizers.AddSignOptimizer(1.0, sign_decay_fn=lambda s: 1.0 / tf.cast(s + 1, tf.float32))
+    update = optimizer.apply_gradients([(tf.constant([1.0]), w)], global_step=step)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(update)
+        session.run(update)
+        np.testing.assert_allclose(session.run(w), [10 - 2 - 1.5], rtol=1e-6)

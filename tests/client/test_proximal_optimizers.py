@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import thalweg as tf
 from thalweg.client.proximal_optimizers import (
@@ -13,6 +14,7 @@ from thalweg.client.proximal_optimizers import (
     ProximalAdagradOptimizer,
     ProximalGradientDescentOptimizer,
 )
+from thalweg.kernels import update_rules
 
 
 def run(step: Any, *fetches: Any, times: int = 1) -> list[Any]:
@@ -66,6 +68,23 @@ def test_numbers_from_tensors_are_those_from_python() -> None:
         session.run([fed, known], {rate: 0.5, l1: 0.2, l2: 0.1})
         first, second = session.run([a, b])
     np.testing.assert_allclose(first, second, rtol=1e-6)
+
+
+def test_rules_take_numbers_and_scalar_tensors() -> None:
+    """On a device hyperparameters are tensors, so that no step waits for them."""
+    numbers = {"proximal_gradient_descent": 3, "proximal_adagrad": 3, "adagrad_da": 4, "add_sign": 4, "power_sign": 4}
+    buffers = {"proximal_gradient_descent": 1, "adagrad_da": 3}
+    for name, count in numbers.items():
+        results = []
+        for kind in (float, torch.tensor):
+            held = [torch.tensor([1.0, -2.0, 0.5]) for _ in range(buffers.get(name, 2))]
+            given: list[Any] = [kind(x) for x in (0.5, 0.2, 0.1, 3.0)[:count]]
+            grad = torch.tensor([0.3, -0.2, 0.0])
+            arguments = [grad, *given] if name == "adagrad_da" else [*given, grad]
+            held[1:] = [buffer.abs() for buffer in held[1:]]
+            getattr(update_rules, name)(*held, *arguments)
+            results.append(torch.stack(held))
+        torch.testing.assert_close(results[0], results[1])
 
 
 def test_initial_values_must_be_positive() -> None:

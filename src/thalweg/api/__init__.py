@@ -11,13 +11,16 @@ from importlib.util import find_spec
 from types import ModuleType
 
 PACKAGE = "thalweg"
-ALIASES = {"compat.v1": PACKAGE}  # late TensorFlow 1 programs import the package under this name
+ALIAS = "compat.v1"  # late TensorFlow 1 programs import the package under this name
 
 
 def home(name: str) -> str | None:
     """Returns the module that a public namespace such as "contrib.slim" stands for; None if there is no such one."""
-    if name in ALIASES:
-        return ALIASES[name]
+    if name == ALIAS:
+        return PACKAGE
+    if name.startswith(f"{ALIAS}."):
+        name = name.removeprefix(f"{ALIAS}.")
+        return home(name) or (f"{PACKAGE}.{name}" if find_spec(f"{PACKAGE}.{name}") else None)
     parent, _, _ = name.rpartition(".")
     if parent and home(parent) is None:
         return None
@@ -52,5 +55,15 @@ class NestedFinder(NamespaceFinder):
         return super().find_spec(fullname, path, target) if public else None
 
 
+class AliasFinder(NamespaceFinder):
+    """Is asked before the files are: `thalweg.compat.v1.errors` is `thalweg.errors`, not a second copy of it."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        return super().find_spec(fullname, path, target) if fullname.startswith(f"{PACKAGE}.{ALIAS}.") else None
+
+
+sys.meta_path.insert(0, AliasFinder())
 sys.meta_path.append(NamespaceFinder())
 sys.meta_path.insert(0, NestedFinder())

@@ -189,5 +189,5 @@ def _converting(op_type: str, output: Output) -> Node:
         name=f"{node.name}/{op_type}",
         dtypes=[node.dtypes[index]],
         shapes=[()],
-        controls=[],
+        controls=list(node.controls) if is_constant else [],
     )

@@ -243,7 +243,7 @@ def _broadcast_to(c: Inference) -> Sequence[Shape]:
     )
     require(fits, f"shape {show(source)} does not broadcast to {show(target)}", expected="equal sizes, or 1")
     new = len(target) - len(source)
-    return [(*target[:new], *(d if t is None and d != 1 else t for d, t in zip(source, target[new:])))]
+    return [(*target[:new], *(d if t is None and d not in (0, 1) else t for d, t in zip(source, target[new:])))]
 
 
 broadcast_to = op(
