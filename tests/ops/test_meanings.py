@@ -212,3 +212,10 @@ def test_nothing_is_scattered_into_nothing() -> None:
 def test_one_ellipsis_at_most() -> None:
     with pytest.raises(ValueError, match="ellipsis"):
         tf.strided_slice(tf.zeros([2, 3]), [0, 0], [1, 1], ellipsis_mask=5)
+
+
+@pytest.mark.parametrize("function", [tf.reshape, tf.broadcast_to])
+def test_a_shape_that_does_not_fit_is_refused_in_the_step(function: Any) -> None:
+    x, sizes = tf.zeros([6]), tf.placeholder(tf.int32, [1])
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError):
+        session.run(function(x, sizes), {sizes: [7]})

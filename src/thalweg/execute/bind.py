@@ -30,7 +30,7 @@ class Bound:
 def bind(step: StepGraph, device: Any) -> Bound:
     """Binds the nodes of a partition on its device; feeds come with the step."""
     bound = Bound()
-    numbers = set() if step.is_free or device.type != "CPU" else count_in_numbers(step)
+    numbers = set() if step.is_free else count_in_numbers(step, on_host=device.type == "CPU")
     _bind_into(bound, step, device, numbers)
     return bound
 

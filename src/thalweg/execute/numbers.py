@@ -74,31 +74,38 @@ def _same(value: Any) -> Any:
     return value
 
 
-def count_in_numbers(step: StepGraph) -> set[Node]:
-    """Makes numbers of what loops count with; returns the nodes that compute on numbers."""
+def count_in_numbers(step: StepGraph, on_host: bool) -> set[Node]:
+    """Makes numbers of what loops count with; returns the nodes that compute on numbers.
+
+    on_host: all values are in host memory; if not, those are that are marked.
+    """
     nodes: set[Node] = set()
     for loop in [node for node in step.nodes if node.type == "_While"]:
-        counted = _Counted(loop)
+        counted = _Counted(loop, on_host)
         if counted.pays():
             counted.apply(step)
             nodes |= counted.nodes
         for part in loop.attrs["region"].parts():
-            nodes |= count_in_numbers(part)
+            nodes |= count_in_numbers(part, on_host)
     return nodes
 
 
 class _Counted:
     """The variables and nodes of one loop that can be numbers; found by striking out what cannot."""
 
-    def __init__(self, loop: Node) -> None:
+    def __init__(self, loop: Node, on_host: bool) -> None:
         self._loop = loop
         self._region: Region = loop.attrs["region"]
         self._arguments, count = self._region.body.feeds, len(loop.dtypes)
         inner = [node for part in self._region.parts() for node in part.nodes]
-        self.variables = {i for i in range(count) if _is_number(loop.dtypes[i], loop.shapes[i])}
-        self.nodes = {node for node in inner if _can_compute(node)}
+        here = {node for node in [*inner, *self._arguments] if on_host or node.attrs.get("_host")}
+        counts = [_is_number(dtype, shape) for dtype, shape in zip(loop.dtypes, loop.shapes)]
+        self.variables = {i for i in range(count) if counts[i] and self._arguments[i] in here}
+        self.nodes = {node for node in inner if _can_compute(node) and node in here}
         # What never changes can be made a number when it is needed as one.
-        fixed: set[Output] = {(a, 0) for a in self._arguments[count:] if _is_number(a.dtypes[0], a.shapes[0])}
+        fixed: set[Output] = {
+            (a, 0) for a in self._arguments[count:] if _is_number(a.dtypes[0], a.shapes[0]) and a in here
+        }
         fixed |= {(n, 0) for n in inner if n.type == "Const" and _is_number(n.dtypes[0], n.shapes[0])}
         while True:
             self.numbers = {(self._arguments[i], 0) for i in self.variables} | {(node, 0) for node in self.nodes}

@@ -29,4 +29,4 @@ def bind_as_number(node: Node, device: Any) -> Callable[..., Any] | Known:
 
 @kernel("_AsTensor")
 def bind_as_tensor(node: Node, device: Any) -> Call:
-    return Call(torch.tensor, (Input(0),), {"dtype": TORCH[node.dtypes[0]], "device": device.torch})
+    return Call(torch.tensor, (Input(0),), {"dtype": TORCH[node.dtypes[0]]})

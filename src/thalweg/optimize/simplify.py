@@ -128,7 +128,9 @@ def cast_to_same(node: Node) -> Output | None:
 
 @rule("Reshape", "BroadcastTo", "Squeeze", "ExpandDims", "EnsureShape")
 def reshape_to_same(node: Node) -> Output | None:
-    return node.inputs[0] if _same_shape(node, 0) else None
+    # A shape that the step decides may not fit, and then the operation must say so.
+    decided = node.type not in ("Reshape", "BroadcastTo") or node.constant(1) is not None
+    return node.inputs[0] if decided and _same_shape(node, 0) else None
 
 
 @rule("Reshape")

@@ -47,6 +47,9 @@ class _Memory:
         if node.type in ("_Arg", "_Recv"):
             self._on_host.update((node, i) for i in range(len(node.dtypes)) if node.type == "_Arg")
             return
+        if node.type == "_While":
+            self._visit_loop(node)
+            return
         if self._runs_on_host(node):
             node.attrs = {**node.attrs, "_host": True}
             node.inputs = [self.at(output, host=True) for output in node.inputs]
@@ -60,6 +63,32 @@ class _Memory:
         ]
         outputs = arguments(node.definition.outputs, node.attrs, len(node.dtypes))
         self._on_host.update((node, i) for i, arg in enumerate(outputs) if arg.name in host)
+
+    def _visit_loop(self, node: Node) -> None:
+        """Keeps what a loop counts with on the host, and what it computes with on the device."""
+        region, count = node.attrs["region"], len(node.dtypes)
+        sides = [dtype in _COUNTING and shape == () for dtype, shape in zip(node.dtypes, node.shapes)]
+        sides += [output in self._on_host for output in node.inputs[count:]]
+        node.inputs = [
+            output if node.input_dtype(i) is dtypes.resource else self.at(output, host=sides[i])
+            for i, output in enumerate(node.inputs)
+        ]
+        for argument, host in zip(region.body.feeds, sides):
+            argument.attrs = {**argument.attrs, "_host": host}
+            if host:
+                self._on_host.add((argument, 0))
+        for part in region.parts():
+            for inner in list(part.nodes):
+                if inner.type != "_Arg":
+                    self.visit(inner)
+        region.condition.fetches = [self.at(output, host=True) for output in region.condition.fetches]
+        region.body.fetches = [
+            output if node.dtypes[i] in (dtypes.resource, dtypes.variant) else self.at(output, host=sides[i])
+            for i, output in enumerate(region.body.fetches)
+        ]
+        for part in region.parts():
+            part.settle()
+        self._on_host.update((node, i) for i in range(count) if sides[i])
 
     def _runs_on_host(self, node: Node) -> bool:
         definition = node.definition

@@ -1,0 +1,1 @@
+"""Probability distributions: samples, probabilities and statistics as graphs."""
