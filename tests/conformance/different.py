@@ -251,6 +251,13 @@ DIFFERENT: list[Different] = [
 
 # Programs of `corners` that differ, and why.
 DIFFERENT_PROGRAMS: dict[str, str] = {
+    "arrays.another_type": "is found while the graph is built",
+    "arrays.another_type_of_python": "is found while the graph is built",
+    "arrays.mapped_to_another_type_without_saying": "is found while the graph is built",
+    "conditionals.dead_value_is_fetched": "values of a branch can be fetched; that it was not taken shows in the step",
+    "loops.limit_and_shapes": "shape_invariants nest as loop_vars do, with maximum_iterations too",
+    "loops.limit_by_tensor": "a body may return a tuple for a list, with maximum_iterations too",
+    "loops.types_change": "is found while the graph is built",
     "gradients.integers_as_results": "asking for gradients of integers is an error, not None",
     "ordering.bincount": "how many bins there are is found in the step",
     "shaping.gather_by_an_empty_list": "an empty list is taken for integers where only integers can stand",

@@ -61,7 +61,7 @@ def test_same_as_tensorflow(server, name):
 def _cases(name):
     """Returns the described cases of an operation that TensorFlow survives."""
     kept = {k: case for k, case in variants(name).items() if not any(fnmatchcase(f"{name}/{k}", k_) for k_ in KILLS)}
-    return {label: describe(case) for label, case in kept.items()}
+    return {label: describe(label, case) for label, case in kept.items()}
 
 
 def _unexpected(name, found, expected):

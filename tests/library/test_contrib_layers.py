@@ -337,13 +337,16 @@ def test_optimize_loss() -> None:
 
 
 @pytest.mark.parametrize(
-    "optimizer", ["Adam", tf.train.AdamOptimizer, tf.train.AdamOptimizer(0.1), lambda rate: tf.train.AdamOptimizer(rate)]
+    "optimizer",
+    ["Adam", tf.train.AdamOptimizer, tf.train.AdamOptimizer(0.1), lambda rate: tf.train.AdamOptimizer(rate)],
 )
 def test_kinds_of_optimizers(optimizer: Any) -> None:
     w = tf.get_variable("w", initializer=[3.0, 4.0])
     multipliers = {w: 2.0}
     loss = tf.reduce_sum(tf.square(w))
-    train = layers.optimize_loss(loss, None, 0.1, optimizer, 0.01, multipliers, lambda pairs: pairs, increment_global_step=False)
+    train = layers.optimize_loss(
+        loss, None, 0.1, optimizer, 0.01, multipliers, lambda pairs: pairs, increment_global_step=False
+    )
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         first = session.run(train)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -29,6 +29,7 @@ class Context:
         self.graph = graph
         self.name = name
         self.outer: Context | None = graph._scopes.context  # type: ignore[assignment]
+        self.in_loop: bool = isinstance(self, Loop) or (self.outer is not None and self.outer.in_loop)
         self.pivot: Operation | None = None  # what operations without inputs wait for
         self._imported: dict[Tensor, Tensor] = {}
         self._signals: dict[Operation, Operation] = {}
@@ -61,6 +62,12 @@ class Context:
             controls.append(self.pivot)
         return inputs, controls
 
+    def require_outside(self, definition: OpDef, elements: Iterable[Tensor | Operation]) -> None:
+        """Raises ValueError if a new operation outside of all contexts takes something of a loop."""
+        if definition is not exit_op:
+            for element in elements:
+                _require_left(element, None)
+
     def _is_free(self, inputs: list[Tensor]) -> bool:
         """Tells whether nothing in these inputs says that this context is running."""
         return not inputs
@@ -68,7 +75,10 @@ class Context:
     def _waited(self, control: Operation) -> Operation:
         """Returns the operation of this context that stands for one to wait for."""
         context = context_of(control)
-        return control if context is self or encloses(self, context) else self._signal(control)
+        if context is self or encloses(self, context):
+            _require_left(control, self)
+            return control
+        return self._signal(control)
 
     def _signal(self, control: Operation) -> Operation:
         return control
@@ -104,12 +114,7 @@ def bring(tensor: Tensor, context: Context | None) -> Tensor:
     if home is context:
         return tensor
     if context is None or encloses(context, home):
-        loop = next((c for c in home.chain() if isinstance(c, Loop) and not encloses(c, context)), None)
-        if loop is not None:
-            raise ValueError(
-                f"Cannot use {tensor.name!r} outside of the while loop {loop.name!r} that it belongs to: "
-                "return it from the loop's body as a loop variable, or collect it in a TensorArray."
-            )
+        _require_left(tensor, context)
         return tensor  # of a branch: dead outside if the branch is not taken
     if isinstance(context, Loop):
         saved = context.saved(tensor)
@@ -117,6 +122,17 @@ def bring(tensor: Tensor, context: Context | None) -> Tensor:
             return saved
     value = bring(tensor, context.outer)
     return value if encloses(context, context_of(value)) and context_of(value) else context.import_value(value)
+
+
+def _require_left(element: Tensor | Operation, context: Context | None) -> None:
+    """Raises ValueError if something belongs to a loop that the context is not in."""
+    home = context_of(element)
+    loop = next((c for c in home.chain() if isinstance(c, Loop) and not encloses(c, context)), None) if home else None
+    if loop is not None:
+        raise ValueError(
+            f"Cannot use {element.name!r} outside of the while loop {loop.name!r} that it belongs to: "
+            "return it from the loop's body as a loop variable, or collect it in a TensorArray."
+        )
 
 
 class Branch(Context):

@@ -21,7 +21,10 @@ def flatten(structure: Any, convert: Convert) -> list[Tensor]:
 def pack_like(structure: Any, tensors: Sequence[Any]) -> Any:
     """Returns a structure of the same form with other tensors; TensorArrays go on from the new flows."""
     leaves = nest.flatten(structure, expand_composites=True)
-    values = [
-        leaf.with_flow(tensor) if isinstance(leaf, TensorArray) else tensor for leaf, tensor in zip(leaves, tensors)
-    ]
+    values = [renewed(leaf, tensor) for leaf, tensor in zip(leaves, tensors)]
     return nest.pack_sequence_as(structure, values, expand_composites=True)
+
+
+def renewed(leaf: Any, tensor: Any) -> Any:
+    """Returns what stands for a tensor in the place of a leaf: a TensorArray if the leaf is one."""
+    return leaf.with_flow(tensor) if isinstance(leaf, TensorArray) else tensor

@@ -44,13 +44,18 @@ class TensorArray:
         name: str | None = None,
     ) -> None:
         if handle is not None and tensor_array_name:
-            raise ValueError("Cannot construct with both handle and tensor_array_name")
+            raise ValueError(
+                "A TensorArray that is given by its handle has a name: tensor_array_name gives it another."
+            )
         if handle is not None and not isinstance(handle, Tensor):
-            raise TypeError("Handle must be a Tensor")
+            raise TypeError(f"The handle of a TensorArray must be a tensor, not {handle!r}")
         if handle is None and size is None:
-            raise ValueError("Size must be provided if handle is not provided")
+            raise ValueError("A new TensorArray needs a size.")
         if handle is not None and (size is not None or dynamic_size is not None or clear_after_read is not None):
-            raise ValueError("Cannot provide both a handle and size, dynamic_size or clear_after_read")
+            raise ValueError(
+                "A TensorArray that is given by its handle has a size: size, dynamic_size and "
+                "clear_after_read are for a new one."
+            )
         self._dtype = dtypes.as_dtype(dtype).base_dtype
         self._known: list[Shape] = [shapes.as_shape(element_shape)]  # shared by the array at every point of its flow
         self._infer_shape = bool(infer_shape)
@@ -119,8 +124,8 @@ class TensorArray:
             return
         if not shapes.compatible(self._element_shape, shape):
             raise ValueError(
-                f"Inconsistent shapes: saw {shapes.show(shape)} but expected {shapes.show(self._element_shape)} "
-                "(and infer_shape=True)"
+                f"An element of shape {shapes.show(shape)} does not fit a TensorArray whose elements have shape "
+                f"{shapes.show(self._element_shape)}; with infer_shape=False they may differ."
             )
         self._known[0] = shapes.merge(self._element_shape, shape)
 
@@ -151,10 +156,14 @@ class TensorArray:
 
     def concat(self, name: str | None = None) -> Tensor:
         """Returns all elements joined along their first dimension."""
-        rest = None if self._element_shape is None else self._element_shape[1:]
+        element = self._element_shape
+        rest = None if element is None else element[1:]
         value: Tensor = tensor_array_concat_op.many(
             self._handle, self._flow, dtype=self._dtype, element_shape_except0=rest, name=name
         )[0]
+        if self._infer_shape and element and element[0] is not None and not self._dynamic_size:
+            if isinstance(self._size, int):
+                value.set_shape([self._size * element[0], *element[1:]])
         return value
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:

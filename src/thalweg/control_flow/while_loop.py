@@ -37,13 +37,12 @@ def while_loop(
     shape_invariants: the shapes that hold in every iteration, where those of the first values do not.
     """
     if not loop_vars and not isinstance(loop_vars, Tensor):
-        raise ValueError("No loop variables provided.")
-    if not callable(cond):
-        raise TypeError("cond must be callable.")
-    if not callable(body):
-        raise TypeError("body must be callable.")
+        raise ValueError("A while loop needs at least one loop variable, and loop_vars has none.")
+    for function, which in ((cond, "cond"), (body, "body")):
+        if not callable(function):
+            raise TypeError(f"{which} of while_loop is not callable: {function!r}")
     if parallel_iterations < 1:
-        raise TypeError("parallel_iterations must be a positive integer.")
+        raise TypeError(f"parallel_iterations of while_loop must be 1 or more, not {parallel_iterations}")
     with name_scope(name, "while", nest.flatten(loop_vars)):
         plan = _Plan(cond, body, loop_vars, shape_invariants)
         if maximum_iterations is not None:
@@ -53,8 +52,8 @@ def while_loop(
         results = plan.build(loop)
         if maximum_iterations is not None:
             results = results[1]
-    single = isinstance(results, list | tuple) and len(results) == 1 and not hasattr(results, "_fields")
-    return results[0] if single and not return_same_structure else results
+    single = len(nest.flatten(results, expand_composites=True)) == 1
+    return nest._parts(results)[0] if single and not return_same_structure else results
 
 
 class _Plan:
@@ -76,12 +75,16 @@ class _Plan:
         """Returns the plan of the same loop with a counter that ends it."""
         limit = convert_to_tensor(maximum, dtypes.int32, name="maximum_iterations")
         if limit._shape not in (None, ()):
-            raise ValueError(f"maximum_iterations must be a scalar, saw shape: {limit.shape}")
-        cond, body, single = self.cond, self.body, len(self.loop_vars) == 1
+            raise ValueError(f"maximum_iterations of while_loop must be a scalar, but has shape {limit.shape}")
+        cond, body, given = self.cond, self.body, self.loop_vars
 
         def counted(i: Tensor, values: Any) -> tuple[Any, Any]:
             result = body(*values)
-            return i + 1, [result] if single and not _is_sequence_of_one(result) else result
+            if not nest.is_nested(result) or (len(given) == 1 and not _is_sequence_of_one(result)):
+                result = [result]
+            if type(result) in (list, tuple) and type(given) in (list, tuple):
+                result = type(given)(result)  # which of the two it is does not matter here either
+            return i + 1, result
 
         counter = constant(0, dtypes.int32, name="iteration_counter")
         invariants = None if self.invariants is None else [TensorShape([]), self.invariants]
@@ -105,11 +108,13 @@ class _Plan:
             loop.set_condition(_condition(pred))
             variables = list(loop.variables)
             given = pack([variable.arrival for variable in variables])
-            returned = self.body(*given)
+            returned = self._as_given(self.body(*given), loop)
             following = self._flattened(returned, loop, variables)
         for variable, tensor in zip(variables, following):
             loop.close(variable, tensor)
-        return structures.pack_like(self.loop_vars, [variable.exit for variable in variables])
+        leaves = nest.flatten(self.loop_vars, expand_composites=True)
+        last = [structures.renewed(leaf, variable.exit) for leaf, variable in zip(leaves, variables)]
+        return nest.pack_sequence_as(returned, last, expand_composites=True)
 
     def _shapes(self, initial: Sequence[Tensor]) -> list[Shape]:
         if self.invariants is None:
@@ -124,17 +129,21 @@ class _Plan:
 
         return pack
 
-    def _flattened(self, returned: Any, loop: Loop, variables: Sequence[LoopVariable]) -> list[Tensor]:
-        """Returns what the body gave as tensors in the variables' order, each checked against its variable."""
+    def _as_given(self, returned: Any, loop: Loop) -> Any:
+        """Returns what the body gave, which must have the structure of the variables; a list may be a tuple."""
         if not nest.is_nested(returned) or (len(self.loop_vars) == 1 and not _is_sequence_of_one(returned)):
             returned = [returned]
         try:
-            nest.assert_same_structure(list(self.loop_vars), list(returned), check_types=False, expand_composites=True)
+            nest.assert_same_structure(list(self.loop_vars), list(returned), expand_composites=True)
         except (ValueError, TypeError) as error:
-            raise ValueError(
+            raise type(error)(
                 f"The body of the while loop {loop.name!r} must return what it was given: {len(self.loop_vars)} loop "
                 f"variables of the same structure. {error}"
             ) from None
+        return returned
+
+    def _flattened(self, returned: Any, loop: Loop, variables: Sequence[LoopVariable]) -> list[Tensor]:
+        """Returns what the body gave as tensors in the variables' order, each checked against its variable."""
         pivot = variables[0].arrival
 
         def convert(leaf: Any) -> Tensor:
@@ -182,7 +191,8 @@ def _as_leaves(invariants: Any, loop_vars: Any) -> Any:
 def _condition(pred: Any) -> Tensor:
     tensor = convert_to_tensor(pred)
     if tensor.dtype is not dtypes.bool or tensor._shape not in (None, ()):
-        raise TypeError(
+        kind = TypeError if tensor.dtype is not dtypes.bool else ValueError
+        raise kind(
             f"The condition of a while loop must be a scalar bool, but {tensor.name!r} is "
             f"{tensor.dtype.name}{shapes.show(tensor._shape)}"
         )

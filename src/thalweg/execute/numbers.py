@@ -63,7 +63,7 @@ def number_call(node: Node) -> Call:
     half = 1 << (_BITS[node.dtypes[0]] - 1)
     mask = 2 * half - 1
 
-    def wrapped(a: int, b: int) -> int:
+    def wrapped(a: int, b: int) -> Any:
         return ((compute(a, b) + half) & mask) - half
 
     wrapped.__name__ = node.type.lower()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from thalweg import errors
@@ -57,9 +57,13 @@ class _Scopes(threading.local):
 class Context(Protocol):
     """A branch or loop that is being built: it sees each operation before it is added, and brings its inputs in."""
 
+    in_loop: bool
+
     def admit(
         self, definition: OpDef, inputs: list[Tensor], controls: list[Operation]
     ) -> tuple[list[Tensor], list[Operation]]: ...
+
+    def require_outside(self, definition: OpDef, elements: Iterable[Tensor | Operation]) -> None: ...
 
 
 class Graph:
@@ -106,6 +110,13 @@ class Graph:
                 controls = self._controls_for(inputs, controls)
             if scopes.context is not None:
                 inputs, controls = scopes.context.admit(definition, inputs, list(controls))
+            else:
+                for tensor in inputs:
+                    if tensor.op._context is not None:
+                        tensor.op._context.require_outside(definition, inputs)
+                for control in controls:
+                    if control._context is not None:
+                        control._context.require_outside(definition, controls)
             if scopes.colocated or scopes.attributes or scopes.gradient_overrides:
                 self._scoped_attrs(definition, attrs)
             operation = Operation(self, definition, full_name, inputs, list(controls), attrs, scopes.device, stack)
@@ -480,13 +491,14 @@ class Graph:
         self._unfeedable.add(tensor)
 
     def is_feedable(self, tensor: Tensor) -> bool:
-        return tensor not in self._unfeedable
+        return tensor not in self._unfeedable and not _is_in_loop(tensor.op)
 
     def prevent_fetching(self, op: Operation) -> None:
         self._unfetchable.add(op)
 
     def is_fetchable(self, tensor_or_op: Tensor | Operation) -> bool:
-        return getattr(tensor_or_op, "op", tensor_or_op) not in self._unfetchable
+        operation = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
+        return operation not in self._unfetchable and not _is_in_loop(operation)
 
     def session_for(self, session: Any, name: str) -> Any:
         """Returns the session to evaluate in: the given one or the default one, which must be of this graph."""
@@ -511,3 +523,8 @@ class Graph:
         from thalweg.graph.graphdef import to_graph_def
 
         return to_graph_def(self, add_shapes)
+
+
+def _is_in_loop(operation: Operation) -> bool:
+    """Tells whether an operation has values of its own in each iteration of a loop, none of them the step's."""
+    return operation._context is not None and operation._context.in_loop

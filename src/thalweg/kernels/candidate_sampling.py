@@ -221,7 +221,7 @@ def bind_hits(node: Node, device: Any) -> Callable[..., Any]:
         _require_columns(true_classes, num_true)
         require(sampled.ndim == 1, f"sampled_candidates has rank {sampled.ndim}", expected="a vector")
         ordered, order = torch.sort(sampled, stable=True)
-        wanted = true_classes.reshape(-1)
+        wanted = true_classes.reshape(-1).contiguous()  # a fed column may be strided
         last = torch.searchsorted(ordered, wanted, right=True) - 1  # of equal candidates, the last one counts
         (hits,) = torch.nonzero((last >= 0) & (ordered[last] == wanted), as_tuple=True) if len(ordered) else (last[:0],)
         weights = torch.full(hits.shape, torch.finfo(torch.float32).min, device=hits.device)

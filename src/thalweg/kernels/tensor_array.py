@@ -21,10 +21,32 @@ _FLOW = torch.tensor(0.0)
 class Elements:
     """The elements of one array in one step."""
 
-    __slots__ = ("accumulates", "clears", "dtype", "device", "dynamic", "gradients", "items", "name", "same", "shape", "was_read")
+    __slots__ = (
+        "clears",
+        "device",
+        "dtype",
+        "dynamic",
+        "gradients",
+        "items",
+        "name",
+        "of",
+        "same",
+        "shape",
+        "were_read",
+    )
 
     def __init__(
-        self, dtype: Any, size: int, shape: Shape, *, dynamic: bool, clears: bool, same: bool, accumulates: bool, name: str, device: Any
+        self,
+        dtype: Any,
+        size: int,
+        shape: Shape,
+        *,
+        dynamic: bool,
+        clears: bool,
+        same: bool,
+        name: str,
+        device: Any,
+        of: Elements | None = None,
     ) -> None:
         if not 0 <= size <= _MAX_SIZE:
             raise _refused(f"TensorArray {name!r} cannot have {size} elements")
@@ -34,10 +56,10 @@ class Elements:
         self.dynamic = dynamic
         self.clears = clears
         self.same = same
-        self.accumulates = accumulates
         self.name = name
         self.device = device
-        self.was_read: set[int] = set()
+        self.of = of  # the array that this one holds the gradients of
+        self.were_read: dict[int, Any] = {}  # indices, with the shapes that were there
         self.gradients: dict[str, Elements] = {}
 
     def write(self, index: int, value: Any) -> None:
@@ -50,30 +72,27 @@ class Elements:
         before = items[index]
         if before is None:
             items[index] = value
-        elif self.accumulates:
+        elif self.of is not None:
             items[index] = before + value
-        elif index in self.was_read:
-            raise _refused(f"TensorArray {self.name}: Could not write to index {index} because it has already been read.")
         else:
-            raise _refused(
-                f"TensorArray {self.name}: Could not write to index {index} because it has already been written to."
-            )
+            done = "read" if index in self.were_read else "written"
+            raise _refused(f"TensorArray {self.name!r}: element {index} was {done} before and cannot be written again")
 
     def _grow(self, index: int) -> None:
         if index < 0 or not self.dynamic:
             raise _refused(
-                f"TensorArray {self.name}: Tried to write to index {index} but array is not resizeable and size is: "
-                f"{len(self.items)}"
+                f"TensorArray {self.name!r}: cannot write element {index} of an array of {len(self.items)}"
+                + ("" if self.dynamic else " that has no dynamic_size")
             )
         if index >= _MAX_SIZE:
-            raise _refused(f"TensorArray {self.name} cannot have {index + 1} elements")
+            raise _refused(f"TensorArray {self.name!r} cannot have {index + 1} elements")
         self.items += [None] * (index + 1 - len(self.items))
 
     def _admit(self, shape: tuple[int, ...]) -> None:
         if not compatible(self.shape, shape):
             raise _refused(
-                f"TensorArray {self.name}: Could not write an element of shape {show(shape)}: "
-                f"expected {show(self.shape)}"
+                f"TensorArray {self.name!r}: an element of shape {show(shape)} does not fit, "
+                f"its elements have shape {show(self.shape)}"
             )
         if self.same:
             self.shape = merge(self.shape, shape)
@@ -81,33 +100,46 @@ class Elements:
     def read(self, index: int) -> Any:
         items = self.items
         if not 0 <= index < len(items):
-            raise _refused(f"TensorArray {self.name}: Tried to read from index {index} but array size is: {len(items)}")
+            raise _refused(f"TensorArray {self.name!r}: cannot read element {index} of an array of {len(items)}")
         value = items[index]
         if value is None:
             return self._missing(index)
         if self.clears:
             items[index] = None
-        self.was_read.add(index)
+        self.were_read[index] = value.shape
         return value
 
     def _missing(self, index: int) -> Any:
-        if index in self.was_read and self.clears:
+        """Returns zeros for an element that nobody wrote."""
+        if index in self.were_read and self.clears:
             raise _refused(
-                f"TensorArray {self.name}: Could not read index {index} twice because it was cleared after a previous "
-                "read (perhaps try setting clear_after_read = false?)."
+                f"TensorArray {self.name!r}: element {index} was read before and is gone; "
+                "clear_after_read=False keeps elements"
             )
-        if self.shape is not None and None not in self.shape:
-            if self.dtype is dtypes.string:
-                return np.full(self.shape, b"", dtype=object)
-            return torch.zeros(self.shape, dtype=TORCH[self.dtype], device=self.device)  # type: ignore[arg-type]
-        raise _refused(
-            f"TensorArray {self.name}: Could not read from TensorArray index {index} because it has not been written to "
-            "and its element shape is not fully defined."
-        )
+        shape = self.shape if self.of is None else self.of.shape_at(index)
+        if shape is None or None in shape:
+            raise _refused(
+                f"TensorArray {self.name!r}: cannot read element {index}, which nobody wrote: "
+                f"the shape of elements, {show(shape)}, is not known"
+            )
+        if self.dtype is dtypes.string:
+            return np.full(shape, b"", dtype=object)
+        return torch.zeros(shape, dtype=TORCH[self.dtype], device=self.device)  # type: ignore[arg-type]
+
+    def shape_at(self, index: int) -> Shape:
+        """Returns what is known of the shape of one element, which may have been read and be gone."""
+        value = self.items[index]
+        found = value.shape if value is not None else self.were_read.get(index)
+        return self.shape if found is None else tuple(found)
 
 
 def _refused(text: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, text)
+
+
+def _nothing_to_join(array: Elements, shape: Shape) -> errors.UnimplementedError:
+    text = f"TensorArray {array.name!r}: no elements to join, and their shape, {show(shape)}, is not known"
+    return errors.UnimplementedError(None, None, text)
 
 
 @kernel("TensorArrayV3")
@@ -117,7 +149,6 @@ def bind_tensor_array(node: Node, device: Any) -> Callable[[Any], Any]:
         "dynamic": attrs["dynamic_size"],
         "clears": attrs["clear_after_read"],
         "same": attrs["identical_element_shapes"],
-        "accumulates": False,
         "name": name,
         "device": device.torch,
     }
@@ -143,9 +174,9 @@ def bind_tensor_array_grad(node: Node, device: Any) -> Callable[[Elements, Any],
                 dynamic=False,
                 clears=False,
                 same=array.same,
-                accumulates=True,
                 name=f"{array.name}@{source}",
                 device=array.device,
+                of=array,
             )
         return found, flow
 
@@ -183,10 +214,7 @@ def bind_gather(node: Node, device: Any) -> Callable[..., Any]:
             return np.stack(values) if dtype is dtypes.string else torch.stack(values)
         shape = wanted if wanted is not None else array.shape
         if shape is None or None in shape:
-            raise _refused(
-                f"TensorArray {array.name} has size zero, but element shape {show(shape)} is not fully defined. "
-                "Currently only static shapes are supported when packing zero-size TensorArrays."
-            )
+            raise _nothing_to_join(array, shape)
         if dtype is dtypes.string:
             return np.empty((0, *shape), dtype=object)
         return torch.zeros((0, *shape), dtype=TORCH[dtype], device=target)
@@ -199,8 +227,8 @@ def _require_equal_shapes(array: Elements, values: list[Any]) -> None:
     for index, value in enumerate(values):
         if value.shape != first:
             raise _refused(
-                f"TensorArray {array.name} has inconsistent shapes.  Index 0 has shape: {show(tuple(first))} but index "
-                f"{index} has shape: {show(tuple(value.shape))}"
+                f"TensorArray {array.name!r}: elements to join differ in shape: the first has {show(tuple(first))}, "
+                f"number {index} has {show(tuple(value.shape))}"
             )
 
 
@@ -209,7 +237,7 @@ def bind_scatter(node: Node, device: Any) -> Callable[..., Any]:
     def scatter(array: Elements, indices: Any, value: Any, flow: Any) -> Any:
         numbers = indices.tolist()
         if len(numbers) != value.shape[0]:
-            raise _refused(f"TensorArray {array.name}: {len(numbers)} indices for {value.shape[0]} values")
+            raise _refused(f"TensorArray {array.name!r}: {len(numbers)} indices for {value.shape[0]} values")
         for index, element in zip(numbers, value if isinstance(value, np.ndarray) else value.unbind(0)):
             array.write(index, np.asarray(element, dtype=object) if isinstance(value, np.ndarray) else element)
         return flow
@@ -228,12 +256,12 @@ def bind_concat(node: Node, device: Any) -> Callable[..., Any]:
             for index, value in enumerate(values):
                 if len(value.shape) == 0 or value.shape[1:] != values[0].shape[1:]:
                     raise _refused(
-                        f"TensorArray {array.name}: cannot concatenate element {index} of shape "
+                        f"TensorArray {array.name!r}: cannot concatenate element {index} of shape "
                         f"{show(tuple(value.shape))} with element 0 of shape {show(tuple(values[0].shape))}"
                     )
             return (np.concatenate(values) if dtype is dtypes.string else torch.cat(values)), lengths
         if rest is None or None in rest:
-            raise _refused(f"TensorArray {array.name} has size zero, but its elements' shape is not fully defined.")
+            raise _nothing_to_join(array, rest)
         if dtype is dtypes.string:
             return np.empty((0, *rest), dtype=object), lengths
         return torch.zeros((0, *rest), dtype=TORCH[dtype], device=target), lengths
@@ -245,15 +273,20 @@ def bind_concat(node: Node, device: Any) -> Callable[..., Any]:
 def bind_split(node: Node, device: Any) -> Callable[..., Any]:
     def split(array: Elements, value: Any, lengths: Any, flow: Any) -> Any:
         sizes = lengths.tolist()
-        if not isinstance(sizes, list) or not len(value.shape) or min(sizes, default=0) < 0 or sum(sizes) != value.shape[0]:
+        if (
+            not isinstance(sizes, list)
+            or not len(value.shape)
+            or min(sizes, default=0) < 0
+            or sum(sizes) != value.shape[0]
+        ):
             raise _refused(
-                f"TensorArray {array.name}: Expected sum of lengths to be equal to values.shape[0], but sum of lengths "
-                f"is {sizes} and value's shape is: {show(tuple(value.shape))}"
+                f"TensorArray {array.name!r}: lengths {sizes} do not add up to the rows of a value of shape "
+                f"{show(tuple(value.shape))}"
             )
         if not array.dynamic and len(sizes) != len(array.items):
             raise _refused(
-                f"TensorArray {array.name}: TensorArray's size is not equal to the size of lengths "
-                f"({len(array.items)} vs. {len(sizes)}), and the TensorArray is not marked as dynamically resizeable."
+                f"TensorArray {array.name!r}: {len(sizes)} lengths for an array of {len(array.items)} that has no "
+                "dynamic_size"
             )
         start = 0
         for index, size in enumerate(sizes):

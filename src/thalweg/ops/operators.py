@@ -62,7 +62,7 @@ def _negative(x: Tensor) -> Tensor:
     return math.negative(x)
 
 
-def _absolute(x: Tensor) -> Tensor:
+def _absolute(x: Tensor) -> Any:
     return math.abs(x)
 
 

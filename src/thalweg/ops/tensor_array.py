@@ -36,8 +36,10 @@ def _gathered(c: Inference) -> Sequence[Shape]:
 
 
 def _scattered(c: Inference) -> Sequence[Shape]:
-    vector_size(c, 1)
-    require(c.shapes[2] != (), "value is a scalar", expected="a value with an element for each index")
+    count, value = vector_size(c, 1), c.shapes[2]
+    require(value != (), "value is a scalar", expected="a value with an element for each index")
+    same_number = not value or None in (count, value[0]) or count == value[0]
+    require(same_number, "indices and value differ in length", expected="indices.shape[0] == value.shape[0]")
     return [()]
 
 

@@ -11,6 +11,8 @@ from thalweg.graph.step_graph import Node, Output, StepGraph
 from thalweg.graph.tensor import Tensor
 from thalweg.optimize.structure import structured
 
+_MANY = 8  # control inputs; waiting for one node that waits for them costs less
+
 
 def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation]) -> StepGraph:
     """Copies what a step needs: partial execution is that nothing else is ever looked at again."""
@@ -34,16 +36,29 @@ def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[
         feed = fed.get(tensor)
         return (nodes[tensor.op], tensor.value_index) if feed is None else (feed, 0)
 
+    gates: dict[tuple[Node, ...], Node] = {}
     for operation, node in nodes.items():
         node.inputs = [output(tensor) for tensor in operation._inputs]
         node.controls = [nodes[control] for control in operation._control_inputs if control in nodes]
+        if len(node.controls) > _MANY:
+            node.controls = [_gate(gates, tuple(node.controls), node)]
     step = StepGraph(
-        [*fed.values(), *nodes.values()],
+        [*fed.values(), *nodes.values(), *gates.values()],
         list(fed.values()),
         [output(tensor) for tensor in fetches],
         [nodes[operation] for operation in targets],
     )
     return structured(step)
+
+
+def _gate(gates: dict[tuple[Node, ...], Node], controls: tuple[Node, ...], first: Node) -> Node:
+    """Returns one node to wait for in the place of many: all that is made under long control dependencies has them."""
+    if controls not in gates:
+        name = f"{first.name}/_after_{len(controls)}"
+        gates[controls] = Node(
+            name, OPS.lookup("NoOp"), [], {}, [], [], controls=list(controls), order=first.order - 0.5
+        )
+    return gates[controls]
 
 
 def _feed_node(index: int, tensor: Tensor) -> Node:

@@ -186,6 +186,7 @@ def _collapse(frame: _Frame, replaced: dict[Output, Output]) -> tuple[Node, list
     variables = _variables(frame, nodes, condition)
     captures = [node for node in nodes if node.type == "Enter" and node.attrs["is_constant"]]
     arguments, at_condition, at_body = _arguments(variables, captures)
+    waited = {control for node in nodes for control in node.controls}
     region = Region(
         _part(frame, nodes, arguments, at_condition, [condition.inputs[0]]),
         _part(frame, nodes, arguments, at_body, [variable.following for variable in variables]),
@@ -193,7 +194,9 @@ def _collapse(frame: _Frame, replaced: dict[Output, Output]) -> tuple[Node, list
     first = variables[0].merge
     inputs = [variable.initial for variable in variables] + [capture.inputs[0] for capture in captures]
     enters = [node for node in nodes if node.type == "Enter"]
-    controls = list(dict.fromkeys(control for enter in enters for control in enter.controls))
+    controls = dict.fromkeys(control for enter in enters for control in enter.controls)
+    # Who waits inside for a value of outside alone makes the whole loop wait for it.
+    controls.update(dict.fromkeys(capture.inputs[0][0] for capture in captures if capture in waited))
     loop = Node(
         frame.name,
         OPS.lookup("_While"),
@@ -201,7 +204,7 @@ def _collapse(frame: _Frame, replaced: dict[Output, Output]) -> tuple[Node, list
         {"region": region},
         [variable.merge.dtypes[0] for variable in variables],
         [variable.merge.shapes[0] for variable in variables],
-        controls=controls,
+        controls=list(controls),
         device=first.device,
         order=max(node.order for node in nodes),
         stack=first._stack,
@@ -338,10 +341,10 @@ def _real_controls(controls: Sequence[Node], gone: set[Node]) -> list[Node]:
     """Returns controls without those that only said on which side of a conditional, or in which loop, a node is."""
     result: list[Node] = []
     for control in controls:
-        if control in gone or control.type == "Identity":
+        if control in gone or control.type in ("Identity", "Const"):
             # What it waited for itself must still be waited for.
             result += [c for c in _real_controls(list(control.predecessors()), gone) if c not in result]
-        elif control not in result and control.type not in ("_Arg", "Const"):
+        elif control not in result and control.type != "_Arg":
             result.append(control)
     return result
 

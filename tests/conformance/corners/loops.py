@@ -76,20 +76,11 @@ def dict_in_a_list(tf):
 
 
 def nested_lists(tf):
-    result = (
-        tf.while_loop(
-            lambda i, rest: i < 3,
-            lambda i, rest: (i + 1, [rest[1], (rest[0], rest[1][1])]),
-            [tf.constant(0), [tf.constant(1), (tf.constant(2), tf.constant(3))]],
-        )
-        if False
-        else tf.while_loop(
-            lambda i, rest: i < 3,
-            lambda i, rest: (i + 1, [rest[1][0], (rest[0], rest[1][1] * 2)]),
-            [tf.constant(0), [tf.constant(1), (tf.constant(2), tf.constant(3))]],
-        )
+    return tf.while_loop(
+        lambda i, rest: i < 3,
+        lambda i, rest: (i + 1, [rest[1][0], (rest[0], rest[1][1] * 2)]),
+        [tf.constant(0), [tf.constant(1), (tf.constant(2), tf.constant(3))]],
     )
-    return result
 
 
 def sparse_variable(tf):
@@ -551,7 +542,12 @@ def assigned_and_not_waited_for(tf):
 
 def operation_as_result_of_a_body(tf):
     v = _variable(tf, "v", 0.0)
-    n = tf.while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, v.assign_add(2.0)), [tf.constant(0), tf.constant(0.0)])
+    n = tf.while_loop(
+        lambda i, x: i < 5,
+        lambda i, x: (i + 1, v.assign_add(2.0)),
+        [tf.constant(0), tf.constant(0.0)],
+        parallel_iterations=1,
+    )
     with tf.Session() as session:
         session.run(v.initializer)
         return [*session.run(n), session.run(v)]
@@ -633,7 +629,7 @@ def python_function_in_a_body(tf):
     r = tf.while_loop(lambda i, t: i < 4, body, [tf.constant(0), tf.constant(0)])
     with tf.Session() as session:
         values = session.run(r)
-    return [*values, seen]
+    return [*values, sorted(seen)]
 
 
 def random_numbers_differ_by_iteration(tf):

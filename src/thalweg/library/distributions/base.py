@@ -54,8 +54,8 @@ class Distribution:
             if not isinstance(parent, Tensor):
                 raise ValueError(f"Graph parent item {i} is not a Tensor; {parent}.")
         if not name or not name.endswith("/"):
-            with name_scope(name or type(self).__name__) as name:
-                pass
+            with name_scope(name or type(self).__name__) as scope:
+                name = scope
         self._dtype = as_dtype(dtype)
         self._reparameterization_type = reparameterization_type
         self._validate_args = validate_args
@@ -360,4 +360,4 @@ class ScalarDistribution(Distribution):
 
     def _everywhere(self, value: Any) -> Tensor:
         """Returns a value, or a parameter, for the whole batch."""
-        return value * array.ones(self.batch_shape_tensor(), self.dtype)
+        return value * array.ones(self.batch_shape_tensor(), self.dtype)  # type: ignore[no-any-return]

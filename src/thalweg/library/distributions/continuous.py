@@ -115,7 +115,7 @@ class Laplace(_LocationScale):
         return self.loc - self.scale * math.sign(u) * math.log1p(-math.abs(u))
 
     def _log_prob(self, value: Tensor) -> Tensor:
-        return -math.abs(self._z(value)) - (log_of(2.0) + math.log(self.scale))
+        return -math.abs(self._z(value)) - (log_of(2.0) + math.log(self.scale))  # type: ignore[no-any-return]
 
     def _log_cdf(self, value: Tensor) -> Tensor:
         return log_laplace(self._z(value))

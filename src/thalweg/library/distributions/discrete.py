@@ -63,7 +63,7 @@ class Bernoulli(ScalarDistribution):
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         u = random_uniform(self._block(n), dtype=self.probs.dtype, seed=seed)
-        return math.cast(less(u, self.probs), self.dtype)
+        return math.cast(less(u, self.probs), self.dtype)  # type: ignore[no-any-return]
 
     def _log_prob(self, value: Tensor) -> Tensor:
         event = math.cast(require_whole(value, 1) if self.validate_args else value, self.logits.dtype)
@@ -82,7 +82,7 @@ class Bernoulli(ScalarDistribution):
         return self.probs * (1.0 - self.probs)
 
     def _mode(self) -> Tensor:
-        return math.cast(self.probs > 0.5, self.dtype)
+        return math.cast(self.probs > 0.5, self.dtype)  # type: ignore[no-any-return]
 
 
 @RegisterKL(Bernoulli, Bernoulli)
@@ -151,7 +151,7 @@ class Categorical(Distribution):
         rows = self.logits if is_matrix else array.reshape(self.logits, array.stack([-1, self.event_size]))
         draws = multinomial(rows, n, seed, output_dtype=dtypes.int64 if self.dtype.size > 4 else dtypes.int32)
         block = array.reshape(array.transpose(draws), array.concat([[n], self.batch_shape_tensor()], 0))
-        return math.cast(block, self.dtype)
+        return math.cast(block, self.dtype)  # type: ignore[no-any-return]
 
     def _for_each(self, value: Tensor, parameter: Tensor) -> tuple[Tensor, Tensor]:
         """Returns classes and a parameter for a common batch."""
@@ -184,7 +184,7 @@ class Categorical(Distribution):
     def _mode(self) -> Tensor:
         result = math.cast(argmax(self.logits, -1), self.dtype)
         result.set_shape(self.batch_shape)
-        return result
+        return result  # type: ignore[no-any-return]
 
 
 @RegisterKL(Categorical, Categorical)

@@ -231,7 +231,7 @@ class Dirichlet(_OfShares):
         return reduce_sum(math.xlogy(self.concentration - 1.0, x), -1) - lbeta(self.concentration)
 
     def _classes(self) -> Tensor:
-        return math.cast(self.event_shape_tensor()[0], self.dtype)
+        return math.cast(self.event_shape_tensor()[0], self.dtype)  # type: ignore[no-any-return]
 
     def _entropy(self) -> Tensor:
         total = self.total_concentration

@@ -18,7 +18,7 @@ from thalweg.ops.constants import constant
 from thalweg.ops.identity import identity, stop_gradient
 from thalweg.ops.normalization import batch_normalization as normalized, fused_batch_norm, moments
 from thalweg.ops.reduction import reduce_mean
-from thalweg.ops.shaping import ones_like, reshape, shape, size, zeros_like
+from thalweg.ops.shaping import ones_like, reshape, shape, zeros_like
 from thalweg.shapes import as_shape
 
 _SMALL = (dtypes.float16, dtypes.bfloat16)
@@ -182,8 +182,8 @@ class BatchNormalization(Layer):
         inputs = convert_to_tensor(inputs)
         training = False if training is None else training
         known = smart_constant_value(training)
-        if self.fused and known is not None:
-            return self._call_fused(inputs, known)
+        if self.fused:
+            return self._call_fused(inputs, training)
         if self.virtual_batch_size is None:
             return self._call_plain(inputs, training, known)
         rest = [shape(inputs)[i] if n is None else n for i, n in enumerate(inputs._shape or ()) if i > 0]
@@ -192,23 +192,29 @@ class BatchNormalization(Layer):
         outputs.set_shape(inputs._shape)
         return outputs
 
-    def _call_fused(self, inputs: Tensor, training: bool) -> Tensor:
+    def _call_fused(self, inputs: Tensor, training: Any) -> Tensor:
         """Normalizes in one operation."""
         gamma = self.gamma if self.scale else constant(1.0, self._param_dtype, self._param_shape)
         beta = self.beta if self.center else constant(0.0, self._param_dtype, self._param_shape)
-        outputs, mean, variance = fused_batch_norm(
-            inputs,
-            gamma,
-            beta,
-            mean=None if training else self.moving_mean,
-            variance=None if training else self.moving_variance,
-            epsilon=self.epsilon,
-            data_format="NCHW" if self.axis == [1] else "NHWC",
-            is_training=training,
-        )
-        if training:
-            self._move(mean, variance)
-        return outputs
+
+        def normalized_by(batch: bool) -> tuple[Tensor, Tensor, Tensor]:
+            return fused_batch_norm(
+                inputs,
+                gamma,
+                beta,
+                mean=None if batch else self.moving_mean,
+                variance=None if batch else self.moving_variance,
+                epsilon=self.epsilon,
+                data_format="NCHW" if self.axis == [1] else "NHWC",
+                is_training=batch,
+            )
+
+        outputs, mean, variance = smart_cond(training, lambda: normalized_by(True), lambda: normalized_by(False))
+        if smart_constant_value(training) is not False:
+            # Outside of training the averages move by nothing.
+            momentum = smart_cond(training, lambda: convert_to_tensor(self.momentum), lambda: constant(1.0))
+            self._move(mean, variance, momentum)
+        return outputs  # type: ignore[no-any-return]
 
     def _call_plain(self, inputs: Tensor, training: Any, known: bool | None) -> Tensor:
         """Normalizes by a product and a sum; the statistics are chosen before, so that this is done once."""
@@ -237,7 +243,7 @@ class BatchNormalization(Layer):
             batch_mean, batch_variance = moments(inputs, others, keepdims=len(self._param_shape) > 1)
             mean = smart_cond(training, lambda: batch_mean, lambda: self.moving_mean)
             variance = smart_cond(training, lambda: batch_variance, lambda: self.moving_variance)
-            r, d = self._update(mean, variance, inputs, training)
+            r, d = self._update(mean, variance, training)
             if r is not None:
                 scale, offset = _composed(spread(r), spread(d), scale, offset)
         outputs: Tensor = normalized(inputs, spread(mean), spread(variance), offset, scale, self.epsilon)
@@ -254,11 +260,11 @@ class BatchNormalization(Layer):
 
     # -- moving averages ----------------------------------------------------------------------------------------------
 
-    def _move(self, mean: Any, variance: Any) -> None:
+    def _move(self, mean: Any, variance: Any, momentum: Any) -> None:
         for variable, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
-            self.add_update(_moved_towards(variable, value, self.momentum, read_value=False))
+            self.add_update(_moved_towards(variable, value, momentum, read_value=False))
 
-    def _update(self, mean: Any, variance: Any, inputs: Tensor, training: Any) -> tuple[Any, Any]:
+    def _update(self, mean: Any, variance: Any, training: Any) -> tuple[Any, Any]:
         """Adds the updates and returns what renormalization corrects by, if it is asked for.
 
         Outside of training the statistics are the averages themselves, towards which these move without a change.
@@ -268,12 +274,7 @@ class BatchNormalization(Layer):
             mean, variance = (reduce_mean(value, axis=1, keepdims=True) for value in (mean, variance))
         if self.renorm:
             r, d, mean, variance = self._renormalized(mean, variance, training)
-        elif self.fused:  # the one operation gives the unbiased variance of the batch
-            count = math.cast(size(inputs), self._param_dtype) / float(self._param_shape[0] or 1)
-            unbiased = variance * (count / math.maximum(count - 1.0, 1.0))
-            biased = variance
-            variance = smart_cond(training, lambda: unbiased, lambda: biased)
-        self._move(mean, variance)
+        self._move(mean, variance, self.momentum)
         return r, d
 
     def _renormalized(self, mean: Any, variance: Any, training: Any) -> tuple[Any, Any, Any, Any]:

@@ -1,0 +1,34 @@
+"""tf.contrib.distributions: the distributions of tf.distributions."""
+
+from thalweg.library.distributions.base import (
+    FULLY_REPARAMETERIZED,
+    NOT_REPARAMETERIZED,
+    Distribution,
+    ReparameterizationType,
+)
+from thalweg.library.distributions.continuous import Laplace, Normal, StudentT, Uniform
+from thalweg.library.distributions.discrete import Bernoulli, Categorical, Multinomial
+from thalweg.library.distributions.divergence import RegisterKL, kl_divergence
+from thalweg.library.distributions.positive import Exponential, Gamma
+from thalweg.library.distributions.simplex import Beta, Dirichlet, DirichletMultinomial
+
+__all__ = [
+    "FULLY_REPARAMETERIZED",
+    "NOT_REPARAMETERIZED",
+    "Bernoulli",
+    "Beta",
+    "Categorical",
+    "Dirichlet",
+    "DirichletMultinomial",
+    "Distribution",
+    "Exponential",
+    "Gamma",
+    "Laplace",
+    "Multinomial",
+    "Normal",
+    "RegisterKL",
+    "ReparameterizationType",
+    "StudentT",
+    "Uniform",
+    "kl_divergence",
+]

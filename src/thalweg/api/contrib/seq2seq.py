@@ -1,0 +1,56 @@
+"""tf.contrib.seq2seq: decoders, what feeds them, attention, beam search."""
+
+from thalweg.library.seq2seq.attention import (
+    AttentionMechanism,
+    AttentionWrapper,
+    AttentionWrapperState,
+    BahdanauAttention,
+    LuongAttention,
+    hardmax,
+)
+from thalweg.library.seq2seq.beam_search import (
+    BeamSearchDecoder,
+    BeamSearchDecoderOutput,
+    BeamSearchDecoderState,
+    FinalBeamSearchDecoderOutput,
+    gather_tree,
+    tile_batch,
+)
+from thalweg.library.seq2seq.decoder import BasicDecoder, BasicDecoderOutput, Decoder, dynamic_decode
+from thalweg.library.seq2seq.helpers import (
+    CustomHelper,
+    GreedyEmbeddingHelper,
+    Helper,
+    InferenceHelper,
+    SampleEmbeddingHelper,
+    ScheduledEmbeddingTrainingHelper,
+    TrainingHelper,
+)
+from thalweg.library.seq2seq.loss import sequence_loss
+
+__all__ = [
+    "AttentionMechanism",
+    "AttentionWrapper",
+    "AttentionWrapperState",
+    "BahdanauAttention",
+    "BasicDecoder",
+    "BasicDecoderOutput",
+    "BeamSearchDecoder",
+    "BeamSearchDecoderOutput",
+    "BeamSearchDecoderState",
+    "CustomHelper",
+    "Decoder",
+    "FinalBeamSearchDecoderOutput",
+    "GreedyEmbeddingHelper",
+    "Helper",
+    "InferenceHelper",
+    "LuongAttention",
+    "SampleEmbeddingHelper",
+    "ScheduledEmbeddingTrainingHelper",
+    "TrainingHelper",
+    "dynamic_decode",
+    "gather_tree",
+    "hardmax",
+    "sequence_loss",
+    "tile_batch",
+]

@@ -1,0 +1,1 @@
+"""From sequence to sequence: decoders, what feeds them, attention, beam search."""
