@@ -173,6 +173,7 @@ from thalweg.graph.default import (
 from thalweg.graph.graph import (
     Graph as Graph,
 )
+from thalweg.graph.graphdef import MESSAGES as _MESSAGES, message_type as _message_type
 from thalweg.graph.import_graph_def import (
     import_graph_def as import_graph_def,
 )
@@ -641,6 +642,14 @@ from thalweg.ops.special import (
     polygamma as polygamma,
     zeta as zeta,
 )
+from thalweg.ops.spectral import (
+    fft as fft,
+    fft2d as fft2d,
+    fft3d as fft3d,
+    ifft as ifft,
+    ifft2d as ifft2d,
+    ifft3d as ifft3d,
+)
 from thalweg.ops.statistics import (
     count_nonzero as count_nonzero,
     norm as norm,
@@ -722,8 +731,6 @@ def __getattr__(name: str) -> Any:
     """Returns what is loaded when it is asked for: the namespaces, and the messages that need protobuf."""
     if _home(name) is not None:
         return _import_module(f"thalweg.{name}")
-    if name in ("GraphDef", "NodeDef", "AttrValue"):
-        from thalweg.graph.graphdef import message_type
-
-        return message_type(name)
+    if name in _MESSAGES:
+        return _message_type(name)
     raise AttributeError(f"module 'thalweg' has no attribute {name!r}")

@@ -7,6 +7,7 @@ valid is for TensorFlow to say; a refusal is compared like a value.
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -33,11 +34,21 @@ _NUMBERS = ("double", "signed", "large", "special", "grid", "nonzero")
 def variants(name: str) -> dict[str, Case]:
     """Returns the cases of an operation by what was changed."""
     case = valid(name)
-    found = {"base": case}
+    found, seen = {"base": case}, {_text(case)}
     for ways in (_types, _numbers, _sizes, _ranks, _broadcasts, _host_values, _attributes):
         for label, variant in ways(case):
-            found.setdefault(label, variant)
+            if (text := _text(variant)) not in seen and label not in found:
+                found[label] = variant
+                seen.add(text)
     return found
+
+
+def _text(case: Case) -> str:
+    """Returns a case as text that only an equal case has; attributes that are not given have their defaults."""
+    defaults = {
+        key: value for key, value in OPS.lookup(case.op).defaults.items() if key not in OPS.lookup(case.op).implied
+    }
+    return json.dumps(describe("", Case(case.op, case.inputs, {**defaults, **case.attrs})), default=str, sort_keys=True)
 
 
 def describe(label: str, case: Case) -> dict[str, Any]:
@@ -138,10 +149,10 @@ def _retyped(array: np.ndarray, arg: ArgDef, key: str, dtype: DType) -> np.ndarr
 def _numbers_as(array: np.ndarray, dtype: DType) -> np.ndarray:
     """Converts an array so that different numbers stay different where the type can tell them apart."""
     if array.dtype.kind == "f" and (dtype.is_integer or dtype.is_bool):
-        array = np.trunc(array * 7)
+        array = np.trunc(np.nan_to_num(array) * 7)
     if dtype.is_bool:
         array = array % 2
-    if dtype.is_complex and array.dtype.kind == "f":
+    if dtype.is_complex and array.dtype.kind == "f" and np.isfinite(array).all():
         return (array + 0.5j * array[::-1] if array.ndim else array + 0.25j).astype(dtype.as_numpy_dtype)
     return convert(array, dtype)
 
@@ -234,11 +245,15 @@ _RANKS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
+_ALONE = ("scalar", "row of one", "column")
+
+
 def _ranks(case: Case) -> Variants:
     """Changes the rank of all data inputs, and of each alone."""
     data = sorted({i for i, arg, item in _args(case) if _is_data(case, arg, item)})
     for label, change in _RANKS.items():
-        for chosen in [data, *([i] for i in data if len(data) > 1)]:
+        alone = data if len(data) > 1 and label in _ALONE else []
+        for chosen in [data, *([i] for i in alone)]:
             where = "" if chosen == data else f" of {chosen[0]}"
             yield label + where, _mapped(case, lambda i, arg, x: change(x) if i in chosen else x)
 
@@ -285,15 +300,15 @@ def _host_values(case: Case) -> Variants:
 def _integers(array: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     if array.ndim == 0:
         for value in (-3, -2, -1, 0, 1, 2, 3, 5, 9):
-            yield str(value), np.array(value, array.dtype)
+            yield str(value), _number(value, array.dtype)
         yield "vector", array[None]
         return
-    for value in (-5, -2, -1, 0, 1, 2, 7):
+    for value in (-5, -1, 0, 2, 7):
         changed = array.copy()
         if array.size:
-            changed.flat[0] = value
+            changed.flat[0] = _number(value, array.dtype)
             yield f"first {value}", changed
-        yield f"all {value}", np.full_like(array, value)
+        yield f"all {value}", np.full_like(array, _number(value, array.dtype))
     yield "none", array[:0]
     yield "fewer", array[:-1]
     yield "more", np.concatenate([array, array[-1:]])
@@ -301,6 +316,11 @@ def _integers(array: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         yield "scalar", array[:1].reshape(()) if array.size else np.zeros((), array.dtype)
         yield "reversed", array[::-1]
     yield "column", array[..., None]
+
+
+def _number(value: int, dtype: np.dtype) -> np.ndarray:
+    """Returns a number that wraps around in unsigned types."""
+    return np.array(value).astype(dtype)
 
 
 # Words that name something rather than choose a behaviour, and seeds.
@@ -326,7 +346,7 @@ def _attributes(case: Case) -> Variants:
 def _likely(values: list[Any], given: Any) -> list[Any]:
     """Returns the values of an attribute that are worth combining with others: they stand first, and few."""
     given = list(given) if isinstance(given, tuple) else given
-    return [value for value in values if value not in (given, "no such thing")][:3]
+    return [value for value in values if value not in (given, "no such thing")][:2]
 
 
 def _values(op: str, key: str, kind: str, value: Any) -> list[Any]:

@@ -30,6 +30,11 @@ from thalweg.client.optimizers import (
     MomentumOptimizer,
     RMSPropOptimizer,
 )
+from thalweg.client.proximal_optimizers import (
+    AdagradDAOptimizer as AdagradDAOptimizer,
+    ProximalAdagradOptimizer as ProximalAdagradOptimizer,
+    ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer,
+)
 from thalweg.client.training_steps import (
     assert_global_step,
     create_global_step,
@@ -40,9 +45,11 @@ from thalweg.client.training_steps import (
 from thalweg.graph.graphdef import (
     write_graph,
 )
+from thalweg.observe.file_writer import summary_iterator as summary_iterator
 
 __all__ = [
     "AdadeltaOptimizer",
+    "AdagradDAOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",
     "ExponentialMovingAverage",
@@ -50,6 +57,8 @@ __all__ = [
     "GradientDescentOptimizer",
     "MomentumOptimizer",
     "Optimizer",
+    "ProximalAdagradOptimizer",
+    "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
     "assert_global_step",
     "cosine_decay",
@@ -67,6 +76,7 @@ __all__ = [
     "piecewise_constant_decay",
     "polynomial_decay",
     "replica_device_setter",
+    "summary_iterator",
     "write_graph",
 ]
 

@@ -146,7 +146,8 @@ class LBFGSOptimizer(Optimizer):
             return logical_and(logical_not(search.accepted), less(search.evaluations, self._max_evaluations))
 
         first = _Search(constant(1, dtype), constant(0, dtype), infinity, constant(0), constant(False), gradient)
-        return while_loop(goes_on, body, [first], parallel_iterations=1, back_prop=False)  # type: ignore[no-any-return]
+        (found,) = while_loop(goes_on, body, [first], parallel_iterations=1, back_prop=False)
+        return found  # type: ignore[no-any-return]
 
 
 class _Search(NamedTuple):

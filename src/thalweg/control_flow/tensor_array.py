@@ -161,9 +161,9 @@ class TensorArray:
         value: Tensor = tensor_array_concat_op.many(
             self._handle, self._flow, dtype=self._dtype, element_shape_except0=rest, name=name
         )[0]
-        if self._infer_shape and element and element[0] is not None and not self._dynamic_size:
-            if isinstance(self._size, int):
-                value.set_shape([self._size * element[0], *element[1:]])
+        is_known = self._infer_shape and not self._dynamic_size and isinstance(self._size, int)
+        if is_known and element and element[0] is not None:
+            value.set_shape([self._size * element[0], *element[1:]])
         return value
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:

@@ -18,12 +18,25 @@ PRODUCER = 134  # the GraphDef version of TensorFlow 1.15, whose meanings the op
 MIN_CONSUMER = 0
 
 
+MESSAGES = {
+    "AttrValue": "attr_value",
+    "Event": "event",
+    "GraphDef": "graph",
+    "HistogramProto": "histogram",
+    "LogMessage": "event",
+    "MetaGraphDef": "meta_graph",
+    "NameAttrList": "attr_value",
+    "NodeDef": "node_def",
+    "SessionLog": "event",
+    "Summary": "summary",
+    "SummaryMetadata": "summary",
+    "TensorInfo": "meta_graph",
+}
+
+
 def message_type(name: str) -> Any:
     """Returns the class of a protocol message."""
-    from tensorboard.compat.proto import attr_value_pb2, graph_pb2, node_def_pb2
-
-    homes = {"GraphDef": graph_pb2, "NodeDef": node_def_pb2, "AttrValue": attr_value_pb2}
-    return getattr(homes[name], name)
+    return getattr(import_module(f"tensorboard.compat.proto.{MESSAGES[name]}_pb2"), name)
 
 
 def to_graph_def(graph: Graph, add_shapes: bool = False) -> Any:

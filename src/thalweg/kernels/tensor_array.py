@@ -165,6 +165,7 @@ def bind_tensor_array_grad(node: Node, device: Any) -> Callable[[Elements, Any],
     source = node.attrs["source"]
 
     def gradient_of(array: Elements, flow: Any) -> tuple[Elements, Any]:
+        _require_array(array)
         found = array.gradients.get(source)
         if found is None:
             found = array.gradients[source] = Elements(
@@ -183,12 +184,19 @@ def bind_tensor_array_grad(node: Node, device: Any) -> Callable[[Elements, Any],
     return gradient_of
 
 
+def _require_array(handle: Any) -> None:
+    if type(handle) is not Elements:
+        raise _refused("the handle is not that of a TensorArray")
+
+
 def _write(array: Elements, index: Any, value: Any, flow: Any) -> Any:
+    _require_array(array)
     array.write(int(index), value)
     return flow
 
 
 def _read(array: Elements, index: Any, flow: Any) -> Any:
+    _require_array(array)
     return array.read(int(index))
 
 
@@ -208,6 +216,7 @@ def bind_gather(node: Node, device: Any) -> Callable[..., Any]:
     target = device.torch
 
     def gather(array: Elements, indices: Any, flow: Any) -> Any:
+        _require_array(array)
         values = [array.read(index) for index in indices.tolist()]
         if values:
             _require_equal_shapes(array, values)
@@ -235,6 +244,7 @@ def _require_equal_shapes(array: Elements, values: list[Any]) -> None:
 @kernel("TensorArrayScatterV3")
 def bind_scatter(node: Node, device: Any) -> Callable[..., Any]:
     def scatter(array: Elements, indices: Any, value: Any, flow: Any) -> Any:
+        _require_array(array)
         numbers = indices.tolist()
         if len(numbers) != value.shape[0]:
             raise _refused(f"TensorArray {array.name!r}: {len(numbers)} indices for {value.shape[0]} values")
@@ -250,6 +260,7 @@ def bind_concat(node: Node, device: Any) -> Callable[..., Any]:
     rest, dtype, target = node.attrs["element_shape_except0"], node.attrs["dtype"], device.torch
 
     def concat(array: Elements, flow: Any) -> tuple[Any, Any]:
+        _require_array(array)
         values = [array.read(index) for index in range(len(array.items))]
         lengths = torch.tensor([value.shape[0] if len(value.shape) else -1 for value in values], dtype=torch.int64)
         if values:
@@ -272,6 +283,7 @@ def bind_concat(node: Node, device: Any) -> Callable[..., Any]:
 @kernel("TensorArraySplitV3")
 def bind_split(node: Node, device: Any) -> Callable[..., Any]:
     def split(array: Elements, value: Any, lengths: Any, flow: Any) -> Any:
+        _require_array(array)
         sizes = lengths.tolist()
         if (
             not isinstance(sizes, list)
@@ -300,6 +312,7 @@ def bind_split(node: Node, device: Any) -> Callable[..., Any]:
 @kernel("TensorArraySizeV3")
 def bind_size(node: Node, device: Any) -> Callable[..., Any]:
     def size(array: Elements, flow: Any) -> Any:
+        _require_array(array)
         return torch.tensor(len(array.items), dtype=torch.int32)
 
     return size
@@ -308,6 +321,7 @@ def bind_size(node: Node, device: Any) -> Callable[..., Any]:
 @kernel("TensorArrayCloseV3")
 def bind_close(node: Node, device: Any) -> Callable[..., Any]:
     def close(array: Elements) -> None:
+        _require_array(array)
         array.items.clear()
 
     return close

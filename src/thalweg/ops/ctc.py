@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg import dtypes
-from thalweg.control_flow.functional import map_fn
 from thalweg.graph import attr
 from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.infer import Inference
@@ -15,9 +14,9 @@ from thalweg.graph.scopes import name_scope
 from thalweg.graph.sparse_tensor import SparseTensor
 from thalweg.graph.tensor import Tensor
 from thalweg.ops import array
-from thalweg.ops.comparison import less, logical_and, not_equal
+from thalweg.ops.comparison import equal, less, logical_and, not_equal
 from thalweg.ops.math import cast
-from thalweg.ops.reduction import reduce_max, reduce_sum
+from thalweg.ops.reduction import argmax, cumsum, reduce_max, reduce_sum
 from thalweg.ops.shape_functions import require, same_dimension, with_rank
 from thalweg.shapes import Shape, show
 
@@ -243,16 +242,18 @@ def ctc_beam_search_decoder_v2(
     return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, merge_repeated=False)
 
 
-def ctc_unique_labels(labels: Any, name: str | None = None) -> Any:
+def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Returns the different labels of each row, padded with 0, and where each label is among them."""
     with name_scope(name, "ctc_unique_labels", [labels]):
-
-        def different(row: Tensor) -> list[Tensor]:
-            values, places = array.unique(row)
-            padded = array.pad(values, [[0, array.size(places) - array.size(values)]])
-            return [cast(padded, dtypes.int64), places]
-
-        return map_fn(different, convert_to_tensor(labels, name="labels"), dtype=[dtypes.int64, dtypes.int32])
+        labels = convert_to_tensor(labels, name="labels")
+        same = equal(array.expand_dims(labels, 2), array.expand_dims(labels, 1))
+        first = argmax(cast(same, dtypes.int32), 2, output_type=dtypes.int32)
+        length = array.shape(labels)[1]
+        is_first = cast(equal(first, array.range(length)), dtypes.int32)
+        number = cumsum(is_first, 1) - 1
+        found = cast(labels, dtypes.int64) * cast(is_first, dtypes.int64)
+        unique = reduce_sum(array.one_hot(number, length, dtype=dtypes.int64) * array.expand_dims(found, 2), 1)
+        return unique, array.gather(number, first, axis=1, batch_dims=1)
 
 
 def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Tensor, Tensor]:

@@ -1,10 +1,28 @@
 """tf.nn: layers without state, activations and losses."""
 
 from thalweg.api.nn import rnn_cell
+from thalweg.library.rnn.dynamic import (
+    bidirectional_dynamic_rnn as bidirectional_dynamic_rnn,
+    dynamic_rnn as dynamic_rnn,
+    raw_rnn as raw_rnn,
+)
+from thalweg.library.rnn.static import (
+    static_bidirectional_rnn as static_bidirectional_rnn,
+    static_rnn as static_rnn,
+    static_state_saving_rnn as static_state_saving_rnn,
+)
 from thalweg.ops.blocks import (
     depth_to_space,
     space_to_batch,
     space_to_depth,
+)
+from thalweg.ops.candidate_sampling import (
+    all_candidate_sampler as all_candidate_sampler,
+    compute_accidental_hits as compute_accidental_hits,
+    fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
+    learned_unigram_candidate_sampler as learned_unigram_candidate_sampler,
+    log_uniform_candidate_sampler as log_uniform_candidate_sampler,
+    uniform_candidate_sampler as uniform_candidate_sampler,
 )
 from thalweg.ops.convolution import (
     atrous_conv2d,
@@ -28,6 +46,15 @@ from thalweg.ops.convolution import (
     depthwise_conv2d_native_backprop_filter,
     depthwise_conv2d_native_backprop_input,
     separable_conv2d,
+)
+from thalweg.ops.ctc import (
+    collapse_repeated as collapse_repeated,
+    ctc_beam_search_decoder as ctc_beam_search_decoder,
+    ctc_beam_search_decoder_v2 as ctc_beam_search_decoder_v2,
+    ctc_greedy_decoder as ctc_greedy_decoder,
+    ctc_loss as ctc_loss,
+    ctc_loss_v2 as ctc_loss_v2,
+    ctc_unique_labels as ctc_unique_labels,
 )
 from thalweg.ops.dilation import dilation2d as dilation2d, erosion2d as erosion2d
 from thalweg.ops.embedding import (
@@ -103,10 +130,12 @@ from thalweg.ops.quantized import (
     quantized_max_pool as quantized_max_pool,
     quantized_relu_x as quantized_relu_x,
 )
+from thalweg.ops.sampled_losses import nce_loss as nce_loss, sampled_softmax_loss as sampled_softmax_loss
 from thalweg.ops.sorting import approx_max_k as approx_max_k, approx_min_k as approx_min_k
 from thalweg.ops.space_to_batch import with_space_to_batch as with_space_to_batch
 
 __all__ = [
+    "all_candidate_sampler",
     "approx_max_k",
     "approx_min_k",
     "atrous_conv2d",
@@ -119,6 +148,9 @@ __all__ = [
     "batch_norm_with_global_normalization",
     "batch_normalization",
     "bias_add",
+    "bidirectional_dynamic_rnn",
+    "collapse_repeated",
+    "compute_accidental_hits",
     "conv1d",
     "conv1d_transpose",
     "conv2d",
@@ -132,6 +164,12 @@ __all__ = [
     "conv_transpose",
     "convolution",
     "crelu",
+    "ctc_beam_search_decoder",
+    "ctc_beam_search_decoder_v2",
+    "ctc_greedy_decoder",
+    "ctc_loss",
+    "ctc_loss_v2",
+    "ctc_unique_labels",
     "depth_to_space",
     "depthwise_conv2d",
     "depthwise_conv2d_backprop_filter",
@@ -141,10 +179,12 @@ __all__ = [
     "depthwise_conv2d_native_backprop_input",
     "dilation2d",
     "dropout",
+    "dynamic_rnn",
     "elu",
     "embedding_lookup",
     "embedding_lookup_sparse",
     "erosion2d",
+    "fixed_unigram_candidate_sampler",
     "fractional_avg_pool",
     "fractional_max_pool",
     "fused_batch_norm",
@@ -152,9 +192,11 @@ __all__ = [
     "l2_loss",
     "l2_normalize",
     "leaky_relu",
+    "learned_unigram_candidate_sampler",
     "local_response_normalization",
     "log_poisson_loss",
     "log_softmax",
+    "log_uniform_candidate_sampler",
     "lrn",
     "max_pool",
     "max_pool1d",
@@ -163,17 +205,20 @@ __all__ = [
     "max_pool_v2",
     "max_pool_with_argmax",
     "moments",
+    "nce_loss",
     "normalize_moments",
     "pool",
     "quantized_avg_pool",
     "quantized_conv2d",
     "quantized_max_pool",
     "quantized_relu_x",
+    "raw_rnn",
     "relu",
     "relu6",
     "relu_layer",
     "rnn_cell",
     "safe_embedding_lookup_sparse",
+    "sampled_softmax_loss",
     "selu",
     "separable_conv2d",
     "sigmoid",
@@ -187,10 +232,14 @@ __all__ = [
     "space_to_batch",
     "space_to_depth",
     "sparse_softmax_cross_entropy_with_logits",
+    "static_bidirectional_rnn",
+    "static_rnn",
+    "static_state_saving_rnn",
     "sufficient_statistics",
     "swish",
     "tanh",
     "top_k",
+    "uniform_candidate_sampler",
     "weighted_cross_entropy_with_logits",
     "weighted_moments",
     "with_space_to_batch",

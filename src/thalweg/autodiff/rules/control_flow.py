@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from thalweg import dtypes
 from thalweg.autodiff.loops import empty_list, gradient_context, zeros_for
 from thalweg.autodiff.registry import gradient
-from thalweg.control_flow.context import Branch, bring, context_of
+from thalweg.control_flow.context import Branch, bring, context_of, encloses
 from thalweg.graph.indexed_slices import IndexedSlices
 from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
@@ -68,7 +68,16 @@ def _sent(grad: Any, branch: Any) -> Any:
     return IndexedSlices(bring(grad.values, branch), bring(grad.indices, branch), dense)
 
 
-@gradient("Enter", "Exit", "NextIteration")
+@gradient("Enter")
+def enter_gradient(op: Operation, grad: Any) -> Any:
+    """Passes on the gradient by a value of outside that is asked for inside of the loop."""
+    here: Any = op.graph._scopes.context
+    if op._attrs["is_constant"] and op._context is not None and encloses(context_of(op), here):
+        return grad
+    return loop_gradient(op, grad)
+
+
+@gradient("Exit", "NextIteration")
 def loop_gradient(op: Operation, _: Any) -> NoReturn:
     raise LookupError(f"{op.name!r} is part of a loop made by hand; gradients are made for those of tf.while_loop.")
 

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg import dtypes
+from thalweg.graph.convert import convert_to_tensor
+from thalweg.graph.scopes import name_scope
+from thalweg.graph.tensor import Tensor
 from thalweg.library.metrics import confusion, means, ranking, thresholds
 from thalweg.library.metrics.means import (
     mean as streaming_mean,
@@ -13,10 +16,13 @@ from thalweg.library.metrics.means import (
     percentage_below as streaming_percentage_less,
 )
 from thalweg.library.metrics.state import Result
-from thalweg.ops.math import cast
+from thalweg.ops.comparison import equal
+from thalweg.ops.math import cast, div_no_nan
 from thalweg.ops.nn import in_top_k
+from thalweg.ops.reduction import reduce_mean, reduce_sum
 
 __all__ = [
+    "accuracy",
     "aggregate_metric_map",
     "aggregate_metrics",
     "streaming_accuracy",
@@ -101,6 +107,19 @@ def streaming_recall_at_k(
     """Returns the share of rows whose one label is among the k highest predictions."""
     found = cast(in_top_k(predictions, labels, k), dtypes.float32)
     return means.mean(found, weights, metrics_collections, updates_collections, name or f"recall_at_{k}")
+
+
+def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Tensor:
+    """Returns the share of equal predictions and labels in one batch."""
+    predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
+    if predictions.dtype != labels.dtype:
+        raise ValueError(f"Dtypes of predictions and labels differ: {predictions.dtype.name} and {labels.dtype.name}")
+    with name_scope(name, "accuracy", [predictions, labels]):
+        correct: Any = cast(equal(predictions, labels), dtypes.float32)
+        if weights is None:
+            return reduce_mean(correct)
+        weights = cast(weights, dtypes.float32) + correct * 0.0
+        return div_no_nan(reduce_sum(correct * weights), reduce_sum(weights))
 
 
 def aggregate_metrics(*value_update_tuples: Result) -> tuple[list[Any], list[Any]]:

@@ -1,35 +1,4 @@
 """tf.contrib.slim.losses: losses with predictions before labels."""
 
-from thalweg.library.contrib_losses import (
-    absolute_difference,
-    add_loss,
-    compute_weighted_loss,
-    cosine_distance,
-    get_losses,
-    get_regularization_losses,
-    get_total_loss,
-    hinge_loss,
-    log_loss,
-    mean_pairwise_squared_error,
-    mean_squared_error,
-    sigmoid_cross_entropy,
-    softmax_cross_entropy,
-    sparse_softmax_cross_entropy,
-)
-
-__all__ = [
-    "absolute_difference",
-    "add_loss",
-    "compute_weighted_loss",
-    "cosine_distance",
-    "get_losses",
-    "get_regularization_losses",
-    "get_total_loss",
-    "hinge_loss",
-    "log_loss",
-    "mean_pairwise_squared_error",
-    "mean_squared_error",
-    "sigmoid_cross_entropy",
-    "softmax_cross_entropy",
-    "sparse_softmax_cross_entropy",
-]
+from thalweg.api.contrib.losses import *  # noqa: F403
+from thalweg.api.contrib.losses import __all__ as __all__
