@@ -149,8 +149,8 @@ def _retyped(array: np.ndarray, arg: ArgDef, key: str, dtype: DType) -> np.ndarr
 def _numbers_as(array: np.ndarray, dtype: DType) -> np.ndarray:
     """Converts an array so that different numbers stay different where the type can tell them apart."""
     if array.dtype.kind == "f" and (dtype.is_integer or dtype.is_bool):
-        array = np.trunc(np.nan_to_num(array) * 7)
-    if dtype.is_bool:
+        array = np.trunc(np.clip(np.nan_to_num(array), -1e9, 1e9) * 7)
+    if dtype.is_bool and array.dtype.kind in "fiu":
         array = array % 2
     if dtype.is_complex and array.dtype.kind == "f" and np.isfinite(array).all():
         return (array + 0.5j * array[::-1] if array.ndim else array + 0.25j).astype(dtype.as_numpy_dtype)

@@ -417,7 +417,7 @@ class Graph:
 
     @contextlib.contextmanager
     def control_flow(self, context: Context | None) -> Iterator[None]:
-        """Makes operations inside belong to a branch or loop, or to none; control dependencies of outside stay there."""
+        """Makes operations inside belong to a branch or loop, or to none; outer control dependencies stay outside."""
         scopes = self._scopes
         before = scopes.context, scopes.controls
         scopes.context, scopes.controls = context, []
