@@ -30,9 +30,16 @@ EXEMPT = {
 NEVER_RUNS = {
     "Enter": "gives a value inside of a loop, where nobody can fetch it",
     "Exit": "leaves a loop, and alone there is none",
-    "NextIteration": "gives a value to the next iteration of a loop, and alone there is none",
+    "LoopCond": "decides whether a loop goes on, and alone there is none",
     "Placeholder": "must be fed, and then does not run",
     "Switch": "has an output that is dead, whichever it is",
+    **dict.fromkeys(
+        (f"TensorArray{name}V3" for name in "Close Concat Gather Grad Read Scatter Size Split Write".split()),
+        "takes the handle of an array of the same step",
+    ),
+    **dict.fromkeys(
+        (f"Stack{name}V2" for name in "Close Pop Push".split()), "takes the handle of a stack of the same step"
+    ),
 }
 NAMES = sorted(set(OPS) - set(EXEMPT))
 

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Loader:
-    """Imports all modules of a package when it is first called, so that programs pay for them only if they need them."""
+    """Imports all modules of a package when it is first called: programs pay for them only if they need them."""
 
     def __init__(self, package: str) -> None:
         self._package = package
@@ -21,28 +21,33 @@ class Loader:
         self._begun = False
         self._done = False
 
-    def __call__(self) -> None:
-        if self._done:
+    def __call__(self, on_behalf_of: str = "") -> None:
+        """Loads the package, unless it is one of its own modules that asks."""
+        if self._done or on_behalf_of.startswith(self._package):
             return
         with self._lock:
             if self._begun:
                 return  # a module of the package asks while it is being imported
             self._begun = True
-            for module in iter_modules(import_module(self._package).__path__):
-                import_module(f"{self._package}.{module.name}")
-            self._done = True
+            try:
+                for module in iter_modules(import_module(self._package).__path__):
+                    import_module(f"{self._package}.{module.name}")
+                self._done = True
+            finally:
+                self._begun = False
 
 
 class Registry(Generic[T]):
     """A dictionary that refuses a second entry under one name and suggests near names for a missing one."""
 
-    def __init__(self, kind: str, load: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, kind: str, load: Callable[..., None] = lambda module="": None) -> None:
         self._kind = kind
         self._load = load  # is called before the registry is used: it registers what there is
         self._entries: dict[str, T] = {}
 
-    def register(self, name: str, entry: T) -> T:
-        self._load()
+    def register(self, name: str, entry: T, module: str = "") -> T:
+        """Adds an entry; module: where it comes from."""
+        self._load(module)
         if name in self._entries:
             raise KeyError(f"{self._kind} {name!r} is registered already: {self._entries[name]!r}")
         self._entries[name] = entry

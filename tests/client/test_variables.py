@@ -76,8 +76,16 @@ def test_facts(graph: Graph) -> None:
     assert graph.as_graph_element(v).name == "v/Read/ReadVariableOp:0"
     with pytest.raises(TypeError, match="not iterable"):
         iter(v)
-    with pytest.raises(RuntimeError, match="assign_add"):
-        v += 1
+
+
+def test_in_place_operators_make_tensors() -> None:
+    v = w = Variable([1.0, 2.0])
+    v += 1
+    w -= 1
+    assert isinstance(v, Tensor) and isinstance(w, Tensor)
+    with Session() as session:
+        session.run(global_variables_initializer())
+        assert session.run([v, w])[0].tolist() == [2.0, 3.0]
 
 
 def test_bad_arguments() -> None:

@@ -5,6 +5,10 @@ from typing import NamedTuple
 # Operations that do nothing by themselves that a single call could show.
 NOT_CALLED = {
     "Const": "its value is an attribute: test_graphdef compares tensors of every type",
+    "Enter": "has its meaning in a loop",
+    "Exit": "has its meaning in a loop",
+    "LoopCond": "has its meaning in a loop",
+    "NextIteration": "has its meaning in a loop",
     "Placeholder": "is fed",
     "PyFunc": "runs a function of this process",
     "PyFuncStateless": "runs a function of this process",
@@ -247,6 +251,29 @@ DIFFERENT: list[Different] = [
     ),
     Different("Where/scalar", _ACCEPTED, "a scalar has one position, without coordinates"),
     Different("ImageSummary/*", "*: value 0: *", "the same pixels, compressed by another program"),
+    # Sequences and signals.
+    *_each("CTCLoss CTCBeamSearchDecoder", "T=float64 | double", _NUMBERS, "TensorFlow computes in single precision"),
+    *_each(
+        "CTCLoss",
+        "labels_values=all [27] | size 3->1",
+        _NUMBERS,
+        "without labels TensorFlow reads beyond its tables",
+    ),
+    *_each("CTCBeamSearchDecoder CTCGreedyDecoder", "special*", "*", _NAN),
+    *_each(
+        "CTCBeamSearchDecoder CTCGreedyDecoder",
+        "sequence_length=*",
+        "*: InvalidArgumentError *, there FailedPreconditionError *",
+        "shapes that do not fit are an invalid argument",
+    ),
+    Different(
+        "CTCBeamSearchDecoder/size 2->*",
+        "*: InvalidArgumentError *, there FailedPreconditionError *",
+        "shapes that do not fit are an invalid argument",
+    ),
+    *_each("RFFT RFFT2D RFFT3D IRFFT IRFFT2D IRFFT3D", "size ?->0", _VALUE, _GARBAGE),
+    *_each("RFFT IRFFT", "fft_length=* 1", _SLOPE, "the gradient of what is cut off is 0"),
+    Different("RFFT3D/large", _VALUE, "sums of large numbers that cancel, in another order"),
 ]
 
 # Programs of `corners` that differ, and why.

@@ -30,14 +30,14 @@ def _environment():
     return environment
 
 
-def run_tensorflow(code, *arguments):
+def run_tensorflow(code, *arguments, seconds=110):
     """Runs code in TensorFlow's Python, with `tf` and `np` ready and arguments in sys.argv[1:]; returns its output."""
     process = subprocess.run(
         [PYTHON, "-c", _START + code, *map(str, arguments)],
         capture_output=True,
         text=True,
         env=_environment(),
-        timeout=110,
+        timeout=seconds,
         check=False,
     )
     assert process.returncode == 0, process.stderr[-4000:]

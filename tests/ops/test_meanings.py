@@ -219,3 +219,22 @@ def test_a_shape_that_does_not_fit_is_refused_in_the_step(function: Any) -> None
     x, sizes = tf.zeros([6]), tf.placeholder(tf.int32, [1])
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError):
         session.run(function(x, sizes), {sizes: [7]})
+
+
+# -- what programs write ----------------------------------------------------------------------------------------------
+
+
+def test_arrays_are_cast_and_python_numbers_are_not() -> None:
+    assert run(tf.constant(np.array([1.5, 2.0]), tf.int32)).tolist() == [1, 2]
+    assert run(tf.tile(tf.constant([7]), np.array([2.0]))).tolist() == [7, 7]
+    assert run(tf.constant(np.array(["1.5"]), tf.float32)).tolist() == [1.5]
+    with pytest.raises(TypeError, match=r"Expected int32, got 1\.5"):
+        tf.constant([1.5], tf.int32)
+    with pytest.raises(TypeError, match="tf.as_string"):
+        tf.constant(np.array([1]), tf.string)
+
+
+def test_attributes_may_be_none_or_arrays_of_one_number() -> None:
+    x = tf.ones([2, 3, 3])
+    assert run(tf.matmul(x, x, adjoint_a=None, adjoint_b=None)).shape == (2, 3, 3)
+    np.testing.assert_allclose(run(tf.nn.leaky_relu(tf.constant([-2.0]), np.array(0.25))), [-0.5])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,7 @@ class RegisterGradient:
 
     def __call__(self, function: GradientFunction) -> GradientFunction:
         for op_type in self._op_types:
-            GRADIENTS.register(op_type, function)
+            GRADIENTS.register(op_type, function, function.__module__)
         return function
 
 
@@ -34,8 +35,9 @@ gradient = RegisterGradient
 
 def no_gradient(*op_types: str) -> None:
     """Says that gradients do not flow through these ops."""
+    caller = sys._getframe(1).f_globals["__name__"]
     for op_type in op_types:
-        GRADIENTS.register(op_type, None)
+        GRADIENTS.register(op_type, None, caller)
 
 
 def as_list(result: Any, count: int) -> list[Any]:

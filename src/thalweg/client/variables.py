@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from thalweg import dtypes, shapes
+from thalweg.client.logging import WARN, log_first_n
 from thalweg.client.partitions import SaveSliceInfo
 from thalweg.dtypes import DType
 from thalweg.graph.convert import convert_to_tensor, register_tensor_conversion_function
@@ -432,15 +433,14 @@ class Variable:
         with self._at_handle():
             return state.resource_count_up_to(self._handle, limit=limit, T=self._dtype, name=name)
 
-    def __iadd__(self, other: Any) -> NoReturn:
-        raise RuntimeError(
-            "Variable += value not supported. Use variable.assign_add(value) or variable = variable + value."
-        )
+    def __iadd__(self, other: Any) -> Any:
+        """Is a new tensor, and the variable keeps its value: `v += x` binds the name anew."""
+        log_first_n(WARN, "Variable += value makes a tensor; variable.assign_add(value) changes the variable.", 1)
+        return self + other
 
-    def __isub__(self, other: Any) -> NoReturn:
-        raise RuntimeError(
-            "Variable -= value not supported. Use variable.assign_sub(value) or variable = variable - value."
-        )
+    def __isub__(self, other: Any) -> Any:
+        log_first_n(WARN, "Variable -= value makes a tensor; variable.assign_sub(value) changes the variable.", 1)
+        return self - other
 
 
 def _convert_variable(

@@ -86,12 +86,18 @@ class _Writer:
         self.lines.append(f"    return ({results.rstrip()})" if results else "    return ()")
         return "\n".join(self.lines) + "\n"
 
-    def write_call(self, node: Node, call: Call, targets: list[str], indent: str) -> None:
-        """Writes one node's call; a target of "_" is an output that nobody uses."""
+    def write_call(self, node: Node, call: Call, used: set[Output], indent: str) -> list[str]:
+        """Writes one node's call and returns the names that its outputs get: "_" for one that nobody uses."""
         if len(self.node_of_line) % _CHECK_EVERY == _CHECK_EVERY - 1:
             self.lines.append(f"{indent}if step.cancelled: step.stop()")
+        expression = self._expression(node, call)  # names the function first, so that it keeps its own
+        targets = self.targets(node, used)
         target = ", ".join(targets) + " = " if any(name != "_" for name in targets) else ""
-        self.write_line(node, f"{indent}{target}{self._expression(node, call)}")
+        self.write_line(node, f"{indent}{target}{expression}")
+        return targets
+
+    def targets(self, node: Node, used: set[Output]) -> list[str]:
+        return [self.name_of((node, i)) if (node, i) in used else "_" for i in range(len(node.dtypes))]
 
     def write_line(self, node: Node, text: str) -> None:
         comment = f"  # {node.name}"
@@ -286,17 +292,18 @@ class _Block:
             writer.write_loop(node, used, done, here)
             self._let_go(node, done)
             return
-        targets = [writer.name_of((node, i)) if (node, i) in used else "_" for i in range(len(node.dtypes))]
         if node.type == "_Choose":
             predicate, if_false, if_true = (writer.value(output) for output in node.inputs)
+            targets = writer.targets(node, used)
             writer.write_line(node, f"{here}{targets[0]} = {if_true} if {predicate} else {if_false}")
         elif node.type == "_Alive":
             *predicates, value = (writer.value(output) for output in node.inputs)
             tests = [text if side else f"not {text}" for text, side in zip(predicates, node.attrs["sides"])]
             dead = writer.as_global(_raise_dead)
+            targets = writer.targets(node, used)
             writer.write_line(node, f"{here}{targets[0]} = {value} if {' and '.join(tests)} else {dead}()")
         else:
-            writer.write_call(node, writer.calls[node], targets, here)
+            targets = writer.write_call(node, writer.calls[node], used, here)
         self._let_go(node, targets)
 
     def _is_used(self, output: Output) -> bool:

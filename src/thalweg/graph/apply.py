@@ -46,10 +46,10 @@ def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: s
     else:
         _convert_inputs(definition, values, given, inputs)
     for key in definition.explicit:
-        if key in attrs:
-            given[key] = normalize(definition, key, definition.attrs[key], attrs[key])
-        elif key in definition.defaults:
+        if key in definition.defaults and attrs.get(key) is None:  # None asks for the default
             given[key] = definition.defaults[key]
+        elif key in attrs:
+            given[key] = normalize(definition, key, definition.attrs[key], attrs[key])
         else:
             raise TypeError(f"{definition.name} misses its attribute {key!r}")
     operation = graph.add(definition, inputs, given, output_types(definition, given), name)

@@ -31,7 +31,7 @@ def _integer(value: Any) -> int:
 
 
 def _real(value: Any) -> float:
-    if isinstance(value, numbers.Real | np.number):
+    if isinstance(value, numbers.Real | np.number) or (isinstance(value, np.ndarray) and value.ndim == 0):
         return float(value)
     raise TypeError(f"expected float, got {value!r}")
 

@@ -123,7 +123,9 @@ def _weights(node: Node) -> Array:
     given = np.array(_read(path) if path else listed, np.float32)
     with np.errstate(all="ignore"):
         given = np.power(given, np.float32(node.attrs["distortion"]))
-    return np.concatenate([np.zeros(reserved, np.float32), given])[node.attrs["shard"] :: node.attrs["num_shards"]]
+    shard, count = node.attrs["shard"], node.attrs["num_shards"]
+    require(shard < count, f"shard is {shard}", expected=f"less than num_shards = {count}")
+    return np.concatenate([np.zeros(reserved, np.float32), given])[shard::count]
 
 
 def _read(path: str) -> list[float]:

@@ -89,7 +89,7 @@ def _once_each(
 
 
 def _from_sparse(
-    indices: torch.Tensor, values: torch.Tensor, batch: int, classes: int, blank: int, collapse: bool
+    indices: torch.Tensor, values: torch.Tensor, batch: int, classes: int, last: bool, collapse: bool
 ) -> tuple[Labels, torch.Tensor]:
     """Returns checked labels as rows, and how many were given for each example."""
     shape = [batch, 1 + int(indices[:, 1].max()) if len(indices) else 0]
@@ -104,7 +104,7 @@ def _from_sparse(
         kept[1:] = (values[1:] != values[:-1]) | (owners[1:] != owners[:-1])
     values, owners = values[kept].long(), owners[kept]
     # A label that is no class ends a row if the blank is the last class.
-    null = values >= classes - 1 if blank else torch.zeros_like(values, dtype=torch.bool)
+    null = values >= classes - 1 if last else torch.zeros_like(values, dtype=torch.bool)
     late = null[:-1] & ~null[1:] & (owners[1:] == owners[:-1])
     if bool(late.any()):
         example = int(owners[1:][late][0])
@@ -136,8 +136,7 @@ def bind_loss(node: Node, device: Any) -> Callable[..., Any]:
         require(fits, f"labels_indices has shape {list(indices.shape)}", expected="a row of two for each value")
         require_moments(lengths, time)
         require(int(lengths.min()) >= 0, "a sequence_length is negative", expected="0 at least")
-        blank = classes - 1 if last else 0
-        labels, given = _from_sparse(indices, values, batch, classes, blank, collapse)
+        labels, given = _from_sparse(indices, values, batch, classes, last, collapse)
         too_long = given > lengths
         if not ignore and bool(too_long.any()):
             example = int(too_long.int().argmax())
@@ -147,7 +146,7 @@ def bind_loss(node: Node, device: Any) -> Callable[..., Any]:
                 f"Not enough time for target transition sequence (required: {int(given[example])}, available: "
                 f"{int(lengths[example])}), batch: {example}; ignore_longer_outputs_than_inputs leaves it out",
             )
-        losses, gradient = forward_backward(inputs, labels, lengths.tolist(), blank, merge)
+        losses, gradient = forward_backward(inputs, labels, lengths.tolist(), classes - 1 if last else 0, merge)
         if ignore:
             left_out = (too_long | (lengths == 0)).to(inputs.device)
             losses, gradient = losses.masked_fill(left_out, 0), gradient.masked_fill(left_out[:, None], 0)

@@ -88,7 +88,7 @@ def kernel(
     """
 
     def register(bind: Bind) -> Bind:
-        _load()  # a user's kernel comes after ours
+        _load(getattr(bind, "__module__", ""))  # a user's kernel comes after ours
         for op in ops:
             limits = {key: frozenset(allowed) for key, allowed in types.items()}
             entries = _kernels.setdefault(op, [])

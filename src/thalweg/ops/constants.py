@@ -99,11 +99,12 @@ def as_array(value: Any, dtype: DType | None = None, shape: Any = None) -> tuple
 
 def _plain_array(value: Any, dtype: DType | None) -> Array:
     if isinstance(value, np.ndarray | np.generic):
-        if value.dtype.kind in "SU" or (value.dtype == object and dtype in (None, dtypes.string)):
+        if value.dtype.kind in "OSU" and dtype in (None, dtypes.string):
             return _strings(np.asarray(value, dtype=object))
         if dtype is None:
             return np.array(value)
-        _require_convertible(value.dtype, dtype, value)
+        if dtype is dtypes.string:
+            raise TypeError(f"Expected string, got an array of {value.dtype.name} instead; use tf.as_string.")
         return np.asarray(value).astype(dtype.as_numpy_dtype)
     if dtype is dtypes.string:
         return _strings(_nested(value, object))
@@ -156,15 +157,6 @@ def _strings(array: Array) -> Array:
     result = np.empty(len(flat), dtype=object)
     result[:] = flat
     return result.reshape(array.shape)
-
-
-def _require_convertible(source: np.dtype[Any], dtype: DType, value: Any) -> None:
-    if dtype is dtypes.string and source.kind not in "OSU":
-        raise TypeError(f"Expected string, got an array of {source.name} instead; use tf.as_string.")
-    if source.kind in "fc" and (dtype.is_integer or dtype.is_bool):
-        raise TypeError(f"Expected {dtype.name}, got an array of {source.name} instead; use tf.cast to round.")
-    if source.kind == "c" and not dtype.is_complex:
-        raise TypeError(f"Expected {dtype.name}, got an array of {source.name} instead.")
 
 
 def _require_python_type(value: Any, dtype: DType) -> None:

@@ -1,8 +1,8 @@
 """Control flow: the primitives of conditionals and loops, and the structured forms that a step makes of them.
 
-Values are alive or dead. Switch sends its input to one of its outputs and a dead value to the other; an operation with a
-dead input is not run and all its outputs are dead; Merge passes on its first living input. Enter brings a value into the
-first iteration of a frame, NextIteration into the next one, Exit out of it.
+Values are alive or dead. Switch sends its input to one of its outputs and a dead value to the other; an operation with
+a dead input is not run and all its outputs are dead; Merge passes on its first living input. Enter brings a value into
+the first iteration of a frame, NextIteration into the next one, Exit out of it.
 """
 
 from __future__ import annotations

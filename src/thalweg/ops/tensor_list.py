@@ -1,6 +1,7 @@
 """Tensor lists: values that hold tensors, pushed and popped without changing the list that was there before.
 
-Loops save what their gradients need in such lists: they are ordinary values, so gradients of gradients need nothing more.
+Loops save what their gradients need in such lists: they are ordinary values, so that gradients of gradients need
+nothing more.
 """
 
 from __future__ import annotations
