@@ -21,7 +21,7 @@ from thalweg.graph.op_def import OPS, OpDef
 
 # Arguments that mean the same wherever they occur.
 SCALARS = ["lr", "rho", "momentum", "epsilon", "beta1_power", "beta2_power", "beta1", "beta2"]
-SCALARS += ["l1", "l2", "l2_shrinkage"]
+SCALARS += ["l1", "l2", "l2_shrinkage", "alpha", "beta", "logbase", "sign_decay", "global_step"]
 INPUTS: dict[str, np.ndarray] = {
     **dict.fromkeys(SCALARS, S),
     "lr_power": -S,

@@ -368,6 +368,23 @@ def test_an_optimizer_of_the_older_protocol() -> None:
     assert b.ravel().tolist() == [1.0, -1.0, 3.0]
 
 
+class _OfBothProtocols(_Sign):
+    """Defines the newer protocol as well, which nobody ran with plain variables."""
+
+    _apply_dense, _apply_sparse = _Sign._apply_dense, _Sign._apply_sparse
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        raise NotImplementedError
+
+    _resource_apply_sparse = _resource_apply_dense
+
+
+def test_of_two_protocols_the_older_is_used() -> None:
+    w = Variable([1.0, 2.0])
+    (value,) = run(_OfBothProtocols(0.5).apply_gradients([(constant([1.0, 1.0]), w)]), w)
+    assert value.tolist() == [0.5, 1.5]
+
+
 class _DecayingAdam(optimizers.AdamOptimizer):
     """A user's subclass that adds weight decay to the older method of an existing optimizer."""
 

@@ -102,6 +102,17 @@ def test_bad_feeds_are_refused(value, error, text):
         sess.run(x, {x: value})
 
 
+def test_a_variable_is_fed_wherever_it_is_read():
+    rate, w = tf.Variable(0.5, trainable=False), tf.Variable(2.0)
+    step = tf.train.GradientDescentOptimizer(rate).minimize(w * w)
+    twice = rate + tf.identity(rate)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run([twice, rate], {rate: 2.0}) == [4.0, 2.0] and session.run(twice) == 1.0
+        session.run(step, {rate: 0.25})
+        assert session.run(w) == 1.0 and session.make_callable(twice, [rate])(3.0) == 6.0
+
+
 def test_feeding_a_tensor_or_an_inexact_integer_is_refused():
     x, n = tf.placeholder(tf.float32), tf.placeholder(tf.int32, name="n")
     with tf.Session() as sess:

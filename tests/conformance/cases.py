@@ -303,7 +303,7 @@ def _integers(array: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
             yield str(value), _number(value, array.dtype)
         yield "vector", array[None]
         return
-    for value in (-5, -1, 0, 2, 7):
+    for value in (-5, -1, 0, 1, 2, 7):
         changed = array.copy()
         if array.size:
             changed.flat[0] = _number(value, array.dtype)

@@ -97,6 +97,7 @@ class Server:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=(self._folder / "stderr.txt").open("a"),
+            cwd=self._folder,
             text=True,
             env=_environment(),
         )

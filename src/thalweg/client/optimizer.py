@@ -169,13 +169,12 @@ class Optimizer:
             return variable.assign(variable.constraint(variable), read_value=False)
 
     def _overrides(self, method: str, rival: str) -> bool:
-        """Tells whether a method is defined by a more derived class than its rival."""
-        for cls in type(self).__mro__:
-            if rival in vars(cls):
-                return False
-            if method in vars(cls):
-                return True
-        return False
+        """Tells whether a method is defined by a class as derived as that of its rival, or more.
+
+        Programs that define both ran the one for plain variables, TensorFlow 1's default.
+        """
+        definer = next(cls for cls in type(self).__mro__ if method in vars(cls) or rival in vars(cls))
+        return definer is not Optimizer and method in vars(definer)
 
     # -- what subclasses override -------------------------------------------------------------------------------------
 

@@ -94,10 +94,6 @@ class Ready:
         self._root.iterations[0] = Iteration(self._root, 0)
         self._ready: list[Item] = []
 
-    @property
-    def is_over(self) -> bool:
-        return not self._root.iterations
-
     def start(self) -> list[Item]:
         """Returns the nodes that wait for nothing."""
         first = self._root.iterations[0]

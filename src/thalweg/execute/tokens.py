@@ -31,6 +31,7 @@ class TokenRun:
         self._lock = threading.Lock()
         self._events: deque[tuple[Item, Sequence[Any]]] = deque()
         self._running = False
+        self._waiting = 0  # nodes that will give something later
         self.values: dict[Output, Any] = {}
 
     def start(self) -> None:
@@ -47,18 +48,21 @@ class TokenRun:
                         outputs = self._run(item)
                         queue.extend(self._ready.finish(item, outputs) if outputs is not None else ())
                     elif not self._take_events(queue):
-                        break
+                        return
         except BaseException as error:
             self._step.fail(error)
-            return
-        if self._ready.is_over and not self._step.cancelled:
-            self._end()
 
     def _take_events(self, queue: deque[Item]) -> bool:
-        """Takes what waiting nodes have given meanwhile; gives the thread back if there is nothing."""
+        """Takes what waiting nodes have given meanwhile; gives the thread back if there is nothing.
+
+        A run is over when nothing is ready and nobody waits: frames that only dead values have entered never close.
+        """
         with self._lock:
             events, self._events = self._events, deque()
             self._running = bool(events)
+            over = not events and not self._waiting
+        if over:
+            self._end()
         for item, outputs in events:
             queue.extend(self._ready.finish(item, outputs))
         return bool(events)
@@ -97,10 +101,13 @@ class TokenRun:
 
     def _wait(self, item: Item, call: Any) -> None:
         self._step.waiting.add(item.node.name)
+        with self._lock:
+            self._waiting += 1
 
         def finish(*results: Any) -> None:
             self._step.waiting.discard(item.node.name)
             with self._lock:
+                self._waiting -= 1
                 self._events.append((item, results))
                 idle, self._running = not self._running, True
             if idle and not self._step.cancelled:

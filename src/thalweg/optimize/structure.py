@@ -212,8 +212,14 @@ def _collapse(frame: _Frame, replaced: dict[Output, Output]) -> tuple[Node, list
     return loop, [variable.exits for variable in variables]
 
 
-def _variables(frame: _Frame, nodes: Sequence[Node], condition: Node) -> list[_Variable]:
+def _waiting(back: Node) -> Node:
+    """Returns a node that gives what a NextIteration passes on, after all that it waits for."""
+    return back.like("Identity", list(back.inputs), {"T": back.dtypes[0]})
+
+
+def _variables(frame: _Frame, nodes: list[Node], condition: Node) -> list[_Variable]:
     by_merge: dict[Node, _Variable] = {}
+    made: list[Node] = []
     for node in nodes:
         if node.type != "Merge" or not any(producer.type == "NextIteration" for producer, _ in node.inputs):
             continue
@@ -221,6 +227,10 @@ def _variables(frame: _Frame, nodes: Sequence[Node], condition: Node) -> list[_V
         if enter.type != "Enter" or back.type != "NextIteration":
             raise Unstructured(f"Merge {node.name!r} of the loop {frame.name!r} does not join Enter and NextIteration")
         by_merge[node] = _Variable(enter.inputs[0], node, back.inputs[0])
+        if back.controls:
+            by_merge[node].following = (_waiting(back), 0)
+            made.append(by_merge[node].following[0])
+    nodes += made
     switches: dict[Node, _Variable] = {}
     for node in nodes:
         if node.type == "Switch" and node.inputs[1][0] is condition:
@@ -320,8 +330,9 @@ def _guard(
             before += [control.guard for control in node.controls]
             node.guard = _conjunction(before)
         if node.type == "Switch":
+            predicate = _source(node.inputs[1])
             for side in (False, True):
-                arrivals[node, int(side)] = _conjunction([node.guard, ((node.inputs[1], side),)])
+                arrivals[node, int(side)] = _conjunction([node.guard, ((predicate, side),)])
                 value_of[node, int(side)] = node.inputs[0]
             gone.add(node)
             continue
@@ -335,6 +346,13 @@ def _guard(
     ]
     reached = [target for target in targets if target not in gone]
     return made, wanted, reached
+
+
+def _source(predicate: Output) -> Output:
+    """Returns where a predicate comes from: the two sides of a conditional may have it by different names."""
+    while predicate[0].type == "Identity":
+        predicate = predicate[0].inputs[0]
+    return predicate
 
 
 def _real_controls(controls: Sequence[Node], gone: set[Node]) -> list[Node]:

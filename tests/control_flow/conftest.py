@@ -1,0 +1,17 @@
+"""The ways in which control flow runs: as Python's own, call by call, and by tokens."""
+
+import pytest
+
+from tests.control_flow.test_random_programs import free
+from thalweg.execute import program
+from thalweg.optimize import prune
+
+
+@pytest.fixture(params=["generated", "interpreted", "tokens"])
+def engine(request, monkeypatch):
+    """Runs a test once on each engine: values, effects and errors must be the same."""
+    if request.param == "interpreted":
+        monkeypatch.setattr(program, "_LARGE", -1)
+    elif request.param == "tokens":
+        monkeypatch.setattr(prune, "structured", free)
+    return request.param
