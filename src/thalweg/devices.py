@@ -154,7 +154,7 @@ def _only(previous: str | None, kind: str, name: str) -> str | None:
 def _invalid(name: str, why: str) -> ValueError:
     return ValueError(
         f"Invalid device name {name!r}: {why}. "
-        "Valid names are '/job:worker/replica:0/task:1/device:GPU:0', or parts of it such as '/cpu:0'."
+        "expected '/job:worker/replica:0/task:1/device:GPU:0' or parts of it, such as '/cpu:0'"
     )
 
 

@@ -32,7 +32,7 @@ def test_text():
     assert compat.as_str_any(3) == "3" and compat.as_str_any(b"a") == "a"
     assert compat.path_to_str(pathlib.Path("/a/b")) == "/a/b" and compat.path_to_str("c") == "c"
     for convert in (compat.as_bytes, compat.as_text):
-        with pytest.raises(TypeError, match="Expected binary or unicode"):
+        with pytest.raises(TypeError, match="expected bytes or str"):
             convert(3)
 
 

@@ -18,7 +18,7 @@ def test_flatten_sorts_keys_and_keeps_everything_else_in_order():
     assert tf.nest.flatten([]) == []
     array = np.arange(3)
     assert tf.nest.flatten([array])[0] is array
-    with pytest.raises(TypeError, match="sortable"):
+    with pytest.raises(TypeError, match="need an order"):
         tf.nest.flatten({1: 2, "a": 3})
 
 
@@ -47,7 +47,7 @@ def test_map_structure():
     assert tf.nest.map_structure(lambda x, y: x + y, [1, 2], (3, 4), check_types=False) == [4, 6]
     with pytest.raises(TypeError, match="callable"):
         tf.nest.map_structure(3, [1])
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="no structure"):
         tf.nest.map_structure(len)
     with pytest.raises(ValueError, match="check_typ"):
         tf.nest.map_structure(len, [1], check_typ=True)
@@ -65,7 +65,7 @@ def test_map_structure():
     ],
 )
 def test_different_structures(one, other, kind):
-    with pytest.raises(kind, match="same nested structure"):
+    with pytest.raises(kind, match="differ in form"):
         tf.nest.assert_same_structure(one, other)
 
 

@@ -135,7 +135,7 @@ def test_mistakes(session):
     def no_variables(x):
         return multiply(x, w), lambda dy, variables: (dy, [])
 
-    with pytest.raises(ValueError, match="gradient for each variable"):
+    with pytest.raises(ValueError, match=r"gradients for \d+ variables"):
         gradients(no_variables(x), x)
     with pytest.raises(ValueError, match="positional"):
         too_few(x, y=x)

@@ -63,11 +63,11 @@ def test_piecewise_constant_of_floats() -> None:
 
 
 def test_piecewise_constant_checks_its_lists() -> None:
-    with pytest.raises(ValueError, match="1 less than the length of values"):
+    with pytest.raises(ValueError, match="boundaries need"):
         decay.piecewise_constant(constant(1), [5], [0.1])
-    with pytest.raises(ValueError, match="must have the same dtype as x"):
+    with pytest.raises(ValueError, match="expected one dtype"):
         decay.piecewise_constant(constant(1), [5.0], [0.1, 0.2])
-    with pytest.raises(ValueError, match="all with the same dtype"):
+    with pytest.raises(ValueError, match="differ in dtype"):
         decay.piecewise_constant(constant(1), [5], [0.1, 2])
 
 

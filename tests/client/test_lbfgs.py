@@ -166,7 +166,7 @@ def test_errors() -> None:
         LBFGSOptimizer().minimize(tf.square(x), var_list=[x, tf.Variable(np.array([1.0]))])
     with pytest.raises(ValueError, match="No variables to optimize"):
         LBFGSOptimizer().minimize(tf.square(x), var_list=[])
-    with pytest.raises(ValueError, match="No gradients provided"):
+    with pytest.raises(ValueError, match="no gradients"):
         LBFGSOptimizer().minimize(tf.constant(1.0), var_list=[x])
     with pytest.raises(TypeError, match="call minimize"):
         LBFGSOptimizer().apply_gradients([(tf.constant([1.0]), x)])

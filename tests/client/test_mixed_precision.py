@@ -27,9 +27,9 @@ def test_fixed_loss_scale() -> None:
     assert scale.update([])[1] is True
     assert FixedLossScale.from_config(scale.get_config()).get_config() == {"loss_scale_value": 8.0}
     assert repr(scale) == "FixedLossScale(8.0)"
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(ValueError, match="1 or more"):
         FixedLossScale(0.5)
-    with pytest.raises(ValueError, match="Python int or float"):
+    with pytest.raises(ValueError, match="number of Python"):
         FixedLossScale("8")  # type: ignore[arg-type]
 
 
@@ -180,16 +180,16 @@ def test_enable_and_disable() -> None:
     inner = optimizers.GradientDescentOptimizer(0.1)
     optimizer = enable_mixed_precision_graph_rewrite(inner, loss_scale=8)
     assert isinstance(optimizer, MixedPrecisionLossScaleOptimizer)
-    with pytest.raises(ValueError, match="must not already be"):
+    with pytest.raises(ValueError, match="scales its loss already"):
         enable_mixed_precision_graph_rewrite(optimizer)
     with pytest.raises(ValueError, match=r"tf\.train\.Optimizer"):
         enable_mixed_precision_graph_rewrite("adam")  # type: ignore[arg-type]
     disable_mixed_precision_graph_rewrite()
-    with pytest.raises(ValueError, match="must be an instance of Optimizer"):
+    with pytest.raises(ValueError, match="expected a tf.train.Optimizer"):
         MixedPrecisionLossScaleOptimizer("adam", 8)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="cannot be None"):
         MixedPrecisionLossScaleOptimizer(inner, None)
-    with pytest.raises(ValueError, match="Could not interpret loss scale"):
+    with pytest.raises(ValueError, match="loss scale .*expected a LossScale"):
         MixedPrecisionLossScaleOptimizer(inner, "large")
     with pytest.raises(TypeError):
         LossScale()  # type: ignore[abstract]

@@ -130,5 +130,5 @@ def test_variables_to_restore() -> None:
 
 
 def test_integers_have_no_average() -> None:
-    with pytest.raises(TypeError, match="must be half, float, or double"):
+    with pytest.raises(TypeError, match="float16, float32 and float64 only"):
         ExponentialMovingAverage(0.9).apply([Variable([1])])

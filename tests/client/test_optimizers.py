@@ -149,7 +149,7 @@ def test_global_step_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "value, match", [(1, "must be a Variable"), (constant, "must be a Variable"), ([1.0], "integer"), ([1], "scalar")]
+    "value, match", [(1, "expected a variable"), (constant, "expected a variable"), ([1.0], "integer"), ([1], "scalar")]
 )
 def test_global_step_must_be_an_integer_scalar(value: Any, match: str) -> None:
     with pytest.raises(TypeError, match=match):
@@ -200,19 +200,19 @@ def test_none_gradients_are_skipped() -> None:
 def test_errors() -> None:
     optimizer = optimizers.GradientDescentOptimizer(0.1)
     w = Variable([1.0])
-    with pytest.raises(ValueError, match="No gradients provided for any variable"):
+    with pytest.raises(ValueError, match="no gradients"):
         optimizer.minimize(constant(1.0))
-    with pytest.raises(ValueError, match="No gradients provided for any variable"):
+    with pytest.raises(ValueError, match="no gradients"):
         optimizer.apply_gradients([(None, w)])
     with pytest.raises(ValueError, match="No variables provided"):
         optimizer.apply_gradients([])
     with pytest.raises(ValueError, match="No variables to optimize"):
         optimizer.minimize(square(w), var_list=[])
-    with pytest.raises(ValueError, match="gate_gradients must be one of"):
+    with pytest.raises(ValueError, match="gate_gradients: expected"):
         optimizer.minimize(square(w), gate_gradients=7)
     with pytest.raises(ValueError, match="Invalid type int32"):
         optimizer.minimize(constant(1))
-    with pytest.raises(TypeError, match="Gradient must be convertible"):
+    with pytest.raises(TypeError, match="a gradient is a tensor"):
         optimizer.apply_gradients([(object(), w)])
     with pytest.raises(NotImplementedError, match="unsupported type"):
         optimizer.minimize(square(w), var_list=[3])
@@ -222,7 +222,7 @@ def test_errors() -> None:
         Optimizer(False, "")
     with pytest.raises(ValueError, match="initial_accumulator_value must be positive"):
         optimizers.AdagradOptimizer(0.1, 0.0)
-    with pytest.raises(ValueError, match=r"l1_regularization_strength -1\.0 needs to be positive"):
+    with pytest.raises(ValueError, match=r"l1_regularization_strength: expected at least 0, received -1\.0"):
         optimizers.FtrlOptimizer(0.1, l1_regularization_strength=-1.0)
 
 
@@ -277,7 +277,7 @@ def test_a_constraint_is_applied_after_the_update() -> None:
     (value,) = run(optimizers.GradientDescentOptimizer(1.0).apply_gradients([(constant([1.0, 1.0]), w)]), w)
     assert value.tolist() == [2.0, 4.0]
     rows = IndexedSlices(constant([1.0]), constant([0]), constant([2]))
-    with pytest.raises(RuntimeError, match="constraint function on a sparse variable"):
+    with pytest.raises(RuntimeError, match="has a constraint: expected a dense gradient"):
         optimizers.GradientDescentOptimizer(1.0).apply_gradients([(rows, w)])
 
 

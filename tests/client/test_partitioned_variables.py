@@ -86,23 +86,23 @@ def test_sharing() -> None:
         assert tf.get_variable("w", [6, 2], partitioner=three) is w
     with pytest.raises(ValueError, match="already exists"):
         tf.get_variable("w", [6, 2], partitioner=three)
-    with pytest.raises(ValueError, match="No partitioner"):
+    with pytest.raises(ValueError, match="asked for whole"):
         tf.get_variable("w", [6, 2])
     tf.get_variable("whole", [6])
-    with pytest.raises(ValueError, match="unpartitioned version"):
+    with pytest.raises(ValueError, match="asked for in parts"):
         tf.get_variable("whole", [6], partitioner=two)
 
 
 @pytest.mark.parametrize(
     ("text", "shape", "partitioner"),
     [
-        ("along one dimension", [6, 2], lambda shape, dtype: [2, 2]),
+        ("only one axis", [6, 2], lambda shape, dtype: [2, 2]),
         ("rank 2", [6, 2], lambda shape, dtype: [2]),
-        ("zero partitions", [6, 2], lambda shape, dtype: [0, 1]),
-        ("must return a sequence", [6, 2], lambda shape, dtype: 2),
+        ("one part or more", [6, 2], lambda shape, dtype: [0, 1]),
+        ("expected a sequence", [6, 2], lambda shape, dtype: 2),
         ("Cannot slice axis 0 of size 6 into 7", [6, 2], lambda shape, dtype: [7, 1]),
-        ("fully defined", [None, 2], fixed_size_partitioner(2)),
-        ("must be callable", [6, 2], 3),
+        ("unknown sizes", [None, 2], fixed_size_partitioner(2)),
+        ("expected a callable", [6, 2], 3),
     ],
 )
 def test_errors(text: str, shape: Any, partitioner: Any) -> None:
@@ -122,7 +122,7 @@ def test_create_partitioned_variables() -> None:
     assert create_partitioned_variables([2], [2], [1.0, 2.0])[0].name == "PartitionedVariable/part_0:0"
     with pytest.raises(ValueError, match="same length"):
         create_partitioned_variables([4, 6], [2], tf.ones_initializer())
-    with pytest.raises(ValueError, match="rank at least 1"):
+    with pytest.raises(ValueError, match="rank 1 or more"):
         create_partitioned_variables([], [], tf.ones_initializer())
 
 
@@ -203,9 +203,9 @@ def test_the_container_checks_its_parts() -> None:
         ("len", ([4, 2], tf.float32, parts, [2])),
         ("positive", ([4, 2], tf.float32, parts, [0, 1])),
         ("save_slice_info", ([4, 2], tf.float32, [tf.get_variable("plain", [1])], [2, 1])),
-        ("full shapes", ([4, 3], tf.float32, parts, [2, 1])),
+        ("parts of a variable of shape", ([4, 3], tf.float32, parts, [2, 1])),
     ):
         with pytest.raises(ValueError, match=text):
             PartitionedVariable("w", *arguments)
-    with pytest.raises(ValueError, match="Incompatible type"):
+    with pytest.raises(ValueError, match="dtype float32 is used where int32 is expected"):
         tf.convert_to_tensor(w, tf.int32)

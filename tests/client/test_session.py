@@ -116,11 +116,11 @@ def test_a_variable_is_fed_wherever_it_is_read():
 def test_feeding_a_tensor_or_an_inexact_integer_is_refused():
     x, n = tf.placeholder(tf.float32), tf.placeholder(tf.int32, name="n")
     with tf.Session() as sess:
-        with pytest.raises(TypeError, match="feed cannot be a"):
+        with pytest.raises(TypeError, match="part of a graph"):
             sess.run(x, {x: x})
         with pytest.raises(TypeError, match="value would change"):
             sess.run(n, {n: 1.5})
-        with pytest.raises(TypeError, match="Cannot interpret feed_dict key as Tensor"):
+        with pytest.raises(TypeError, match="key of feed_dict names no tensor"):
             sess.run(n, {"missing:0": 1})
 
 
@@ -128,7 +128,7 @@ def test_unfed_placeholder_is_named():
     x = tf.placeholder(tf.float32, [None, 3], name="x")
     with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError) as caught:
         sess.run(x + 1.0)
-    assert "You must feed a value for placeholder tensor 'x' with dtype float32 and shape [?, 3]" in str(caught.value)
+    assert "nothing was fed to placeholder 'x', which takes float32[?, 3]" in str(caught.value)
     assert "made at: test_session.py" in str(caught.value)
 
 
@@ -136,23 +136,23 @@ def test_fetching_from_another_graph_and_bad_fetches():
     x = tf.constant(1.0)
     with tf.Graph().as_default(), tf.Session() as sess:
         tf.constant(2.0)
-        with pytest.raises(ValueError, match="not an element of this graph"):
+        with pytest.raises(ValueError, match="belongs to another graph"):
             sess.run(x)
-        with pytest.raises(TypeError, match="has invalid type"):
+        with pytest.raises(TypeError, match="cannot fetch"):
             sess.run(1.0)
-        with pytest.raises(TypeError, match="has invalid type"):
+        with pytest.raises(TypeError, match="cannot fetch"):
             sess.run(None)
-        with pytest.raises(ValueError, match="cannot be interpreted as a Tensor"):
+        with pytest.raises(ValueError, match="cannot fetch"):
             sess.run("nowhere:0")
 
 
 def test_run_after_close_and_of_an_empty_graph():
-    with tf.Session() as sess, pytest.raises(RuntimeError, match="graph is empty"):
+    with tf.Session() as sess, pytest.raises(RuntimeError, match="graph of the session is empty"):
         sess.run([])
     x = tf.constant(1.0)
     sess = tf.Session()
     sess.close()
-    with pytest.raises(RuntimeError, match="closed Session"):
+    with pytest.raises(RuntimeError, match="session is closed"):
         sess.run(x)
 
 
@@ -188,7 +188,7 @@ def test_default_sessions():
     with sess.as_default():
         assert x.eval() == 1.0
     assert x.eval(session=sess) == 1.0
-    with tf.Graph().as_default(), tf.Session(), pytest.raises(ValueError, match="different from the tensor's graph"):
+    with tf.Graph().as_default(), tf.Session(), pytest.raises(ValueError, match="session runs another graph"):
         x.eval()
 
 
@@ -227,7 +227,7 @@ def test_partial_run():
             sess.partial_run(handle, second, {a: 1.0})
         assert sess.partial_run(handle, second, {c: 10.0}) == 30.0
         assert len(calls) == 1
-        with pytest.raises(tf.errors.InvalidArgumentError, match="Must run 'setup'"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="partial_run_setup first"):
             sess.partial_run(handle, second)
 
 
@@ -332,9 +332,9 @@ def test_list_devices():
 
 
 def test_wrong_arguments_of_the_session_itself():
-    with pytest.raises(TypeError, match="graph must be a"):
+    with pytest.raises(TypeError, match="expected a tf.Graph"):
         tf.Session(graph="graph")
-    with pytest.raises(TypeError, match="config must be a"):
+    with pytest.raises(TypeError, match="expected a tf.ConfigProto"):
         tf.Session(config={})
     with pytest.raises(tf.errors.NotFoundError, match="no runtime serves"):
         tf.Session("carrier-pigeon://")

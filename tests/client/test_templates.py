@@ -65,7 +65,7 @@ def test_a_custom_getter() -> None:
 def test_a_later_call_may_not_make_trainable_variables() -> None:
     bad = make_template("bad", lambda: tf.Variable(1.0))
     bad()
-    with pytest.raises(ValueError, match="perhaps you used tf"):
+    with pytest.raises(ValueError, match="new trainable variables"):
         bad()
     make_template("counter", lambda: tf.Variable(1, trainable=False))()
     with pytest.raises(ValueError, match="name cannot be None"):

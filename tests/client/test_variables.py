@@ -91,11 +91,11 @@ def test_in_place_operators_make_tensors() -> None:
 def test_bad_arguments() -> None:
     with pytest.raises(ValueError, match="initial_value must be specified"):
         Variable()
-    with pytest.raises(ValueError, match="collections argument"):
+    with pytest.raises(ValueError, match="collections: expected"):
         Variable(0, collections="variables")
     with pytest.raises(ValueError, match="constraint"):
         Variable(0, constraint=3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="must have a shape"):
+    with pytest.raises(ValueError, match="shape of the initial value .* is unknown"):
         Variable(placeholder(dtypes.float32))
     with pytest.raises(ValueError, match="not compatible"):
         Variable([1.0, 2.0], shape=(3,))
@@ -138,7 +138,7 @@ def test_operators_read_the_variable() -> None:
     assert session.run(m @ [[1.0], [1.0]]).tolist() == [[3]]  # type: ignore[operator]
     assert isinstance(convert_to_tensor(v), Tensor)
     assert session.run(convert_to_tensor([v, v])).tolist() == [[1, 2], [1, 2]]
-    with pytest.raises(ValueError, match="Incompatible type conversion"):
+    with pytest.raises(ValueError, match="is used where"):
         convert_to_tensor(v, dtypes.int32)
 
 

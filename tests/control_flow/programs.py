@@ -36,7 +36,9 @@ class _Writer:
         return self._random.choice([*values, "tf.constant([0.5, -0.25, 0.75], tf.float64)", values[-1]])
 
     def _unary(self, depth, values, counters, indent):
-        function = self._random.choice(["tf.sin({})", "tf.tanh({})", "(0.5 * {})", "tf.square({}) * 0.3", "tf.exp(-tf.square({}))"])
+        function = self._random.choice(
+            ["tf.sin({})", "tf.tanh({})", "(0.5 * {})", "tf.square({}) * 0.3", "tf.exp(-tf.square({}))"]
+        )
         return function.format(self._expression(max(depth - 1, 0), values, counters, indent))
 
     def _binary(self, depth, values, counters, indent):
@@ -89,7 +91,12 @@ class _Writer:
         i, t, a = self._name("i"), self._name("t"), self._name("a")
         given = self._random.choice(values)
         body = self._function(
-            f"{i}, {t}, {a}", depth - 1, [*values, a], [*counters, i], indent, results=f"({i} + 1, {t}.write({i}, {a}), {{}})"
+            f"{i}, {t}, {a}",
+            depth - 1,
+            [*values, a],
+            [*counters, i],
+            indent,
+            results=f"({i} + 1, {t}.write({i}, {a}), {{}})",
         )
         loop = (
             f"tf.while_loop(lambda {i}, {t}, {a}: {i} < 3, {body}, "

@@ -46,15 +46,15 @@ def test_look_up_by_name(graph):
     assert graph.get_tensor_by_name("x:0") is x
     assert graph.get_operation_by_name("x") is x.op
     assert graph.as_graph_element("x:0") is x
-    with pytest.raises(KeyError, match="does not exist in the graph"):
+    with pytest.raises(KeyError, match="graph has no operation 'y'"):
         graph.get_tensor_by_name("y:0")
-    with pytest.raises(KeyError, match="only has 1 outputs"):
+    with pytest.raises(KeyError, match="has only 1 outputs"):
         graph.get_tensor_by_name("x:1")
     with pytest.raises(ValueError, match="operation, not a tensor"):
         graph.get_tensor_by_name("x")
     with pytest.raises(TypeError, match="Can not convert a float"):
         graph.as_graph_element(1.0)
-    with tf.Graph().as_default(), pytest.raises(ValueError, match="not an element of this graph"):
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="belongs to another graph"):
         tf.get_default_graph().as_graph_element(x)
 
 
@@ -62,7 +62,7 @@ def test_inputs_must_be_of_one_graph():
     x = tf.placeholder(tf.float32)
     with tf.Graph().as_default():
         y = tf.placeholder(tf.float32)
-    with pytest.raises(ValueError, match="must be from the same graph"):
+    with pytest.raises(ValueError, match="come from different graphs"):
         tf.add(x, y)
 
 
@@ -114,19 +114,19 @@ def test_collections_filter_by_scope(graph):
 
 def test_finalized_graph_refuses_changes(graph):
     graph.finalize()
-    with pytest.raises(RuntimeError, match="Graph is finalized and cannot be modified"):
+    with pytest.raises(RuntimeError, match="graph is finalized"):
         tf.constant(1)
 
 
 def test_a_symbolic_tensor_has_no_truth_value_and_no_elements():
     x = tf.placeholder(tf.float32, [3], name="x")
-    with pytest.raises(TypeError, match=r"Python `bool` is not allowed.*tf.cond"):
+    with pytest.raises(TypeError, match=r"neither true nor false.*tf.cond"):
         bool(x)
     with pytest.raises(TypeError, match=r"only iterable when eager.*tf.unstack"):
         list(x)
     with pytest.raises(TypeError, match="Cannot convert a symbolic Tensor"):
         np.asarray(x)
-    with pytest.raises(TypeError, match="len is not well defined"):
+    with pytest.raises(TypeError, match="has no len"):
         len(x)
 
 
@@ -185,7 +185,7 @@ def test_dtype_mixes_name_both_sides():
     x, n = tf.placeholder(tf.float32, name="x"), tf.placeholder(tf.int32, name="n")
     with pytest.raises(TypeError, match=r"type int32 that does not match type float32 of argument 'x'.*tf.cast"):
         tf.add(x, n)
-    with pytest.raises(TypeError, match="allowed values"):
+    with pytest.raises(TypeError, match="expected one of"):
         tf.exp(n)
 
 

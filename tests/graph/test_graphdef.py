@@ -257,7 +257,7 @@ def test_mapped_values_are_converted(graph):
     (found,) = import_graph_def(_graph_def(A, B), {"A:0": 2.5}, ["B:0"])
     with Session() as session:
         assert session.run(found) == 2.5
-    with pytest.raises(ValueError, match="non-empty `name`"):
+    with pytest.raises(ValueError, match="only tensors in input_map"):
         import_graph_def(_graph_def(A, B), {"A:0": 2.5}, name="")
     first = no_op()
     (op,) = import_graph_def(_graph_def(_node("X", "NoOp", "^gone")), {"^gone": first}, ["X"])
@@ -273,7 +273,7 @@ def test_mapped_values_are_converted(graph):
         ([_node("X", "Identity", "nobody")], {}, "Unknown input node 'nobody'"),
         ([A, A], {}, "not unique"),
         ([A, _node("X", "Identity", "A:1")], {}, "invalid output 1"),
-        ([A, _node("X", "Identity", "^A", "A")], {}, "Control dependencies must come after"),
+        ([A, _node("X", "Identity", "^A", "A")], {}, "control input stands before a data input"),
         ([A, _node("X", "MatMul", "A")], {}, "needs more inputs"),
         ([A, _node("X", "Identity", "A", "A")], {}, "takes 1 inputs"),
         ([A, _node("X", "Identity", "A", T=dtypes.int32)], {}, "does not match|has type float32"),
@@ -281,7 +281,7 @@ def test_mapped_values_are_converted(graph):
         ([_node("X", "Placeholder", dtype=dtypes.float32, mine=dtypes.int32)], {}, "has no attribute 'mine'"),
         ([A], {"return_elements": ["Q"]}, "'Q' not found"),
         ([A], {"return_elements": ["A:1"]}, "'A:1' not found"),
-        ([A], {"input_map": {"Q": 1.0}}, r"not found in graph_def: \[Q\]"),
+        ([A], {"input_map": {"Q": 1.0}}, r"no such inputs.*\[Q\]"),
         ([A], {"input_map": {"A:x": 1.0}}, "Cannot convert 'A:x'"),
     ],
 )
@@ -293,9 +293,9 @@ def test_what_is_wrong_with_a_message(graph, message, options, match):
 def test_arguments_of_wrong_type(graph):
     with pytest.raises(TypeError, match="GraphDef proto"):
         import_graph_def("graph")
-    with pytest.raises(TypeError, match="list of strings"):
+    with pytest.raises(TypeError, match="list of names"):
         import_graph_def(_graph_def(A), return_elements="A")
-    with pytest.raises(TypeError, match="mapping strings"):
+    with pytest.raises(TypeError, match="names as keys"):
         import_graph_def(_graph_def(A), {3: 1.0})
     message = _graph_def(A)
     message.versions.min_consumer = 10**6

@@ -133,13 +133,13 @@ def test_pools_with_other_strides_and_names() -> None:
 @pytest.mark.parametrize(
     ("text", "function"),
     [
-        ("`kernel_size` argument must be a tuple of 2", lambda x: tf.layers.conv2d(x, 2, (3, 3, 3))),
-        ("`padding` argument", lambda x: tf.layers.conv2d(x, 2, 3, padding="causal")),
-        ("`data_format` argument", lambda x: tf.layers.conv2d(x, 2, 3, data_format="NHWC")),
+        ("kernel_size: expected 2 integers", lambda x: tf.layers.conv2d(x, 2, (3, 3, 3))),
+        ("padding: expected valid or same", lambda x: tf.layers.conv2d(x, 2, 3, padding="causal")),
+        ("data_format: expected", lambda x: tf.layers.conv2d(x, 2, 3, data_format="NHWC")),
         ("dilation_rate > 1", lambda x: tf.layers.conv2d(x, 2, 2, strides=2, dilation_rate=2)),
         ("ndim=5, found ndim=4", lambda x: tf.layers.conv3d(x, 2, 3)),
-        ("channel dimension", lambda x: tf.layers.conv2d(x, 2, 3, data_format="channels_first")),
-        ("`pool_size` argument", lambda x: tf.layers.max_pooling2d(x, (1, 2, 3), 1)),
+        ("number of channels", lambda x: tf.layers.conv2d(x, 2, 3, data_format="channels_first")),
+        ("pool_size: expected 2", lambda x: tf.layers.max_pooling2d(x, (1, 2, 3), 1)),
     ],
 )
 def test_errors(text: str, function: Any) -> None:

@@ -200,7 +200,7 @@ def test_own_distributions_define_what_they_have() -> None:
 def test_divergences_are_registered_once() -> None:
     with pytest.raises(ValueError, match=r"KL\(Normal \|\| Normal\) has already been registered"):
         t.RegisterKL(t.Normal, t.Normal)(lambda a, b, name=None: a)
-    with pytest.raises(NotImplementedError, match="type Normal and distribution_b type Gamma"):
+    with pytest.raises(NotImplementedError, match=r"KL\(Normal \|\| Gamma\)"):
         t.kl_divergence(t.Normal(0.0, 1.0), t.Gamma(1.0, 1.0))
     bad = t.Normal(0.0, 1.0).kl_divergence
     checked = t.Normal(0.0, 1.0, allow_nan_stats=False).kl_divergence(t.Normal(np.float32(np.nan), 1.0))

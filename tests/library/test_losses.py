@@ -92,7 +92,7 @@ def test_type_of_the_losses_is_kept(session: Any) -> None:
 
 @pytest.mark.parametrize("weights", [np.ones(2), np.ones((3, 3)), np.ones((2, 2)), np.ones((2, 3, 1))])
 def test_weights_that_do_not_fit(session: Any, weights: np.ndarray) -> None:
-    with pytest.raises(ValueError, match="weights can not be broadcast to values"):
+    with pytest.raises(ValueError, match="weights do not fit values"):
         tf.losses.mean_squared_error(_LABELS, _PREDICTIONS, weights=weights)
     unknown = tf.placeholder(tf.float32)
     loss = tf.losses.mean_squared_error(_LABELS, _PREDICTIONS, weights=unknown)

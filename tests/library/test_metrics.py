@@ -114,7 +114,7 @@ def test_thresholds_refuse(session: Any) -> None:
     session.run(tf.local_variables_initializer())
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[0, 1\]"):
         session.run(metric[1], {x: [0.5, 1.5]})
-    with pytest.raises(ValueError, match="Curve"):
+    with pytest.raises(ValueError, match="curve"):
         tf.metrics.auc([True], [0.5], curve="XY")
     with pytest.raises(ValueError, match="summation_method"):
         tf.metrics.auc([True], [0.5], summation_method="guessing")

@@ -236,7 +236,7 @@ def test_beam_search_merges_what_a_blank_parts() -> None:
 
 def test_too_few_paths() -> None:
     x = logits(5, 2, 4)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="Less leaves"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="fewer than top_paths"):
         run(ctc_beam_search_decoder(x, [5, 0], 9, 2)[1])
     with pytest.raises(ValueError, match="more than the beam width"):
         ctc_beam_search_decoder(x, [5, 0], 2, 3)

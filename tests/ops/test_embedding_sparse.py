@@ -77,7 +77,7 @@ def test_arguments_are_checked() -> None:
         embedding_lookup_sparse(array(5, 2), ids, None, combiner="max")
     with pytest.raises(TypeError, match="sp_ids must be SparseTensor"):
         embedding_lookup_sparse(array(5, 2), IDS, None)
-    with pytest.raises(TypeError, match="sp_weights must be either None or SparseTensor"):
+    with pytest.raises(TypeError, match="expected a SparseTensor or None"):
         embedding_lookup_sparse(array(5, 2), ids, IDS)
 
 

@@ -76,7 +76,7 @@ def test_grayscale() -> None:
     np.testing.assert_allclose(run(gray)[..., 0], RGB @ np.array([0.2989, 0.587, 0.114]), rtol=1e-5)
     free = placeholder("float32", None)
     np.testing.assert_array_equal(run(image.grayscale_to_rgb(free), {free: RGB[..., :1]}), RGB[..., :1].repeat(3, -1))
-    with pytest.raises(ValueError, match="size 1"):
+    with pytest.raises(ValueError, match="1 channel"):
         image.grayscale_to_rgb(RGB)
 
 
@@ -110,7 +110,7 @@ def test_bytes_are_adjusted_in_their_own_scale() -> None:
     ):
         assert adjusted.dtype is dtypes.uint8
     np.testing.assert_allclose(run(image.adjust_gamma(pixels, 2)), (pixels / 255.0) ** 2 * 255, atol=1)
-    with pytest.raises(ValueError, match="non-negative"):
+    with pytest.raises(ValueError, match="gamma is negative"):
         image.adjust_gamma(pixels, -1)
 
 

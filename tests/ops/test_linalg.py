@@ -106,7 +106,7 @@ def test_least_squares_of_any_rank() -> None:
     x = tf.constant(a)
     with pytest.raises(ValueError, match="fast=False"):
         tf.gradients(matrix_solve_ls(x, b, fast=False), x)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="rank deficient or ill-conditioned"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="rank deficient"):
         run(matrix_solve_ls(np.zeros((3, 2)), b))
 
 

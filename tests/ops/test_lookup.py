@@ -56,7 +56,7 @@ def test_static_table(session):
 
 def test_types_are_checked():
     table = lookup.StaticHashTable(entries(), -1)
-    with pytest.raises(TypeError, match="Signature mismatch"):
+    with pytest.raises(TypeError, match="keys: expected string"):
         table.lookup(tf.constant([1]))
     with pytest.raises((TypeError, ValueError)):
         lookup.StaticHashTable(entries(), "x")
@@ -76,7 +76,7 @@ def test_a_table_is_initialized_once(session):
 
 def test_equal_keys(session):
     session.run(lookup.StaticHashTable(entries("aa", (1, 1)), -1).initializer)
-    with pytest.raises(tf.errors.FailedPreconditionError, match="different value for same key"):
+    with pytest.raises(tf.errors.FailedPreconditionError, match="has two values"):
         session.run(lookup.StaticHashTable(entries("aa", (1, 2)), -1).initializer)
 
 
@@ -207,7 +207,7 @@ def test_mutable_table(session):
     assert [part.tolist() for part in session.run(table.export())] == [[b"q"], [9]]
     with pytest.raises(ValueError, match="value for each key"):
         table.insert(["a", "b"], np.array([1]))
-    with pytest.raises(TypeError, match="Signature mismatch"):
+    with pytest.raises(TypeError, match="keys: expected string"):
         table.insert(tf.constant([1]), np.array([1]))
 
 

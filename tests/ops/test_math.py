@@ -241,7 +241,7 @@ def test_pow_of_integers() -> None:
     x, y = placeholder("int32"), placeholder("int32")
     z = math.pow(x, y)
     np.testing.assert_array_equal(run(z, {x: [2, -3], y: [10, 3]}), [1024, -27])
-    with pytest.raises(errors.InvalidArgumentError, match="negative integer powers"):
+    with pytest.raises(errors.InvalidArgumentError, match="negative power"):
         run(z, {x: [2], y: [-1]})
 
 
@@ -277,7 +277,7 @@ def test_truediv_of_integers() -> None:
         assert math.truediv(constant(1, dtype), constant(2, dtype)).dtype == wide
     assert run(math.truediv(3, 2)) == 1.5
     assert run(math.div(-3, 2)) == -2
-    with pytest.raises(TypeError, match="same dtype"):
+    with pytest.raises(TypeError, match="one dtype"):
         math.truediv(constant(1), constant(np.int64(2)))
 
 
@@ -378,7 +378,7 @@ def test_sums_need_equal_shapes() -> None:
 
 def test_sums_need_inputs() -> None:
     for bad in ([], constant(1.0), None):
-        with pytest.raises(ValueError, match="at least one Tensor"):
+        with pytest.raises(ValueError, match="one or more Tensors"):
             math.add_n(bad)
     with pytest.raises(TypeError, match="tensor_dtype"):
         math.accumulate_n([constant(1.0)], tensor_dtype="int32")
@@ -486,7 +486,7 @@ def test_arithmetic_on_shapes_is_known_while_the_graph_is_built() -> None:
 
 
 def test_wrong_types_are_refused() -> None:
-    with pytest.raises(TypeError, match="not in list of allowed values"):
+    with pytest.raises(TypeError, match="expected one of"):
         math.exp(constant(1))
     with pytest.raises(TypeError, match="does not match type"):
         math.add(constant(1.0), constant(1))

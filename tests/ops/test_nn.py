@@ -136,7 +136,7 @@ def test_labels_stop_gradients_in_the_first_version() -> None:
         loss = nn.softmax_cross_entropy_with_logits(labels=z, logits=x)
         assert gradients(loss, z) == [None]
         assert gradients(loss, x)[0] is not None
-    with pytest.raises(ValueError, match="must be provided"):
+    with pytest.raises(ValueError, match="labels or logits is missing"):
         nn.softmax_cross_entropy_with_logits(labels=z)
 
 
@@ -201,7 +201,7 @@ def test_sigmoid_cross_entropy() -> None:
         labels,
         logits,
     )
-    with pytest.raises(ValueError, match="must have the same shape"):
+    with pytest.raises(ValueError, match="differ in shape"):
         nn.sigmoid_cross_entropy_with_logits(labels=constant(labels), logits=constant(logits[:2]))
 
 
@@ -320,7 +320,7 @@ def test_dropout_refuses() -> None:
     for wrong in ({}, {"rate": 0.1, "keep_prob": 0.9}, {"rate": 1.0}, {"rate": -0.1}, {"keep_prob": "a"}):
         with pytest.raises(ValueError):
             nn.dropout(x, **wrong)
-    with pytest.raises(ValueError, match="floating point"):
+    with pytest.raises(ValueError, match="expected a floating number"):
         nn.dropout(constant([1, 2]), rate=0.5)
 
 

@@ -337,7 +337,7 @@ def test_names() -> None:
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(ValueError, match="Must specify maxval for integer dtype int32"):
+    with pytest.raises(ValueError, match="maxval is missing: int32"):
         random_uniform([2], dtype=dtypes.int32)
     for build in (random_uniform, random_normal, truncated_normal):
         with pytest.raises(ValueError, match="Invalid dtype"):

@@ -166,7 +166,7 @@ def test_booleans_need_booleans() -> None:
         reduce_all([1, 0])
     with pytest.raises((TypeError, ValueError)):
         reduce_any(constant([1, 0]))
-    with pytest.raises(TypeError, match="bool not in list of allowed values"):
+    with pytest.raises(TypeError, match="dtype bool, expected one of"):
         reduce_sum([True])
 
 
@@ -374,7 +374,7 @@ def test_logsumexp_of_infinities() -> None:
 
 
 def test_variance_needs_inexact_numbers() -> None:
-    with pytest.raises(TypeError, match="real or complex"):
+    with pytest.raises(TypeError, match="floating or complex"):
         reduce_variance([1, 2])
     x = (array(5) + 1j * array(5, seed=1)).astype(np.complex64)
     np.testing.assert_allclose(run(reduce_variance(x)), np.var(x), rtol=1e-5)

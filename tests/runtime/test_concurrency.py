@@ -313,7 +313,7 @@ def test_closing_ends_a_step_over_several_devices(gate):
     assert closed is None
     assert isinstance(error, tf.errors.CancelledError) and "closed" in error.message
     assert not gate.open.is_set()
-    with pytest.raises(RuntimeError, match="closed Session"):
+    with pytest.raises(RuntimeError, match="session is closed"):
         sess.run(y)
 
 

@@ -53,7 +53,10 @@ def _call(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
             input_grads, variable_grads = grad_function(*grads, variables=list(variables))
             variable_grads = list(_leaves(variable_grads))
             if len(variable_grads) != len(variables):
-                raise ValueError("Must return gradient for each variable from @custom_gradient grad_fn.")
+                raise ValueError(
+                    f"the custom gradient of {f.__name__!r} gives {len(variable_grads)} gradients "
+                    f"for {len(variables)} variables"
+                )
         input_grads = list(_leaves(input_grads))
         if len(input_grads) != len(tensors):
             raise ValueError(

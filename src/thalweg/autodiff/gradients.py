@@ -15,7 +15,7 @@ from typing import Any
 from thalweg import dtypes
 from thalweg.autodiff.loops import Backward, carries_gradient, differentiate, gradient_context
 from thalweg.autodiff.registry import GRADIENTS, GradientFunction, as_list
-from thalweg.control_flow.context import Context, Loop, context_of
+from thalweg.control_flow.context import Context, Loop, context_of, encloses
 from thalweg.graph.collection import collector_paused
 from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.graph import Graph
@@ -211,7 +211,7 @@ class _Walk:
         here: Any = self._graph._scopes.context if self._backward is None else self._backward.forward
         found = None
         for around in context.chain() if context is not None else ():
-            if around is here:
+            if encloses(around, here):
                 break
             if isinstance(around, Loop):
                 found = around
@@ -278,9 +278,8 @@ class _Walk:
         if isinstance(grad, Tensor) and tensor.dtype is not dtypes.resource:
             if not compatible(grad._shape, tensor._shape):
                 raise ValueError(
-                    f"Incompatible shapes between op input and calculated input gradient. Forward operation: "
-                    f"{operation.name}. Input {tensor.name!r} has shape {show(tensor._shape)}, "
-                    f"its gradient has shape {show(grad._shape)}"
+                    f"the gradient of {operation.name!r} for its input {tensor.name!r} has shape {show(grad._shape)}, "
+                    f"the input itself {show(tensor._shape)}"
                 )
             if tensor._shape is not None and grad._shape != tensor._shape:
                 grad._shape = merge(grad._shape, tensor._shape)

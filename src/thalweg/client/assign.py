@@ -37,7 +37,9 @@ def _written(ref: Any) -> Any:
 def assign(
     ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
-    """Gives a variable a new value; returns the value read after the write."""
+    """Gives a variable, or a slice of one as in `assign(v[i], x)`, a new value; returns the value after the write."""
+    if isinstance(ref, Tensor) and hasattr(ref, "assign"):
+        return ref.assign(value, name=name)
     with _written(ref) as variable:
         return variable.assign(value, name=name)
 
@@ -115,7 +117,7 @@ def batch_scatter_update(
     with name_scope(name, "batch_scatter_update", [indices, updates]):
         indices = convert_to_tensor(indices, name="indices")
         if indices._shape is None or not indices._shape:
-            raise ValueError("indices must have a known rank of at least 1")
+            raise ValueError(f"expected indices with one dimension or more, received {indices}")
         sizes: Any = array.shape(indices)
         grids = array.meshgrid(*[array.range(sizes[i]) for i in range(len(indices._shape))], indexing="ij")
         places = [array.reshape(grid, sizes) for grid in grids[:-1]]

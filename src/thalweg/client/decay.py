@@ -98,16 +98,16 @@ def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any],
     """Returns values[0] up to boundaries[0], values[1] up to boundaries[1], ..., the last value beyond."""
     boundaries, values = list(boundaries), list(values)
     if len(boundaries) != len(values) - 1:
-        raise ValueError("The length of boundaries should be 1 less than the length of values")
+        raise ValueError(
+            f"{len(boundaries)} boundaries need {len(boundaries) + 1} values, one per interval; received {len(values)}"
+        )
     with name_scope(name, "PiecewiseConstant", [x, boundaries, values]):
         step = convert_to_tensor(x)
         limits = [_boundary(boundary, step.dtype) for boundary in boundaries]
         rates = [convert_to_tensor(value) for value in values]
         for rate in rates[1:]:
             if rate.dtype.base_dtype != rates[0].dtype.base_dtype:
-                raise ValueError(
-                    f"Values must have elements all with the same dtype ({rates[0].dtype.name} vs {rate.dtype.name})."
-                )
+                raise ValueError(f"the values differ in dtype: {rates[0].dtype.name} and {rate.dtype.name}")
         result = rates[-1]
         for limit, rate in zip(reversed(limits), reversed(rates[:-1])):
             result = where(less_equal(step, limit), rate, result)
@@ -123,7 +123,7 @@ def _boundary(boundary: Any, dtype: dtypes.DType) -> Tensor:
         return tensor
     if tensor.dtype.base_dtype == dtypes.int32 and dtype.base_dtype == dtypes.int64:
         return cast(tensor, dtypes.int64)  # type: ignore[no-any-return]
-    raise ValueError(f"Boundaries ({tensor.dtype.name}) must have the same dtype as x ({dtype.name}).")
+    raise ValueError(f"a boundary has dtype {tensor.dtype.name}, x has {dtype.name}: expected one dtype for both")
 
 
 def polynomial_decay(

@@ -81,7 +81,7 @@ def feed_tensor(graph: Graph, key: Any) -> Tensor:
     try:
         tensor = graph.as_graph_element(key, allow_operation=False)
     except (ValueError, KeyError, TypeError) as error:
-        raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error.args[0]}") from None
+        raise TypeError(f"a key of feed_dict names no tensor: {error.args[0]}") from None
     if not graph.is_feedable(tensor):
         raise ValueError(f"Tensor {tensor} may not be fed.")
     return tensor  # type: ignore[no-any-return]
@@ -119,8 +119,8 @@ def _converter_of_handles(value: Any) -> Value:
 def _from_python(value: Any, wanted: np.dtype[Any], exact: bool, name: str) -> np.ndarray[Any, Any]:
     if isinstance(value, (Tensor, Operation)) or hasattr(value, "_as_graph_element"):
         raise TypeError(
-            "The value of a feed cannot be a tf.Tensor object. "
-            "Acceptable feed values include Python scalars, strings, lists, numpy ndarrays."
+            f"feed of {name!r}: {value} is part of a graph and has no value here; "
+            "feed a NumPy array, a list, a number or a string"
         )
     if exact and isinstance(value, numbers.Number):
         _require_exact(value, wanted, name)
@@ -155,8 +155,8 @@ def _require_exact(value: Any, wanted: np.dtype[Any], name: str) -> None:
         exact = False
     if not exact:
         raise TypeError(
-            f"Type of feed value {value} with type {type(value)} is not compatible with Tensor {name!r} of type "
-            f"{wanted.name}: the value would change. Try explicitly setting the type of the feed tensor."
+            f"feed of {name!r}: the value would change, as {value} of {type(value)} does not fit into {wanted.name}; "
+            "give the placeholder another dtype or convert the value yourself"
         )
 
 

@@ -138,15 +138,15 @@ def _leaf_builder(graph: Graph, fetch: Any, flat: Fetches) -> Build:
         element = graph.as_graph_element(fetch)
     except TypeError:
         raise TypeError(
-            f"Fetch argument {fetch!r} has invalid type {type(fetch)}, must be a string or Tensor. "
-            f"(Can not convert a {type(fetch).__name__} into a Tensor or Operation.)"
+            f"cannot fetch {fetch!r} of {type(fetch)}: expected a tensor, an operation, the name of one, "
+            "or a structure of these"
         ) from None
     except ValueError as error:
-        raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error})") from None
+        raise ValueError(f"cannot fetch {fetch!r}: {error}") from None
     except KeyError as error:
-        raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({error.args[0]})") from None
+        raise ValueError(f"cannot fetch {fetch!r}: {error.args[0]}") from None
     if not graph.is_fetchable(element):
-        raise ValueError(f"Operation {element.name!r} has been marked as not fetchable.")
+        raise ValueError(f"cannot fetch {element.name!r}: the graph forbids it (prevent_fetching)")
     if isinstance(element, Operation):
         if element not in flat.operations:
             flat.operations.append(element)

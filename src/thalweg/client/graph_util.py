@@ -57,7 +57,7 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
 
 def _require_graph_def(graph_def: Any) -> None:
     if getattr(getattr(graph_def, "DESCRIPTOR", None), "name", "") != "GraphDef":
-        raise TypeError("graph_def must be a graph_pb2.GraphDef proto.")
+        raise TypeError(f"expected a GraphDef message as graph_def, received {type(graph_def)}")
 
 
 def _without_nodes(graph_def: Any) -> Any:

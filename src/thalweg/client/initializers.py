@@ -88,8 +88,7 @@ class Constant(Initializer):
     def __init__(self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False) -> None:
         if not (np.isscalar(value) or isinstance(value, list | tuple | np.ndarray)):
             raise TypeError(
-                f"Invalid type for initial value: {type(value)} "
-                "(expected Python scalar, list or tuple of values, or numpy.ndarray)."
+                f"a constant initializer takes a number, a list, a tuple or a NumPy array, not {type(value)}"
             )
         self.value = value
         self.dtype = dtypes.as_dtype(dtype)
@@ -250,7 +249,7 @@ class Identity(Initializer):
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         full = _full_sizes(shape, partition_info)
         if len(full) != 2:
-            raise ValueError("Identity matrix initializer can only be used for 2D matrices.")
+            raise ValueError(f"identity_initializer makes matrices: expected a shape of rank 2, received {full}")
         kind, matrix = self._dtype(dtype), np.eye(full[0], full[1])
         if partition_info is not None:
             matrix = matrix[tuple(slice(o, o + n) for o, n in zip(partition_info.var_offset, _sizes(shape)))]
@@ -271,7 +270,7 @@ class Orthogonal(Initializer):
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         sizes = _sizes(shape)
         if len(sizes) < 2:
-            raise ValueError("The tensor to initialize must be at least two-dimensional")
+            raise ValueError(f"orthogonal_initializer needs a shape of rank 2 or more, received {sizes}")
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
         q, r = qr(random_normal([max(rows, columns), min(rows, columns)], dtype=self._dtype(dtype), seed=self.seed))
         q = multiply(q, sign(matrix_diag_part(r)))  # makes the distribution uniform

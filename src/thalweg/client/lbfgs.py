@@ -219,7 +219,7 @@ class _Objective:
             aggregation_method=self._method,
         )
         if all(grad is None for grad in grads):
-            raise ValueError(f"No gradients provided for any variable: {[str(v) for v in self.point.variables]}.")
+            raise ValueError(f"the loss gives no gradients for the variables {[str(v) for v in self.point.variables]}")
         present = [zeros_like(v.value()) if grad is None else grad for v, grad in zip(self.point.variables, grads)]
         return reduce_sum(cast(loss, self.point.dtype)), self.point.join(present)
 

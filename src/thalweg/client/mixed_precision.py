@@ -99,9 +99,9 @@ class FixedLossScale(LossScale):
     def __init__(self, loss_scale_value: float) -> None:
         super().__init__()
         if not isinstance(loss_scale_value, int | float):
-            raise ValueError("loss_scale_value must be a Python int or float.")
+            raise ValueError(f"loss_scale_value: expected a number of Python, received {loss_scale_value!r}")
         if loss_scale_value < 1:
-            raise ValueError("loss_scale_value must be at least 1.")
+            raise ValueError(f"loss_scale_value: expected 1 or more, received {loss_scale_value}")
         self._loss_scale_value = float(loss_scale_value)
 
     def __call__(self) -> Tensor:
@@ -197,7 +197,7 @@ def get_loss_scale(identifier: Any) -> LossScale | None:
         return FixedLossScale(identifier)
     if identifier == "dynamic":
         return DynamicLossScale()
-    raise ValueError(f"Could not interpret loss scale identifier: {identifier}")
+    raise ValueError(f"loss scale {identifier!r}: expected a LossScale, a number or 'dynamic'")
 
 
 # -- optimizers -------------------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
 
     def __init__(self, opt: Optimizer, loss_scale: Any) -> None:
         if not isinstance(opt, Optimizer):
-            raise ValueError(f'"opt" must be an instance of Optimizer, but got: {type(opt)}')
+            raise ValueError(f"opt: expected a tf.train.Optimizer, received {type(opt)}")
         scale = get_loss_scale(loss_scale)
         if scale is None:
             raise ValueError("loss_scale cannot be None")
@@ -282,11 +282,11 @@ def enable_mixed_precision_graph_rewrite(opt: Optimizer, loss_scale: Any = "dyna
     global _enabled
     if isinstance(opt, MixedPrecisionLossScaleOptimizer):
         raise ValueError(
-            '"opt" must not already be an instance of a MixedPrecisionLossScaleOptimizer. '
-            "`enable_mixed_precision_graph_rewrite` will automatically wrap the optimizer with one."
+            "opt scales its loss already: pass the optimizer inside the MixedPrecisionLossScaleOptimizer, "
+            "enable_mixed_precision_graph_rewrite adds the scaling"
         )
     if not isinstance(opt, Optimizer):
-        raise ValueError(f'"opt" must be an instance of a tf.train.Optimizer, but got: {opt}')
+        raise ValueError(f"opt: expected a tf.train.Optimizer, received {opt}")
     wrapped = MixedPrecisionLossScaleOptimizer(opt, loss_scale)
     _enabled = True
     return wrapped
@@ -296,5 +296,5 @@ def disable_mixed_precision_graph_rewrite() -> None:
     """Takes back `enable_mixed_precision_graph_rewrite`; optimizers that it made go on scaling their losses."""
     global _enabled
     if not _enabled:
-        logging.warning("disable_mixed_precision_graph_rewrite() called when mixed precision is already disabled.")
+        logging.warning("disable_mixed_precision_graph_rewrite: mixed precision was not enabled")
     _enabled = False

@@ -113,7 +113,9 @@ class ExponentialMovingAverage:
         debiased = []
         for source in sources:
             if source.dtype.base_dtype not in _FLOATS:
-                raise TypeError(f"The variables must be half, float, or double: {source.name}")
+                raise TypeError(
+                    f"averages are kept of float16, float32 and float64 only: {source.name!r} is {source.dtype.name}"
+                )
             if source not in self._averages:
                 with init_scope():
                     average = self._averages[source] = self._shadow(source)

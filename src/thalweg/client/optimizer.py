@@ -77,8 +77,8 @@ class Optimizer:
         )
         if all(grad is None for grad, _ in grads_and_vars):
             raise ValueError(
-                "No gradients provided for any variable, check your graph for ops that do not support gradients, "
-                f"between variables {[str(v) for _, v in grads_and_vars]} and loss {loss}."
+                f"no gradients: no differentiable path leads from the variables {[str(v) for _, v in grads_and_vars]} "
+                f"to the loss {loss}"
             )
         return self.apply_gradients(grads_and_vars, global_step=global_step, name=name)
 
@@ -95,8 +95,7 @@ class Optimizer:
         loss = convert_to_tensor(loss() if callable(loss) else loss)
         if gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
             raise ValueError(
-                "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH. "
-                f"Not {gate_gradients}"
+                f"gate_gradients: expected GATE_NONE, GATE_OP or GATE_GRAPH of Optimizer, received {gate_gradients}"
             )
         self._assert_valid_dtypes([loss])
         if grad_loss is not None:
@@ -132,7 +131,7 @@ class Optimizer:
             raise ValueError("No variables provided.")
         given = [(grad, variable) for grad, variable in pairs if grad is not None]
         if not given:
-            raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
+            raise ValueError(f"no gradients: each is None, for the variables {[str(v) for _, v in pairs]}")
         with init_scope():
             self._create_slots([variable for _, variable in given])
         with name_scope(name, self._name) as scope:
@@ -155,7 +154,9 @@ class Optimizer:
     def _update(self, grad: Any, variable: Any) -> Any:
         if isinstance(grad, IndexedSlices):
             if variable.constraint is not None:
-                raise RuntimeError("Cannot use a constraint function on a sparse variable.")
+                raise RuntimeError(
+                    f"{variable.name!r} has a constraint: expected a dense gradient, received IndexedSlices"
+                )
             if self._overrides("_apply_sparse_duplicate_indices", "_resource_apply_sparse_duplicate_indices"):
                 return self._apply_sparse_duplicate_indices(grad, variable)
             return self._resource_apply_sparse_duplicate_indices(grad.values, variable, grad.indices)
@@ -315,11 +316,11 @@ def _as_gradient(grad: Any) -> Any:
     if grad is None or isinstance(grad, Tensor | IndexedSlices):
         return grad
     if isinstance(grad, Operation):
-        raise TypeError(f"Gradient must be a Tensor, IndexedSlices, or None: {grad}")
+        raise TypeError(f"a gradient is a tensor, IndexedSlices or None, not the operation {grad.name!r}")
     try:
         return convert_to_tensor(grad)
     except TypeError as error:
-        raise TypeError(f"Gradient must be convertible to a Tensor or IndexedSlices, or None: {grad}") from error
+        raise TypeError(f"a gradient is a tensor, IndexedSlices or None, not {grad!r}") from error
 
 
 def _sum_equal_indices(values: Any, indices: Any) -> tuple[Tensor, Tensor]:

@@ -350,7 +350,7 @@ class FtrlOptimizer(_Hyperparameters):
     ) -> None:
         super().__init__(use_locking, name)
         if learning_rate_power > 0.0:
-            raise ValueError(f"learning_rate_power {learning_rate_power} needs to be negative or zero")
+            raise ValueError(f"learning_rate_power: expected at most 0, received {learning_rate_power}")
         for key, value in (
             ("initial_accumulator_value", initial_accumulator_value),
             ("l1_regularization_strength", l1_regularization_strength),
@@ -358,7 +358,7 @@ class FtrlOptimizer(_Hyperparameters):
             ("l2_shrinkage_regularization_strength", l2_shrinkage_regularization_strength),
         ):
             if value < 0.0:
-                raise ValueError(f"{key} {value} needs to be positive or zero")
+                raise ValueError(f"{key}: expected at least 0, received {value}")
         self._learning_rate = learning_rate
         self._learning_rate_power = learning_rate_power
         self._initial_accumulator_value = initial_accumulator_value

@@ -61,7 +61,7 @@ class PartialRuns:
     def run(self, handle: str, fetches: Any, feed_dict: dict[Any, Any]) -> Any:
         if handle not in self._started:
             raise errors.InvalidArgumentError(
-                None, None, f"Must run 'setup' before performing partial runs: {handle!r}"
+                None, None, f"partial_run has no run {handle!r}: call partial_run_setup first"
             )
         state = self._started[handle]
         graph = self._session.graph

@@ -35,8 +35,8 @@ def variable_axis_size_partitioner(
     """Returns a partitioner whose parts have at most `max_shard_bytes`, as far as one axis and `max_shards` allow."""
     if max_shard_bytes < 1 or bytes_per_string_element < 1:
         raise ValueError(
-            "Both max_shard_bytes and bytes_per_string_element must be positive, "
-            f"got {max_shard_bytes} and {bytes_per_string_element}"
+            f"expected positive numbers of bytes, received max_shard_bytes={max_shard_bytes} and "
+            f"bytes_per_string_element={bytes_per_string_element}"
         )
     if max_shards is not None and max_shards < 1:
         raise ValueError(f"max_shards must be positive, got {max_shards}")
@@ -88,7 +88,7 @@ def create_partitioned_variables(
     if len(shape) != len(slicing):
         raise ValueError(f"shape and slicing must have the same length: shape: {shape}, slicing: {slicing}")
     if len(shape) < 1:
-        raise ValueError(f"A partitioned Variable must have rank at least 1: shape: {shape}")
+        raise ValueError(f"a scalar cannot be partitioned: expected a shape of rank 1 or more, received {shape}")
     with variable_scope(name, "PartitionedVariable", reuse=reuse) as scope, name_scope(None):
         if scope.custom_getter is not None:
             raise ValueError(

@@ -73,9 +73,9 @@ class PartitionedVariable:
         self, name: str, shape: Any, dtype: DType, variable_list: Sequence[Any], partitions: Sequence[int]
     ) -> None:
         if not isinstance(variable_list, list | tuple):
-            raise TypeError(f"variable_list is not a list or tuple: {variable_list}")
+            raise TypeError(f"variable_list: expected a list or a tuple, received {variable_list}")
         if not isinstance(partitions, list | tuple):
-            raise TypeError(f"partitions is not a list or tuple: {partitions}")
+            raise TypeError(f"partitions: expected a list or a tuple, received {partitions}")
         if not all(p >= 1 for p in partitions):
             raise ValueError(f"partition values must be positive: {partitions}")
         if not variable_list:
@@ -85,10 +85,10 @@ class PartitionedVariable:
             raise ValueError(f"len(shape) != len(partitions): {sizes} vs. {partitions}")
         slices = [variable._get_save_slice_info() for variable in variable_list]
         if None in slices:
-            raise ValueError(f"All variables must have a save_slice_info: {[v.name for v in variable_list]}")
+            raise ValueError(f"a part lacks its save_slice_info, among {[v.name for v in variable_list]}")
         if any(part.full_shape != sizes for part in slices):
             raise ValueError(
-                f"All variables' full shapes must match shape: {sizes}; but full shapes were: "
+                f"expected parts of a variable of shape {sizes}, received parts of "
                 f"{[part.full_shape for part in slices]}"
             )
         self._name = name
@@ -194,9 +194,7 @@ def _convert_partitioned(
     value: PartitionedVariable, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor:
     if dtype is not None and not dtype.is_compatible_with(value.dtype):
-        raise ValueError(
-            f"Incompatible type conversion requested to type {dtype.name} for variable of type {value.dtype.name}"
-        )
+        raise ValueError(f"a variable of dtype {value.dtype.name} is used where {dtype.name} is expected; use tf.cast")
     return value.as_tensor()
 
 
@@ -206,18 +204,18 @@ register_tensor_conversion_function(PartitionedVariable, _convert_partitioned, 5
 def partitions_of(partitioner: Partitioner, shape: TensorShape, dtype: DType) -> list[int]:
     """Returns how many parts a partitioner makes along each axis, which must be one axis at most."""
     if not shape.is_fully_defined():
-        raise ValueError(f"Shape of a new partitioned variable must be fully defined, but instead was {shape}.")
+        raise ValueError(f"a variable in parts needs a shape without unknown sizes, received {shape}")
     if shape.ndims is None or shape.ndims < 1:
-        raise ValueError(f"A partitioned Variable must have rank at least 1, shape: {shape}")
+        raise ValueError(f"a scalar cannot be partitioned: expected a shape of rank 1 or more, received {shape}")
     partitions = partitioner(shape=shape, dtype=dtype)
     if not isinstance(partitions, Sequence):
-        raise ValueError(f"Partitioner must return a sequence, but saw: {partitions}")
+        raise ValueError(f"the partitioner gave {partitions}, expected a sequence of numbers of parts")
     if len(partitions) != shape.ndims:
         raise ValueError(f"the partitioner gave {partitions} for a variable of rank {shape.ndims}: {shape}")
     if any(count < 1 for count in partitions):
-        raise ValueError(f"Partitioner returned zero partitions for some axes: {partitions}")
+        raise ValueError(f"the partitioner gave {partitions}: each axis needs one part or more")
     if sum(count > 1 for count in partitions) > 1:
-        raise ValueError(f"Can only slice a variable along one dimension: shape: {shape}, partitioning: {partitions}")
+        raise ValueError(f"the partitioner gave {partitions} for shape {shape}: only one axis may have several parts")
     return [int(count) for count in partitions]
 
 

@@ -58,9 +58,9 @@ class BaseSession:
         if target not in _TARGETS:
             raise errors.NotFoundError(None, None, f"no runtime serves the target {target!r}; '' is this process")
         if graph is not None and not isinstance(graph, Graph):
-            raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
+            raise TypeError(f"graph: expected a tf.Graph, received {type(graph)}")
         if config is not None and not isinstance(config, ConfigProto):
-            raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
+            raise TypeError(f"config: expected a tf.ConfigProto, received {type(config)}")
         self._graph = graph if graph is not None else get_default_graph()
         self._config = config if config is not None else ConfigProto()
         if self._config.intra_op_parallelism_threads > 0:
@@ -122,7 +122,7 @@ class BaseSession:
         except TypeError as error:
             raise TypeError(f"Fetch argument or feed key is not hashable: {error}") from None
         if self._closed:
-            raise RuntimeError("Attempted to use a closed Session.")
+            raise RuntimeError("the session is closed")
         if plan is None or plan.edits != self._graph._edits:
             with self._lock:
                 plan = self._plans[key] = self._make_plan(fetches, feed_keys)
@@ -131,7 +131,7 @@ class BaseSession:
     def _make_plan(self, fetches: Any, feed_keys: tuple[Any, ...]) -> _Plan | _Expanding:
         graph = self._graph
         if not graph._operations:
-            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
+            raise RuntimeError("the graph of the session is empty: there is nothing to run")
         edits = graph._edits
         if any(map(is_composite, feed_keys)):
             return _Expanding(edits)
@@ -188,7 +188,7 @@ class BaseSession:
             if len(args) != len(converters):
                 raise TypeError(f"the callable takes {len(converters)} feeds, {len(args)} were given")
             if self._closed:
-                raise RuntimeError("Attempted to use a closed Session.")
+                raise RuntimeError("the session is closed")
             if options is not None and not accept_options:
                 raise TypeError("the callable takes options only if it was made with accept_options=True")
             values = [convert(value) for convert, value in zip(converters, args)]

@@ -70,8 +70,8 @@ class Template:
         result = self._func(*args, **kwargs)
         if len(trainable) != before:
             raise ValueError(
-                "Trainable variable created when calling a template after the first time, perhaps you used "
-                f"tf.Variable when you meant tf.get_variable: {trainable[before:]}"
+                f"a later call of the template made new trainable variables: {trainable[before:]}; "
+                "hint: tf.get_variable shares variables between calls, tf.Variable does not"
             )
         return result
 

@@ -18,7 +18,7 @@ from thalweg import dtypes, errors
 from thalweg.client.session import Session
 from thalweg.config import ConfigProto
 from thalweg.devices import DeviceSpec
-from thalweg.graph.default import get_default_session, reset_default_graph
+from thalweg.graph.default import get_default_session, start_with_an_empty_graph
 from thalweg.graph.graph import Graph
 from thalweg.graph.indexed_slices import IndexedSlices
 from thalweg.graph.nest import flatten, is_nested
@@ -71,7 +71,7 @@ class CheckedThread:
     def check_termination(self) -> None:
         """Fails the test if the thread was never joined."""
         if not self._joined:
-            self._test.fail("A checked thread was not joined.")
+            self._test.fail("a checkedThread was started and never joined")
 
 
 class TestCase(absltest.TestCase):
@@ -87,16 +87,8 @@ class TestCase(absltest.TestCase):
         super().setUp()
         random.seed(_SEED)
         np.random.seed(_SEED)
-        self._start_with_an_empty_graph()
+        start_with_an_empty_graph()
         set_random_seed(_SEED)
-
-    def _start_with_an_empty_graph(self) -> None:
-        try:
-            reset_default_graph()
-        except AssertionError:  # whoever runs the tests is in a graph of its own
-            scope = Graph().as_default()
-            scope.__enter__()
-            self.addCleanup(scope.__exit__, None, None, None)
 
     def tearDown(self) -> None:
         for thread in self._threads:
@@ -136,7 +128,7 @@ class TestCase(absltest.TestCase):
         if self._session is None:
             self._session = Session(graph=graph, config=_test_config(config))
         elif graph is not None and graph is not self._session.graph:
-            raise ValueError("The graph used to get the cached session is different than the one that was used first.")
+            raise ValueError("cached_session was first made with another graph")
         session = self._session
         with session.graph.as_default(), session.as_default(), _on_device(use_gpu, force_gpu):
             yield session
@@ -222,7 +214,7 @@ class TestCase(absltest.TestCase):
             self.assertAllClose(a, b, **kwargs)
         except AssertionError:
             return
-        self.fail(f"The two values are close at all elements. {kwargs.get('msg') or ''}")
+        self.fail(f"expected values that differ, received close ones. {kwargs.get('msg') or ''}")
 
     def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
         """Fails unless arrays have equal shapes and elements; NaN equals itself."""
@@ -236,7 +228,7 @@ class TestCase(absltest.TestCase):
             self.assertAllEqual(a, b)
         except AssertionError:
             return
-        self.fail(f"The two values are equal at all elements. {msg or ''}")
+        self.fail(f"expected values that differ, received equal ones. {msg or ''}")
 
     def _assert_elements(self, a: Any, holds: Callable[[Any], Any], what: str) -> None:
         array = self._array(a)

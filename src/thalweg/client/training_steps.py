@@ -68,9 +68,9 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
 def assert_global_step(global_step_tensor: Any) -> None:
     """Raises TypeError unless the argument is an integer scalar."""
     if not isinstance(global_step_tensor, Variable | Tensor):
-        raise TypeError(f'Existing "global_step" must be a Variable or Tensor: {global_step_tensor!r}.')
+        raise TypeError(f"global_step: expected a variable or a tensor, received {global_step_tensor!r}")
     if not global_step_tensor.dtype.base_dtype.is_integer:
-        raise TypeError(f'Existing "global_step" does not have integer type: {global_step_tensor.dtype.name}')
+        raise TypeError(f"global_step: expected an integer dtype, received {global_step_tensor.dtype.name}")
     shape = global_step_tensor.get_shape()
     if shape.ndims != 0 and shape.is_fully_defined():
         raise TypeError(f'Existing "global_step" is not scalar: {shape}')

@@ -322,13 +322,13 @@ class variable_scope:
         auxiliary_name_scope: bool = True,
     ) -> None:
         if name_or_scope is None and default_name is None:
-            raise TypeError("If default_name is None then name_or_scope is required")
+            raise TypeError("variable_scope needs name_or_scope or default_name")
         if name_or_scope is not None and not isinstance(name_or_scope, str | VariableScope):
-            raise TypeError("VariableScope: name_or_scope must be a string or VariableScope.")
+            raise TypeError(f"name_or_scope: expected a string or a VariableScope, received {name_or_scope!r}")
         if reuse not in (True, False, None, AUTO_REUSE):
-            raise ValueError("The reuse parameter must be True or False or None.")
+            raise ValueError(f"reuse: expected True, False, None or tf.AUTO_REUSE, received {reuse!r}")
         if not isinstance(auxiliary_name_scope, bool):
-            raise TypeError(f"The auxiliary_name_scope must be `True` or `False`, while get {auxiliary_name_scope}")
+            raise TypeError(f"auxiliary_name_scope: expected a bool, received {auxiliary_name_scope!r}")
         self._name_or_scope = name_or_scope
         self._default_name = default_name
         self._values = values
@@ -365,7 +365,7 @@ class variable_scope:
             stack.enter_context(graph.as_default())
         target = self._name_or_scope
         if target is None and self._reuse:
-            raise ValueError("reuse=True cannot be used without a name_or_scope")
+            raise ValueError("reuse=True needs name_or_scope: default_name makes a new scope")
         entered = stack.enter_context(self._name_scope(get_default_graph()))
         if isinstance(target, VariableScope):
             return stack.enter_context(_jump(target, self._derive(target, target.name, target.original_name_scope)))

@@ -39,7 +39,7 @@ class VariableStore:
         if custom_getter is None:
             return self._get(name, **kwargs)
         if not callable(custom_getter):
-            raise ValueError(f"Passed a custom_getter which is not callable: {custom_getter}")
+            raise ValueError(f"custom_getter: expected a callable, received {custom_getter}")
         if not _takes(custom_getter, "constraint"):
             del kwargs["constraint"]
         return custom_getter(getter=self._get, name=name, **kwargs)
@@ -75,14 +75,13 @@ class VariableStore:
         }
         if partitioner is not None and shape != ():
             if not callable(partitioner):
-                raise ValueError(f"Partitioner must be callable, but received: {partitioner}")
+                raise ValueError(f"partitioner: expected a callable, received {partitioner}")
             return self._in_parts(name, shape, dtype, initializer, regularizer, reuse, partitioner, settings)
         if reuse is True and name in self.partitioned:
             return self._share_parts(name, shape, dtype, reuse, None)
         if f"{name}/part_0" in self.variables:
             raise ValueError(
-                "No partitioner was provided, but a partitioned version of the variable was found: "
-                f"{name}/part_0. Perhaps a variable of the same name was already created with partitioning?"
+                f"variable {name!r} was made in parts ({name}/part_0) and is now asked for whole: pass a partitioner"
             )
         return self._single(name, shape, dtype, initializer, regularizer, reuse, None, settings)
 
@@ -98,13 +97,13 @@ class VariableStore:
         settings: dict[str, Any],
     ) -> Any:
         if initializer is not None and not callable(initializer) and shape is not None:
-            raise ValueError("If initializer is a constant, do not specify shape.")
+            raise ValueError(f"variable {name!r}: a constant initializer has its own shape; leave out shape")
         if name in self.variables:
             return self._share(name, shape, dtype, reuse)
         if reuse is True:
             raise ValueError(
-                f"Variable {name} does not exist, or was not created with tf.get_variable(). "
-                "Did you mean to set reuse=tf.AUTO_REUSE in VarScope?"
+                f"variable {name!r} does not exist and the scope only reuses: no tf.get_variable made it; "
+                "hint: reuse=tf.AUTO_REUSE makes what is missing"
             )
         initial_value, made_dtype = _initial_value(name, initializer, shape, dtype, partition_info)
         variable: Any = Variable(initial_value, name=name, dtype=made_dtype, **settings)
@@ -127,8 +126,7 @@ class VariableStore:
         """Returns the variable as parts `<name>/part_0` and so on, each initialized by itself."""
         if name in self.variables:
             raise ValueError(
-                f"A partitioner was provided, but an unpartitioned version of the variable was found: {name}. "
-                "Perhaps a variable of the same name was already created without partitioning?"
+                f"variable {name!r} was made whole and is now asked for in parts: leave out the partitioner"
             )
         value = None
         if initializer is not None and not callable(initializer):
@@ -139,8 +137,8 @@ class VariableStore:
             return self._share_parts(name, shape, dtype, reuse, partitions)
         if reuse is True:
             raise ValueError(
-                f"PartitionedVariable {name} does not exist, or was not created with tf.get_variable(). "
-                "Did you mean to set reuse=False or reuse=tf.AUTO_REUSE in VarScope?"
+                f"partitioned variable {name!r} does not exist and the scope only reuses: no tf.get_variable made it; "
+                "hint: reuse=tf.AUTO_REUSE makes what is missing"
             )
         sizes = [int(size or 0) for size in shape or ()]
         parts = []
@@ -172,8 +170,8 @@ class VariableStore:
         found = self.partitioned[name]
         if reuse is False:
             raise ValueError(
-                f"Partitioned variable with name {name} already exists. "
-                "Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in VarScope?"
+                f"partitioned variable {name!r} already exists; "
+                "hint: reuse=True or reuse=tf.AUTO_REUSE of the scope shares it"
             )
         _require_same(f"reuse partitioned variable {name}", found, shape, dtype)
         if partitions is not None and found._get_partitions() != partitions:
@@ -187,9 +185,8 @@ class VariableStore:
         found = self.variables[name]
         if reuse is False:
             raise ValueError(
-                f"Variable {name} already exists, disallowed. "
-                "Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in VarScope? "
-                f"Originally defined at: {found.op.made_at}"
+                f"variable {name!r} already exists, made at {found.op.made_at}; "
+                "hint: reuse=True or reuse=tf.AUTO_REUSE of the scope shares it"
             )
         _require_same(f"share variable {name}", found, shape, dtype)
         return found
@@ -220,7 +217,7 @@ def _initial_value(
     """Returns the initial value, or the function that makes it, and the dtype to make the variable with."""
     if initializer is None:
         if shape is None:
-            raise ValueError(f"Variable {name} did not get an initializer, so its `shape` argument must be specified.")
+            raise ValueError(f"variable {name!r} has neither initializer nor shape: expected one of them")
         initializer = _default_initializer(name, dtype)
     if not callable(initializer):
         return initializer, None
@@ -233,7 +230,7 @@ def _initial_value(
     if all(p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         return initializer, None
     raise ValueError(
-        f"Shape of a new variable ({name}) must be fully defined, but instead was {shapes.show(shape)}; "
+        f"variable {name!r} needs a shape without unknown sizes, received {shapes.show(shape)}; "
         "without a shape the initializer must be a value or a callable with no arguments."
     )
 

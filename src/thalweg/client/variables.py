@@ -114,11 +114,10 @@ class Variable:
             collections = [GraphKeys.GLOBAL_VARIABLES]
         if not isinstance(collections, list | tuple | set):
             raise ValueError(
-                f"collections argument to Variable constructor must be a list, tuple, or set. Got {collections!r} "
-                f"of type {type(collections)}"
+                f"collections: expected a list, tuple or set of keys, received {collections!r} of {type(collections)}"
             )
         if constraint is not None and not callable(constraint):
-            raise ValueError("The `constraint` argument must be a callable.")
+            raise ValueError(f"constraint: expected a callable, received {constraint!r}")
         if trainable is None:
             trainable = synchronization is not VariableSynchronization.ON_READ
         self._trainable = trainable
@@ -186,13 +185,12 @@ class Variable:
                 return None
             if not shapes.is_fully_defined(value._shape):
                 raise ValueError(
-                    f"initial_value must have a shape specified: {value}; validate_shape=False allows any shape"
+                    f"the shape of the initial value {value} is unknown; validate_shape=False allows any shape"
                 )
             return value._shape
         if not shapes.compatible(shape, value._shape):
             raise ValueError(
-                f"The initial value's shape ({shapes.show(value._shape)}) is not compatible with "
-                f"the explicitly supplied `shape` argument ({shapes.show(shape)})."
+                f"the initial value has shape {shapes.show(value._shape)}, expected shape {shapes.show(shape)} as given"
             )
         return shape
 
@@ -447,9 +445,7 @@ def _convert_variable(
     value: Variable, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor:
     if dtype is not None and not dtype.is_compatible_with(value.dtype):
-        raise ValueError(
-            f"Incompatible type conversion requested to type {dtype.name} for variable of type {value.dtype.name}"
-        )
+        raise ValueError(f"a variable of dtype {value.dtype.name} is used where {dtype.name} is expected; use tf.cast")
     return value.value()
 
 

@@ -141,7 +141,7 @@ def _checked_pairs(pairs: Any) -> list[tuple[Tensor, Function]]:
     if isinstance(pairs, Mapping):
         pairs = list(pairs.items())
     if not isinstance(pairs, list | tuple):
-        raise TypeError(f"pred_fn_pairs of case must be a list, a tuple or a dict, not {pairs!r}")
+        raise TypeError(f"pred_fn_pairs of case: expected a list, a tuple or a dict, received {pairs!r}")
     if not pairs:
         raise ValueError("case has no pair of a predicate and a function")
     for pair in pairs:

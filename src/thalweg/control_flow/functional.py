@@ -23,7 +23,9 @@ class _Elements:
         tensors = [convert_to_tensor(elem, name="elem") for elem in nest.flatten(elems)]
         for tensor in tensors:
             if tensor._shape == ():
-                raise ValueError(f"elems must be at least 1-dimensional, but {tensor.name!r} is a scalar")
+                raise ValueError(
+                    f"elems: {tensor.name!r} is a scalar, expected a tensor with a first dimension to go along"
+                )
         known = {tensor._shape[0] for tensor in tensors if tensor._shape and tensor._shape[0] is not None}
         if len(known) > 1:
             raise ValueError(f"elems have different first dimensions: {known}")
@@ -47,7 +49,7 @@ def _stacked(arrays: Sequence[TensorArray], length: int | None) -> list[Tensor]:
 
 def _require(function: Any) -> None:
     if not callable(function):
-        raise TypeError("fn must be callable.")
+        raise TypeError(f"fn is not callable: {function!r}")
 
 
 def map_fn(

@@ -75,7 +75,7 @@ class _Plan:
         """Returns the plan of the same loop with a counter that ends it."""
         limit = convert_to_tensor(maximum, dtypes.int32, name="maximum_iterations")
         if limit._shape not in (None, ()):
-            raise ValueError(f"maximum_iterations of while_loop must be a scalar, but has shape {limit.shape}")
+            raise ValueError(f"maximum_iterations of while_loop: expected a scalar, received shape {limit.shape}")
         cond, body, given = self.cond, self.body, self.loop_vars
 
         def counted(i: Tensor, values: Any) -> tuple[Any, Any]:

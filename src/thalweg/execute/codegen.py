@@ -81,6 +81,9 @@ class _Writer:
         for output in segment.inputs:
             parameters.append(self.name_of(output))
         self.lines.append(f"def {self.function_name}({', '.join(parameters)}):")
+        for output in segment.outputs:
+            if output[0].guard and output not in segment.inputs:
+                self.lines.append(f"    {self.name_of(output)} = None")  # what a branch not taken leaves to others
         _Block(self, segment.nodes, segment.outputs, set(segment.inputs), "    ").write()
         results = "".join(f"{self.value(output)}, " for output in segment.outputs)
         self.lines.append(f"    return ({results.rstrip()})" if results else "    return ()")

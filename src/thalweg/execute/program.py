@@ -36,12 +36,12 @@ class Program:
 
     def __init__(self, step: StepGraph, device: Any) -> None:
         self.device = device
+        self.bound: Bound = bind(step, device)  # first: it may change how loops count, and what they give
         self.feeds = step.feeds
         self.fetches = step.fetches
         positions = range(len(step.fetches)) if step.positions is None else step.positions
         self.numbered_fetches = list(zip(positions, step.fetches))
         self.nodes = step.nodes
-        self.bound: Bound = bind(step, device)
         self.is_free = step.is_free
         self.waiting: list[Node] = [node for node in step.nodes if node.definition.waits]
         self.segments = self._divide(step)
@@ -61,7 +61,7 @@ class Program:
             return [Segment(0, step.nodes, frozenset(), list(feeds), list(step.fetches))]
         segments = divide(step)
         for segment in segments:
-            used = dict.fromkeys(output for node in segment.nodes for output in node.inputs if output in feeds)
+            used = dict.fromkeys(output for node in segment.nodes for output in _needs(node) if output in feeds)
             used.update(dict.fromkeys(segment.inputs))
             segment.inputs = [output for output in used if output not in self.bound.constants]
             segment.outputs = [output for output in segment.outputs if output not in known]
@@ -109,6 +109,11 @@ class Program:
         return explain(error, node, seen, self.device.name)
 
 
+def _needs(node: Node) -> list[Output]:
+    """Returns what must be there before a node runs: its inputs, and what says whether it runs at all."""
+    return [*node.inputs, *(predicate for predicate, _ in node.guard)]
+
+
 class _Schedule:
     """What each segment and waiting node of a program comes after, counted once for all runs."""
 
@@ -131,7 +136,7 @@ class _Schedule:
         for segment in program.segments:
             taken += segment.inputs
         for node in program.waiting:
-            taken += node.inputs
+            taken += _needs(node)
         for output in taken:
             self.uses[output] = self.uses.get(output, 0) + 1
 
@@ -201,6 +206,7 @@ class Run:
 
     def _start_wait(self, node: Node) -> None:
         call = self._program.bound.waiting[node]
+        wanted = [(self._take(predicate), side) for predicate, side in node.guard]
         values = [self._take(output) for output in node.inputs]
 
         def finish(*results: Any) -> None:
@@ -214,6 +220,9 @@ class Run:
             self._finished(node)
 
         self._step.waiting.add(node.name)
+        if not all(predicate is not None and bool(predicate) is side for predicate, side in wanted):
+            finish(*[None] * len(node.dtypes))  # of a branch that is not taken: nobody will send anything
+            return
         try:
             call.function(self._step, finish, *values)
         except BaseException as error:

@@ -56,7 +56,7 @@ def _connect(step: StepGraph, segments: list[Segment]) -> None:
     wanted: dict[Output, None] = dict.fromkeys(step.fetches)
     for node in step.nodes:
         segment = home.get(node)
-        for output in node.inputs:
+        for output in [*node.inputs, *(predicate for predicate, _ in node.guard)]:
             source = home.get(output[0])
             if source is segment and segment is not None:
                 continue

@@ -100,7 +100,7 @@ def merged(parts: Iterable[bytes]) -> bytes:
         try:
             piece = Summary.FromString(part)
         except DecodeError:
-            raise ValueError("Could not parse one of the summary inputs") from None
+            raise ValueError("an input is no serialized Summary message") from None
         for value in piece.value:
             if value.tag and value.tag in seen:
                 raise ValueError(f"Duplicate tag {value.tag} found in summary inputs")

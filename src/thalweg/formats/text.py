@@ -13,7 +13,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
         return bytes_or_text.encode(encoding)
     if isinstance(bytes_or_text, bytes):
         return bytes_or_text
-    raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
+    raise TypeError(f"expected bytes or str, received {bytes_or_text!r}")
 
 
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
@@ -21,7 +21,7 @@ def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
         return bytes_or_text
     if isinstance(bytes_or_text, bytes):
         return bytes_or_text.decode(encoding)
-    raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
+    raise TypeError(f"expected bytes or str, received {bytes_or_text!r}")
 
 
 as_str = as_text

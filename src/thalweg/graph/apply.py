@@ -93,14 +93,16 @@ def _graph_of(values: Sequence[Any]) -> Graph:
             if graph is None:
                 graph = value.op.graph
             elif value.op.graph is not graph:
-                raise ValueError(f"{value} must be from the same graph as the other inputs.")
+                raise ValueError(f"the inputs come from different graphs: {value} is not in that of the others")
         elif isinstance(value, list | tuple):
             for element in value:
                 if type(element) is Tensor:
                     if graph is None:
                         graph = element.op.graph
                     elif element.op.graph is not graph:
-                        raise ValueError(f"{element} must be from the same graph as the other inputs.")
+                        raise ValueError(
+                            f"the inputs come from different graphs: {element} is not in that of the others"
+                        )
     return graph if graph is not None else get_default_graph()
 
 
@@ -205,8 +207,7 @@ def _admit_type(definition: OpDef, arg: ArgDef, dtype: DType) -> None:
     attr = definition.attrs[arg.type_attr]
     if attr.allowed is not None and dtype not in attr.allowed and dtype.base_dtype not in attr.allowed:
         raise TypeError(
-            f"Value passed to parameter {arg.name!r} of {definition.name!r} has DataType {dtype.name} "
-            f"not in list of allowed values: {attr.show_allowed()}"
+            f"input {arg.name!r} of {definition.name!r} has dtype {dtype.name}, expected one of {attr.show_allowed()}"
         )
 
 

@@ -109,7 +109,7 @@ class AttrDef:
 
     def _admit(self, value: Any) -> None:
         if self.allowed is not None and value not in self.allowed:
-            raise ValueError(f"{show_value(value)} is not in the list of allowed values: {self.show_allowed()}")
+            raise ValueError(f"expected one of {self.show_allowed()}, received {show_value(value)}")
 
     def show_allowed(self) -> str:
         return ", ".join(sorted(show_value(item) for item in self.allowed or ()))

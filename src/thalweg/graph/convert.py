@@ -20,7 +20,7 @@ def register_tensor_conversion_function(base_type: Any, conversion_func: Convers
     """Teaches `convert_to_tensor` a type: `conversion_func(value, dtype=None, name=None, as_ref=False)`."""
     base_types = base_type if isinstance(base_type, tuple) else (base_type,)
     if not all(isinstance(t, type) for t in base_types):
-        raise TypeError("base_type must be a type or a tuple of types.")
+        raise TypeError(f"base_type: expected a class or a tuple of classes, received {base_type!r}")
     if not callable(conversion_func):
         raise TypeError("conversion_func must be callable.")
     _conversions.append((priority, base_types, conversion_func))

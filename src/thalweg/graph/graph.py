@@ -225,7 +225,7 @@ class Graph:
 
     def _require_mutable(self) -> None:
         if self._finalized:
-            raise RuntimeError("Graph is finalized and cannot be modified.")
+            raise RuntimeError("the graph is finalized: no operation can be added")
 
     # -- look-up ------------------------------------------------------------------------------------------------------
 
@@ -239,7 +239,7 @@ class Graph:
             obj = convert()
         if (isinstance(obj, Tensor) and allow_tensor) or (isinstance(obj, Operation) and allow_operation):
             if obj.graph is not self:
-                raise ValueError(f"{type(obj).__name__} {obj} is not an element of this graph.")
+                raise ValueError(f"{type(obj).__name__} {obj} belongs to another graph")
             return obj
         raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
 
@@ -247,17 +247,13 @@ class Graph:
         op_name, colon, index = name.rpartition(":")
         if colon and allow_tensor:
             if not index.isdigit() or not op_name:
-                raise ValueError(f"The name {name!r} looks like a tensor name, but is not '<op_name>:<output_index>'.")
+                raise ValueError(f"{name!r} is no name of a tensor: expected '<operation>:<output number>'")
             operation = self._by_name.get(op_name)
             if operation is None:
-                raise KeyError(
-                    f"The name {name!r} refers to a Tensor which does not exist. "
-                    f"The operation, {op_name!r}, does not exist in the graph."
-                )
+                raise KeyError(f"no tensor {name!r}: the graph has no operation {op_name!r}")
             if int(index) >= len(operation.outputs):
                 raise KeyError(
-                    f"The name {name!r} refers to a Tensor which does not exist. "
-                    f"The operation, {op_name!r}, exists but only has {len(operation.outputs)} outputs."
+                    f"no tensor {name!r}: the operation {op_name!r} has only {len(operation.outputs)} outputs"
                 )
             return operation.outputs[int(index)]
         if colon:
@@ -265,17 +261,17 @@ class Graph:
         if not allow_operation:
             raise ValueError(f"{name!r} names an operation, not a tensor: tensor names have the form '<op_name>:0'.")
         if name not in self._by_name:
-            raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
+            raise KeyError(f"the graph has no operation {name!r}")
         return self._by_name[name]
 
     def get_operation_by_name(self, name: str) -> Operation:
         if not isinstance(name, str):
-            raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
+            raise TypeError(f"expected the name of an operation, received {type(name).__name__}")
         return self.as_graph_element(name, allow_tensor=False)  # type: ignore[no-any-return]
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         if not isinstance(name, str):
-            raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
+            raise TypeError(f"expected the name of a tensor, received {type(name).__name__}")
         return self.as_graph_element(name, allow_operation=False)  # type: ignore[no-any-return]
 
     # -- names --------------------------------------------------------------------------------------------------------
@@ -308,7 +304,9 @@ class Graph:
         """Prefixes the names of operations made inside; a name that ends in '/' re-enters that very scope."""
         scopes = self._scopes
         if name and not (_VALID_SCOPE if scopes.name else _VALID_NAME).match(name):
-            raise ValueError(f"{name!r} is not a valid scope name")
+            raise ValueError(
+                f"{name!r} cannot name a scope: expected letters, digits and . _ - / (at the top not _ - / first)"
+            )
         before = scopes.name
         if not name:
             scopes.name = ""
@@ -505,11 +503,11 @@ class Graph:
         session = session or get_default_session()
         if session is None:
             raise ValueError(
-                f"Cannot evaluate {name!r}: no default session is registered. "
-                "Use `with sess.as_default()` or pass the session as an argument."
+                f"Cannot evaluate {name!r}: there is no default session; "
+                "pass session=, or enter `with session.as_default():`"
             )
         if session.graph is not self:
-            raise ValueError(f"Cannot evaluate {name!r}: the session's graph is different from the tensor's graph.")
+            raise ValueError(f"Cannot evaluate {name!r}: the session runs another graph")
         return session
 
     # -- default graph ------------------------------------------------------------------------------------------------

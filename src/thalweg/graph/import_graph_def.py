@@ -57,14 +57,14 @@ def _checked(return_elements: Any) -> list[str] | None:
         return None
     elements = list(return_elements)
     if isinstance(return_elements, str) or not all(isinstance(element, str) for element in elements):
-        raise TypeError("return_elements must be a list of strings.")
+        raise TypeError(f"return_elements: expected a list of names, received {return_elements!r}")
     return elements
 
 
 def _key(key: Any) -> tuple[str, int]:
     """Returns a name of the input map, or of an element to return, as (node, output); a control input is output -1."""
     if not isinstance(key, str):
-        raise TypeError(f"input_map must be a dictionary mapping strings to Tensor objects, got the key {key!r}")
+        raise TypeError(f"input_map: expected names as keys, received {key!r}")
     if key.startswith("^"):
         return key[1:], -1
     node, colon, index = key.rpartition(":")
@@ -83,8 +83,8 @@ def _as_tensors(mapped: dict[tuple[str, int], Any], name: str | None) -> dict[tu
         return mapped
     if name == "":
         raise ValueError(
-            "tf.import_graph_def() requires a non-empty `name` if `input_map` contains non-Tensor values: "
-            "call tf.convert_to_tensor() on them first."
+            "import_graph_def with name='' takes only tensors in input_map: "
+            "convert the other values with tf.convert_to_tensor first"
         )
     with name_scope("_inputs"):
         return {k: v if isinstance(v, Tensor | Operation) else convert_to_tensor(v) for k, v in mapped.items()}
@@ -147,7 +147,7 @@ class _Import:
         sources = [_key(text) for text in node.input]
         outputs = [output for _, output in sources]
         if -1 in outputs and max(outputs[outputs.index(-1) :]) >= 0:
-            raise ValueError(f"Node {node.name!r}: Control dependencies must come after regular dependencies")
+            raise ValueError(f"Node {node.name!r}: a control input stands before a data input")
         for source, text in zip(sources, node.input):
             if source not in self._mapped and source[0] not in self._nodes:
                 raise ValueError(f"Node {node.name!r}: Unknown input node {text!r}")
@@ -186,7 +186,7 @@ class _Import:
         used = {source for sources in self._inputs.values() for source in sources}
         missing = [source[0] for source in self._mapped if source not in used and source[0] not in self._nodes]
         if missing:
-            raise ValueError(f"Attempted to map inputs that were not found in graph_def: [{', '.join(missing)}]")
+            raise ValueError(f"graph_def has no such inputs, named in input_map: [{', '.join(missing)}]")
 
     # -- nodes --------------------------------------------------------------------------------------------------------
 

@@ -45,7 +45,7 @@ def _sorted_keys(value: Mapping[Any, Any]) -> list[Any]:
     try:
         return sorted(value)
     except TypeError:
-        raise TypeError(f"nest only supports dicts with sortable keys, not {list(value)}") from None
+        raise TypeError(f"the keys of a dict in a structure need an order, {list(value)} have none") from None
 
 
 def _rebuilt(structure: Any, parts: list[Any]) -> Any:
@@ -85,8 +85,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     count = sum(1 for _ in _leaves(structure, expand_composites))
     if count != len(flat):
         raise ValueError(
-            f"Could not pack sequence. Structure had {count} elements, but flat_sequence had {len(flat)} elements.  "
-            f"Structure: {structure}, flat_sequence: {flat}."
+            f"flat_sequence has {len(flat)} elements, expected {count} for the structure {structure}: {flat}"
         )
     remaining = iter(flat)
 
@@ -103,7 +102,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
     if not callable(func):
         raise TypeError(f"func must be callable, got: {func}")
     if not structure:
-        raise ValueError("Must provide at least one structure")
+        raise ValueError("map_structure has no structure to map")
     check_types = kwargs.pop("check_types", True)
     expand = kwargs.pop("expand_composites", False)
     if kwargs:
@@ -119,10 +118,7 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expa
     try:
         _compare(nest1, nest2, check_types, expand_composites)
     except (ValueError, TypeError) as error:
-        raise type(error)(
-            f"The two structures don't have the same nested structure.\n\nFirst structure: {nest1}\n\n"
-            f"Second structure: {nest2}\n\nMore specifically: {error}"
-        ) from None
+        raise type(error)(f"the structures differ in form: {error}\n  first: {nest1}\n  second: {nest2}") from None
 
 
 def _compare(first: Any, second: Any, check_types: bool, expand: bool) -> None:

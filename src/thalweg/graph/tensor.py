@@ -81,7 +81,7 @@ class Tensor:
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
-            f"Using a `tf.Tensor` as a Python `bool` is not allowed: {self.name!r} has no value while the graph is "
+            f"a tensor is neither true nor false: {self.name!r} has no value while the graph is "
             "built. Use `if t is not None:` to test whether a tensor is defined, `tf.cond` to choose by its value."
         )
 
@@ -92,7 +92,7 @@ class Tensor:
         )
 
     def __len__(self) -> NoReturn:
-        raise TypeError(f"len is not well defined for symbolic tensors ({self.name}); use `x.shape` or `tf.shape(x)`")
+        raise TypeError(f"{self.name!r} is a tensor of the graph and has no len; use `x.shape` or `tf.shape(x)`")
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(

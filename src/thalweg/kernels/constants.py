@@ -37,8 +37,7 @@ def bind_placeholder(node: Node, device: Any) -> Callable[[], NoReturn]:
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"You must feed a value for placeholder tensor '{node.name}' with dtype {node.dtypes[0].name} "
-            f"and shape {show(node.shapes[0])}",
+            f"nothing was fed to placeholder '{node.name}', which takes {node.dtypes[0].name}{show(node.shapes[0])}",
         )
 
     return missing

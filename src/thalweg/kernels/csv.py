@@ -54,8 +54,8 @@ class _Reader:
                 match = self._quoted.match(record, position)
                 if match is None:
                     raise invalid(
-                        "Quoted field has to end with quote followed by delim or end, "
-                        "and a quote inside has to be escaped by another quote"
+                        "a quoted field does not close: expected a quote before the delimiter or the end, "
+                        "and each quote inside doubled"
                     )
                 fields.append(match[1].replace(b'""', b'"'))
                 position = match.end() + (match.end() == len(record) and not match[0].endswith(self._delimiter))
@@ -64,7 +64,7 @@ class _Reader:
             end = len(record) if end < 0 else end
             field = record[position:end]
             if self._forbidden.search(field):
-                raise invalid("Unquoted fields cannot have quotes/CRLFs inside")
+                raise invalid("a field without quotes holds a quote or a line break; hint: put it between quotes")
             fields.append(field)
             position = end + 1
         return fields
@@ -94,14 +94,14 @@ def bind_decode_csv(node: Node, device: Any) -> Call:
 def _default(field: int, default: Any) -> list[Any]:
     values = default.ravel().tolist()
     if default.ndim > 1 or len(values) > 1:
-        raise invalid(f"There should only be 1 default per field but field {field} has {len(values)}")
+        raise invalid(f"expected one default for field {field} at most, received {len(values)}")
     return values  # type: ignore[no-any-return]
 
 
 def _column(field: int, texts: list[bytes], dtype: DType, default: list[Any], missing: bytes, shape: Any) -> Any:
     absent = [not text or text == missing for text in texts]
     if not default and any(absent):
-        raise invalid(f"Field {field} is required but missing in record {absent.index(True)}!")
+        raise invalid(f"record {absent.index(True)} has no value for field {field}, which has no default")
     if dtype is dtypes.string:
         return string_array([default[0] if gone else text for text, gone in zip(texts, absent)], shape)
     numbers = [default[0] if gone else parse_number(text, dtype) for text, gone in zip(texts, absent)]

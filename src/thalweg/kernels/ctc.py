@@ -98,7 +98,7 @@ def _from_sparse(
     owners = indices[:, 0]
     given = torch.bincount(owners, minlength=batch)
     if not bool(given.all()):
-        raise InvalidArgumentError(None, None, f"Labels length is zero in batch {int((given == 0).int().argmax())}")
+        raise InvalidArgumentError(None, None, f"example {int((given == 0).int().argmax())} has no labels")
     kept = torch.ones_like(owners, dtype=torch.bool)
     if collapse:
         kept[1:] = (values[1:] != values[:-1]) | (owners[1:] != owners[:-1])
@@ -143,8 +143,8 @@ def bind_loss(node: Node, device: Any) -> Callable[..., Any]:
             raise InvalidArgumentError(
                 None,
                 None,
-                f"Not enough time for target transition sequence (required: {int(given[example])}, available: "
-                f"{int(lengths[example])}), batch: {example}; ignore_longer_outputs_than_inputs leaves it out",
+                f"example {example} has more labels than time steps: {int(given[example])} labels, "
+                f"{int(lengths[example])} steps; hint: ignore_longer_outputs_than_inputs leaves it out",
             )
         losses, gradient = forward_backward(inputs, labels, lengths.tolist(), classes - 1 if last else 0, merge)
         if ignore:

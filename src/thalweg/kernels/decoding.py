@@ -72,7 +72,7 @@ def bind_to_number(node: Node, device: Any) -> Function:
         flat = strings.ravel().tolist()
         numbers = [parse_number(s, dtype) for s in flat]
         if None in numbers:
-            raise invalid(f"StringToNumberOp could not correctly convert string: {_shown(flat[numbers.index(None)])}")
+            raise invalid(f"{_shown(flat[numbers.index(None)])} is no number of type {dtype.name}")
         return number_tensor(numbers, dtype, strings.shape)
 
     return to_number
@@ -116,14 +116,14 @@ def bind_as_string(node: Node, device: Any) -> Function:
 
 def _check_format(dtype: DType, attrs: dict[str, Any]) -> None:
     if attrs["fill"] not in _FILLS:
-        raise invalid(f"Fill argument not supported: {attrs['fill']!r} is none of ' ', '+', '-', '0', '#'")
+        raise invalid(f"fill is {attrs['fill']!r}, expected one character of ' +-0#' or nothing")
     if attrs["scientific"] and attrs["shortest"]:
-        raise invalid("Cannot select both scientific and shortest notation")
+        raise invalid("scientific and shortest exclude each other")
     numeric = dtype.is_floating or dtype.is_complex
     if (attrs["scientific"] or attrs["shortest"]) and not numeric and dtype is not dtypes.string:
-        raise invalid(f"scientific and shortest format not supported for datatype {dtype.name}")
+        raise invalid(f"scientific and shortest are for floating and complex numbers, received {dtype.name}")
     if attrs["precision"] > -1 and not numeric and dtype is not dtypes.string:
-        raise invalid(f"precision not supported for datatype {dtype.name}")
+        raise invalid(f"precision is for floating and complex numbers, received {dtype.name}")
 
 
 def _writer(form: bytes) -> Function:
@@ -207,13 +207,10 @@ def bind_decode_raw(node: Node, device: Any) -> Function:
         for index, string in enumerate(flat):
             if len(string) != size:
                 raise invalid(
-                    "DecodeRaw requires input strings to all be the same size, "
-                    f"but element {index} has size {len(string)} != {size}"
+                    f"the strings differ in length: element {index} has {len(string)} bytes, the first has {size}"
                 )
         if size % dtype.size:
-            raise invalid(
-                f"Input to DecodeRaw has length {size} that is not a multiple of {dtype.size}, the size of {dtype.name}"
-            )
+            raise invalid(f"{size} bytes are no whole number of elements: {dtype.name} takes {dtype.size}")
         return _read(b"".join(flat), dtype, element, (*strings.shape, size // dtype.size))
 
     return decode
@@ -241,7 +238,7 @@ _WINDOWS = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS | 16}
 def bind_decode_compressed(node: Node, device: Any) -> Function:
     kind = node.attrs["compression_type"]
     if kind not in ("", *_WINDOWS):
-        raise invalid(f"Only ZLIB, GZIP or NONE are supported compressions, got {kind!r}")
+        raise invalid(f"compression_type is {kind!r}, expected 'ZLIB', 'GZIP' or ''")
     return each(lambda s: _decompress(s, _WINDOWS[kind]) if kind else s)
 
 

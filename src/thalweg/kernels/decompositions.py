@@ -53,7 +53,7 @@ def require_square(x: torch.Tensor) -> None:
 def bind_cholesky(node: Node, device: Any) -> Function:
     def factor(x: torch.Tensor) -> Any:
         result, info = torch.linalg.cholesky_ex(x)
-        require_success(info, "Cholesky decomposition was not successful. The input might not be valid.")
+        require_success(info, "Cholesky decomposition failed: a matrix is not positive definite")
         return result
 
     return widened(factor, node.attrs["T"])
@@ -138,7 +138,7 @@ def bind_eig(node: Node, device: Any) -> Function:
 def _require_finite(x: torch.Tensor, what: str) -> None:
     """Refuses infinite numbers, with which some libraries never come to an end."""
     if not x.isfinite().all():
-        raise errors.InvalidArgumentError(None, None, f"{what} was not successful. The input might not be valid.")
+        raise errors.InvalidArgumentError(None, None, f"{what} failed: the input holds infinities or NaN")
 
 
 @kernel("Lu")
@@ -148,7 +148,7 @@ def bind_lu(node: Node, device: Any) -> Function:
     def factor(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         require_square(x)
         factors, pivots, info = torch.linalg.lu_factor_ex(x)
-        require_success(info, "Input is not invertible.")
+        require_success(info, "a matrix is not invertible")
         if not x.numel():
             return factors, torch.empty(x.shape[:-1], dtype=index_type, device=x.device)
         rows, _, _ = torch.lu_unpack(factors, pivots, unpack_data=False)

@@ -13,10 +13,8 @@ from thalweg.kernels.registry import kernel
 from thalweg.ops.shape_functions import require
 from thalweg.shapes import show
 
-_SINGULAR = "Input matrix is not invertible."
-_DEFICIENT = (
-    "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a larger l2_regularizer > 0."
-)
+_SINGULAR = "a matrix is not invertible"
+_DEFICIENT = "the matrix is rank deficient, or nearly so; hint: fast=False, or a larger l2_regularizer"
 
 
 def _require_batches(matrix: torch.Tensor, rhs: torch.Tensor) -> None:
@@ -34,7 +32,7 @@ def bind_inverse(node: Node, device: Any) -> Function:
 
     def invert(x: torch.Tensor) -> Any:
         result, info = torch.linalg.inv_ex(x)
-        require_success(info, "Input is not invertible.")
+        require_success(info, "a matrix is not invertible")
         return result.mH if adjoint else result
 
     return widened(invert, node.attrs["T"])

@@ -69,9 +69,9 @@ def bind_dense(node: Node, device: Any) -> Function:
     attrs, shape = node.attrs, _value_shape(node)
     buckets, load = attrs["initial_num_buckets"], attrs["max_load_factor"]
     if buckets < 4 or buckets & (buckets - 1):
-        raise invalid(f"num_buckets must be at least 4 and a power of 2, got: {buckets}")
+        raise invalid(f"initial_num_buckets is {buckets}, expected a power of 2 from 4 on")
     if not 0 < load < 1:
-        raise invalid(f"max_load_factor must be between 0 and 1, got: {load}")
+        raise invalid(f"max_load_factor is {load}, expected 0 < max_load_factor < 1")
 
     def handle(empty: Any, deleted: Any) -> LookupTable:
         def make(name: str) -> LookupTable:
@@ -79,7 +79,9 @@ def bind_dense(node: Node, device: Any) -> Function:
             return DenseTable((empty, deleted), name, attrs["key_dtype"], attrs["value_dtype"], shape, one)
 
         if empty.shape != deleted.shape:
-            raise invalid("Empty and deleted keys must have same shape")
+            raise invalid(
+                f"the shapes of empty_key and deleted_key differ: {list(empty.shape)} and {list(deleted.shape)}"
+            )
         return _find_table(node, device, DenseTable, make)
 
     return handle
@@ -182,15 +184,13 @@ class _LineReader:
         self._offset = attrs["offset"]
         self._delimiter = as_bytes(attrs["delimiter"])
         if len(self._delimiter) != 1:
-            raise invalid(f"delimiter should be only 1 char, got {attrs['delimiter']!r}")
+            raise invalid(f"delimiter is {attrs['delimiter']!r}, expected one character")
 
     def read(self, path: bytes, *types: DType) -> list[Sequence[Any]]:
         """Returns all keys and all values."""
-        for column, dtype, what in zip(self._columns, types, ("Key", "Value")):
+        for column, dtype, what in zip(self._columns, types, ("key", "value")):
             if column == _LINE_NUMBER and dtype is not dtypes.int64:
-                raise invalid(
-                    f"{what} index for line number requires table {what.lower()} dtype int64, got {dtype.name}"
-                )
+                raise invalid(f"line numbers are int64, but the table's {what} type is {dtype.name}")
         lines = self._lines(path)
         return [self._column(column, dtype, lines, path) for column, dtype in zip(self._columns, types)]
 

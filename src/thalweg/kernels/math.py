@@ -224,7 +224,9 @@ def bind_integer_pow(node: Node, device: Any) -> Function:
 
     def power(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         if (y < 0).any():
-            raise errors.InvalidArgumentError(None, None, "Integers to negative integer powers are not allowed")
+            raise errors.InvalidArgumentError(
+                None, None, "an integer was raised to a negative power; hint: tf.cast to a floating type"
+            )
         return torch.pow(x, y)
 
     return power

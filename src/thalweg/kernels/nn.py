@@ -183,8 +183,8 @@ def _bad_label(labels: Tensor, classes: int) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(
         None,
         None,
-        f"Received a label value of {int(bad[0])} which is outside the valid range of [0, {classes}).  "
-        f"Label values: {' '.join(map(str, labels.tolist()[:20]))}",
+        f"label {int(bad[0])} is out of range, expected 0 <= label < {classes}; "
+        f"labels: {' '.join(map(str, labels.tolist()[:20]))}",
     )
 
 

@@ -58,7 +58,7 @@ def values_of(feature: Any, dtype: DType, where: Callable[[], str]) -> Row:
         return None
     if kind != _FIELDS[dtype]:
         expected = _NAMES[_FIELDS[dtype]]
-        raise invalid(f"{where()}.  Data types don't match. Data type: {_NAMES[kind]} but expected type: {expected}")
+        raise invalid(f"{where()}: expected values of type {expected}, received {_NAMES[kind]}")
     values = getattr(feature, kind).value
     if dtype is dtypes.string:
         return _objects(list(values))
@@ -116,7 +116,7 @@ def _dense(
 
 def _missing(name: str, key: str, dtype: DType) -> errors.InvalidArgumentError:
     kind = _NAMES[_FIELDS[dtype]]
-    return invalid(f"Name: {name}, Feature: {key} (data type: {kind}) is required but could not be found.")
+    return invalid(f"Name: {name}, Feature: {key}: the example lacks this {kind} feature, which has no default")
 
 
 def _padded(
@@ -125,8 +125,8 @@ def _padded(
     for i, row in enumerate(rows):
         if row is not None and len(row) % stride:
             raise invalid(
-                f"Name: {names[i]}, Key: {key}, Index: {i}.  Number of values is not a multiple of stride length. "
-                f"Saw {len(row)} values but output shape is: {list(shape)}"
+                f"Name: {names[i]}, Key: {key}, Index: {i}: {len(row)} values do not fill "
+                f"whole elements of shape {list(shape)}"
             )
     longest = max((len(row) for row in rows if row is not None), default=0)
     result = np.empty((len(rows), longest), default.dtype)

@@ -83,16 +83,15 @@ def _dense_lists(
     for each, name in zip(lists, names):
         if key not in each and not may_miss:
             raise invalid(
-                f"Name: {name}, Feature list '{key}' is required but could not be found.  "
-                "Did you mean to include it in feature_list_dense_missing_assumed_empty, as allow_missing=True does?"
+                f"Name: {name}, Feature list '{key}': the example lacks it; hint: allow_missing=True "
+                "(feature_list_dense_missing_assumed_empty) reads an empty list instead"
             )
         steps = _steps(each, name, key, dtype) if key in each else []
         for i, step in enumerate(steps):
             if step is None or len(step) != stride:
                 count = "no" if step is None else len(step)
                 raise invalid(
-                    f"Name: {name}, Key: {key}, Index: {i}.  Number of values != expected.  "
-                    f"Values size: {count} but output shape: {list(shape)}"
+                    f"Name: {name}, Key: {key}, Index: {i}: expected values of shape {list(shape)}, received {count}"
                 )
         rows.append(steps)
     lengths = np.array([len(row) for row in rows], np.int64)

@@ -129,7 +129,7 @@ def bind_strip(node: Node, device: Any) -> Function:
 def bind_case(node: Node, device: Any) -> Function:
     encoding, small = node.attrs["encoding"], node.type == "StringLower"
     if encoding not in ("", "utf-8"):
-        raise invalid(f"only utf-8 or '' (no encoding) is supported, received {encoding!r}")
+        raise invalid(f"encoding is {encoding!r}, expected 'utf-8', or '' for plain bytes")
     if not encoding:
         return each(bytes.lower if small else bytes.upper)
     change = str.lower if small else str.upper

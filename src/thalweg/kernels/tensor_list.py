@@ -19,7 +19,7 @@ def push(before: List, value: Any) -> List:
 
 def pop(elements: List, shape: Any = None) -> List:
     if not elements:
-        raise errors.InvalidArgumentError(None, None, "Trying to pop from an empty list.")
+        raise errors.InvalidArgumentError(None, None, "the list has no element left to pop")
     return elements
 
 
@@ -45,7 +45,7 @@ def bind_add_lists(node: Node, device: Any) -> Callable[..., Any]:
         longest = max(map(_length, lists))
         columns = [_elements(one) for one in lists if one]
         if any(len(column) != longest for column in columns):
-            raise errors.InvalidArgumentError(None, None, "Trying to add lists of different lengths.")
+            raise errors.InvalidArgumentError(None, None, "tensor lists of different lengths cannot be added")
         total: List = _EMPTY
         for row in zip(*columns):
             element = row[0]

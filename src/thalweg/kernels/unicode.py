@@ -34,7 +34,7 @@ class _Decoder:
         except UnicodeDecodeError:
             pass  # a part of a character
         except (LookupError, ValueError):
-            raise invalid(f"Could not create converter for input encoding: {self._codec!r}") from None
+            raise invalid(f"input_encoding {self._codec!r} is unknown") from None
         self._errors = attrs["errors"]
         self._replacement = _replacement(attrs)
         self._replaces_controls = attrs["replace_control_characters"]
@@ -97,7 +97,7 @@ class _Decoder:
 def _replacement(attrs: dict[str, Any]) -> int:
     code: int = attrs["replacement_char"]
     if not 0 <= code <= _LAST:
-        raise invalid(f"replacement_char out of unicode codepoint range: {code}")
+        raise invalid(f"replacement_char {code} is out of range, expected a code point from 0 to {_LAST}")
     return code
 
 
@@ -146,7 +146,7 @@ def bind_encode(node: Node, device: Any) -> Function:
         if 0 <= code <= _LAST and code not in _SURROGATES:
             return chr(code)
         if errors == "strict":
-            raise invalid(f"Code point is out of range for Unicode, or a noncharacter: {code}")
+            raise invalid(f"{code} is no character: a surrogate, or out of range")
         return replacement if errors == "replace" else ""
 
     def encode(values: torch.Tensor, splits: torch.Tensor) -> Array:

@@ -23,7 +23,7 @@ def smart_constant_value(pred: Any) -> bool | None:
         return None
     if pred in (0, 1):
         return bool(pred)
-    raise TypeError(f"`pred` must be a Tensor, or a Python bool, or 1 or 0. Found instead: {type(pred)}")
+    raise TypeError(f"pred: expected a tensor, a bool, 0 or 1, received {type(pred)}")
 
 
 def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:

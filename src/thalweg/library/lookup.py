@@ -93,7 +93,7 @@ class _Table(LookupInterface):
     def _convert(self, value: Any, dtype: DType, what: str) -> Tensor:
         tensor = convert_to_tensor(value, None if isinstance(value, Tensor) else dtype, name=what.lower())
         if tensor.dtype.base_dtype is not dtype:
-            raise TypeError(f"Signature mismatch. {what} must be dtype {dtype.name}, got {tensor.dtype.name}.")
+            raise TypeError(f"{what.lower()}: expected {dtype.name}, received {tensor.dtype.name}")
         return tensor
 
 
@@ -183,9 +183,9 @@ class TextFileInitializer(TableInitializerBase):
             if index < -2:
                 raise ValueError(f"Invalid {what} index {index}.")
             if index == TextFileIndex.LINE_NUMBER and dtype is not dtypes.int64:
-                raise ValueError(f"Signature mismatch. {what.title()}s must be dtype int64, got {dtype.name}.")
+                raise ValueError(f"{what}s: expected int64, received {dtype.name}")
             if index == TextFileIndex.WHOLE_LINE and not (dtype.is_integer or dtype is dtypes.string):
-                raise ValueError(f"Signature mismatch. {what.title()}s must be integers or strings, got {dtype.name}.")
+                raise ValueError(f"{what}s: expected integers or strings, received {dtype.name}")
         if vocab_size is not None and vocab_size < 1:
             raise ValueError(f"Invalid vocab_size {vocab_size}.")
         self._filename = filename

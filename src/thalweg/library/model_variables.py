@@ -173,7 +173,7 @@ def get_variables_to_restore(include: Sequence[str] | None = None, exclude: Sequ
     """Returns the variables of some scopes, of all if none is given, without those of others."""
     for name, scopes in (("include", include), ("exclude", exclude)):
         if scopes is not None and not isinstance(scopes, list | tuple):
-            raise ValueError(f"{name} must be None or a list of scopes, got {scopes!r}")
+            raise ValueError(f"{name}: expected scopes in a list, or None, received {scopes!r}")
     chosen = get_variables() if include is None else [v for scope in include for v in get_variables(scope)]
     unwanted = {id(v) for scope in exclude or () for v in get_variables(scope)}
     return [v for v in chosen if id(v) not in unwanted]

@@ -31,7 +31,7 @@ def _clean(name: str | None) -> str | None:
         return None
     cleaned = _NOT_IN_TAGS.sub("_", name).lstrip("/")
     if cleaned != name:
-        info("Summary name %s is illegal; using %s instead.", name, cleaned)
+        info("Summary name %r holds characters that tags may not have; it becomes %r.", name, cleaned)
     return cleaned
 
 

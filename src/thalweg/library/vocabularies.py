@@ -115,7 +115,7 @@ class IdTableWithHashBuckets(LookupInterface):
         given = keys.values if isinstance(keys, SparseTensor) else keys
         flat = convert_to_tensor(given, None if isinstance(given, Tensor) else self._key_dtype, name="keys")
         if flat.dtype.base_dtype is not self._key_dtype:
-            raise TypeError(f"Signature mismatch. Keys must be dtype {self._key_dtype.name}, got {flat.dtype.name}.")
+            raise TypeError(f"keys: expected {self._key_dtype.name}, received {flat.dtype.name}")
         with name_scope(name, f"{self._name}_Lookup", [flat]):
             ids = self._ids(flat)
         return SparseTensor(keys.indices, ids, keys.dense_shape) if isinstance(keys, SparseTensor) else ids
@@ -169,14 +169,14 @@ def index_table_from_file(
 ) -> Any:
     """Returns a table from the words of a file, one a line, to their numbers."""
     if not isinstance(vocabulary_file, Tensor) and not vocabulary_file:
-        raise ValueError("vocabulary_file must be specified and must not be empty.")
+        raise ValueError(f"vocabulary_file: expected the name of a file, received {vocabulary_file!r}")
     if num_oov_buckets < 0:
-        raise ValueError(f"num_oov_buckets must be greater or equal than 0, got {num_oov_buckets}.")
+        raise ValueError(f"num_oov_buckets: expected 0 or more, received {num_oov_buckets}")
     if vocab_size is not None and vocab_size < 1:
-        raise ValueError(f"vocab_size must be greater than 0, got {vocab_size}.")
+        raise ValueError(f"vocab_size: expected 1 or more, received {vocab_size}")
     kind = dtypes.as_dtype(key_dtype)
     if not kind.is_integer and kind is not dtypes.string:
-        raise TypeError("Only integer and string keys are supported.")
+        raise TypeError(f"keys: expected integers or strings, received {kind.name}")
     with name_scope(name, "string_to_index"):
         initializer = TextFileIdTableInitializer(
             vocabulary_file,
@@ -201,12 +201,12 @@ def index_table_from_tensor(
     """Returns a table from words to their places in a list."""
     mapping = vocabulary_list if mapping is None else mapping
     if mapping is None:
-        raise ValueError("mapping must be specified.")
+        raise ValueError("mapping: expected words, received None")
     if num_oov_buckets < 0:
-        raise ValueError(f"num_oov_buckets must be greater or equal than 0, got {num_oov_buckets}.")
+        raise ValueError(f"num_oov_buckets: expected 0 or more, received {num_oov_buckets}")
     kind = dtypes.as_dtype(dtype)
     if not kind.is_integer and kind is not dtypes.string:
-        raise TypeError("Only integer and string keys are supported.")
+        raise TypeError(f"keys: expected integers or strings, received {kind.name}")
     with name_scope(name, "string_to_index"):
         keys = convert_to_tensor(mapping, None if isinstance(mapping, Tensor) else kind)
         if keys.dtype.is_integer != kind.is_integer:
@@ -239,9 +239,9 @@ def index_to_string_table_from_file(
 ) -> HashTable:
     """Returns a table from numbers to the words of a file, one a line."""
     if not isinstance(vocabulary_file, Tensor) and not vocabulary_file:
-        raise ValueError("vocabulary_file must be specified and must not be empty.")
+        raise ValueError(f"vocabulary_file: expected the name of a file, received {vocabulary_file!r}")
     if vocab_size is not None and vocab_size < 1:
-        raise ValueError(f"vocab_size must be greater than 0, got {vocab_size}.")
+        raise ValueError(f"vocab_size: expected 1 or more, received {vocab_size}")
     with name_scope(name, "index_to_string"):
         initializer = TextFileStringTableInitializer(
             vocabulary_file,
@@ -259,7 +259,7 @@ def index_to_string_table_from_tensor(
     """Returns a table from places in a list to the words there."""
     mapping = vocabulary_list if mapping is None else mapping
     if mapping is None:
-        raise ValueError("mapping must be specified.")
+        raise ValueError("mapping: expected words, received None")
     with name_scope(name, "index_to_string"):
         words = convert_to_tensor(mapping, dtypes.string)
         initializer = KeyValueTensorInitializer(_positions(words), words, name="table_init")

@@ -35,7 +35,7 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
         whole = equal(broadcast_dynamic_shape(weights_shape, values_shape), values_shape)
         same_rank = logical_and(equal(rank(weights), rank(values)), reduce_all(whole))
         data = [
-            "weights can not be broadcast to values.",
+            "weights do not fit values",
             f"weights.shape={weights.name}",
             weights_shape,
             f"values.shape={values.name}",
@@ -53,12 +53,12 @@ def _fit(weights: Shape, values: Shape) -> bool:
     shapes = f"values.shape={show(values)}, weights.shape={show(weights)}"
     if len(weights) != len(values):
         raise ValueError(
-            f"weights can not be broadcast to values: values.rank={len(values)}, weights.rank={len(weights)}. {shapes}"
+            f"weights do not fit values: expected rank 0 or {len(values)}, received {len(weights)}; {shapes}"
         )
     pairs = list(zip(weights, values))
     for dimension, (own, other) in enumerate(pairs):
         if own not in (None, 1, other) and other is not None:
-            raise ValueError(f"weights can not be broadcast to values: mismatch at dim {dimension}. {shapes}")
+            raise ValueError(f"weights do not fit values: dimension {dimension} is neither 1 nor equal; {shapes}")
     return all(own == 1 or (own is not None and own == other) for own, other in pairs)
 
 

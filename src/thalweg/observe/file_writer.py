@@ -69,7 +69,7 @@ class FileWriter:
         from tensorboard.compat.proto.event_pb2 import Event
 
         if graph is not None and graph_def is not None:
-            raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
+            raise ValueError("expected graph or graph_def, received both")
         message = _graph_def(graph if graph is not None else graph_def)
         self._add(Event(graph_def=message.SerializeToString()), global_step)
 
@@ -78,7 +78,7 @@ class FileWriter:
         from tensorboard.compat.proto.event_pb2 import Event
 
         if _message_name(meta_graph_def) != "MetaGraphDef":
-            raise TypeError(f"meta_graph_def must be type MetaGraphDef, saw type: {type(meta_graph_def)}")
+            raise TypeError(f"meta_graph_def: expected a MetaGraphDef message, received {type(meta_graph_def)}")
         self._add(Event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
@@ -86,7 +86,7 @@ class FileWriter:
         from tensorboard.compat.proto.event_pb2 import Event, TaggedRunMetadata
 
         if tag in self._run_tags:
-            raise ValueError("The provided tag was already used for this event type")
+            raise ValueError(f"run metadata was already added under the tag {tag!r}")
         self._run_tags.add(tag)
         content = _run_metadata(run_metadata).SerializeToString()
         self._add(Event(tagged_run_metadata=TaggedRunMetadata(tag=tag, run_metadata=content)), global_step)
@@ -159,7 +159,7 @@ def _graph_def(graph: Any) -> Any:
     if isinstance(graph, Graph):
         return graph.as_graph_def(add_shapes=True)
     if _message_name(graph) != "GraphDef":
-        raise TypeError("The passed graph must be an instance of `Graph` or the deprecated `GraphDef`")
+        raise TypeError(f"graph: expected a tf.Graph or a GraphDef message, received {type(graph)}")
     return graph
 
 

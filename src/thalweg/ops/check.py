@@ -49,7 +49,7 @@ def _compared(
 ) -> Operation:
     x, y = _pair(x, y)
     if data is None:
-        data = [f"Condition x {sign} y did not hold element-wise:", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
+        data = [f"x {sign} y does not hold everywhere:", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
     data = list(data) if message is None else [message, *data]
     known_x, known_y = constant_value(x), constant_value(y)
     if known_x is not None and known_y is not None:
@@ -119,7 +119,7 @@ def _signed(
     with name_scope(name, default, [x]):
         x = convert_to_tensor(x, name="x")
         if data is None:
-            data = [f"Condition x {sign} 0 did not hold element-wise:", f"x ({x.name}) = ", x]
+            data = [f"x {sign} 0 does not hold everywhere:", f"x ({x.name}) = ", x]
         return _compared(sign, build, test, x, convert_to_tensor(0, x.dtype, name="zero"), data, *rest)
 
 
@@ -170,7 +170,7 @@ def assert_near(
             cast(convert_to_tensor(rounding if t is None else t, preferred_dtype=real), real) for t in (rtol, atol)
         )
         if data is None:
-            data = ["x and y not equal to tolerance", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
+            data = ["x and y differ by more than the tolerance:", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
         data = list(data) if message is None else [message, *data]
         allowed = add(least, multiply(relative, absolute(y)))
         return Assert(reduce_all(less_equal(absolute(subtract(x, y)), allowed)), data, summarize)
@@ -199,7 +199,7 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
 def _neighbours(x: Any) -> tuple[Tensor, Tensor]:
     x = convert_to_tensor(x, name="x")
     if not is_numeric_tensor(x):
-        raise TypeError(f"Expected x to be numeric, instead found: {x}")
+        raise TypeError(f"x is not numeric: {x}")
     flat = reshape(x, [-1])
     return strided_slice(flat, [0], [-1], [1]), strided_slice(flat, [1], [0], [1], end_mask=1)
 
@@ -292,7 +292,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
         x = convert_to_tensor(x, name="x")
         if not x.dtype.is_integer:
             start = f"{message}  " if message else ""
-            raise TypeError(f"{start}Expected x to be integer type.  Found: {x.dtype.name} of x = {x.name}")
+            raise TypeError(f"{start}x = {x.name} is {x.dtype.name}, expected an integer type")
         return no_op(name="statically_determined_was_integer")
 
 

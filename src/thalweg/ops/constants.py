@@ -66,7 +66,7 @@ no_op_op = op("NoOp", "->", infer=no_outputs, doc="Does nothing; control depende
 
 
 def _filled(c: Inference) -> Sequence[Shape]:
-    require(c.shapes[1] in ((), None), f"value must be a scalar, got {show(c.shapes[1])}")
+    require(c.shapes[1] in ((), None), f"value has shape {show(c.shapes[1])}", expected="a scalar")
     require_sizes(c, 0)
     return [c.shape_value(0)]
 
@@ -136,7 +136,7 @@ def _nested(value: Any, dtype: Any) -> Array:
     try:
         return np.array(value, dtype=dtype)
     except ValueError as error:
-        raise ValueError(f"Can't convert non-rectangular Python sequence to Tensor: {value!r}") from error
+        raise ValueError(f"the lists are ragged, a tensor needs equal lengths: {value!r}") from error
 
 
 def _holds_numpy(value: Any) -> bool:
@@ -200,7 +200,7 @@ def _with_shape(array: Array, shape: Shape) -> Array:
     if count == 0 and array.ndim == 0:
         return np.empty(shape, array.dtype)
     if array.size > count or array.size == 0:
-        raise ValueError(f"Too many elements provided. Needed at most {count}, but received {array.size}")
+        raise ValueError(f"shape {list(shape)} takes {count} values, received {array.size}")
     flat = array.ravel()
     return np.concatenate([flat, np.full(count - array.size, flat[-1], dtype=array.dtype)]).reshape(shape)
 
@@ -266,7 +266,7 @@ def _convert_shape(
     value: TensorShape, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
 ) -> Tensor:
     if not value.is_fully_defined():
-        raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {value}")
+        raise ValueError(f"shape {value} is not fully known, so it is no tensor; hint: tf.shape of the tensor")
     dims = value.as_list()
     wide = any(d is not None and d >= 2**31 for d in dims)
     return constant(np.array(dims, np.int64 if wide else np.int32), dtype, name=name or "shape_as_tensor")

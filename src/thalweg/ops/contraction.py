@@ -185,9 +185,9 @@ def _resolved(equation: str, count: int) -> tuple[list[str], str]:
     named = output.replace(".", "")
     for letter in named:
         if named.count(letter) > 1:
-            raise ValueError(f"Output subscripts contain a label appearing more than once: {equation}")
+            raise ValueError(f"label {letter} is repeated in the output of {equation}")
         if letter not in letters:
-            raise ValueError(f"Output subscripts contain the label {letter} not present in the input subscripts.")
+            raise ValueError(f"label {letter} of the output is in none of the inputs: {equation}")
     return terms, output
 
 
@@ -252,18 +252,18 @@ def _contracted(a: Tensor, axes: Any) -> tuple[Any, Any]:
     if isinstance(axes, int | np.integer):
         count = int(axes)
         if count < 0:
-            raise ValueError(f"`axes` must be at least 0, got {count}.")
+            raise ValueError(f"axes is {count}, expected 0 or more")
         if a._shape is not None:
             if count > len(a._shape):
-                raise ValueError(f"`axes` must not be larger than the number of dimensions of a, got {count}.")
+                raise ValueError(f"axes is {count}, but a has rank {len(a._shape)}")
             return list(range(len(a._shape) - count, len(a._shape))), list(range(count))
         return range_of(rank(a) - count, rank(a)), list(range(count))
     if isinstance(axes, list | tuple | np.ndarray):
         if len(axes) != 2:
-            raise ValueError(f"`axes` must be an integer or have length 2, got {axes}.")
+            raise ValueError(f"axes is {axes}, expected a number or a pair")
         pair = [_axis_list(part) for part in axes]
         if all(isinstance(part, list) for part in pair) and len(pair[0]) != len(pair[1]):
-            raise ValueError(f"Different number of contraction axes in a and b: {len(pair[0])} and {len(pair[1])}.")
+            raise ValueError(f"axes names {len(pair[0])} dimensions of a and {len(pair[1])} of b")
         return pair[0], pair[1]
     vector = convert_to_tensor(axes, name="axes", dtype=dtypes.int32)
     if vector._shape == ():

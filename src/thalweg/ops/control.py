@@ -37,7 +37,7 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
     with name_scope(name, "tuple"):
         controls = [t.op for t in tensors if t is not None] + [getattr(c, "op", c) for c in control_inputs or ()]
         if not controls:
-            raise ValueError("Must have at least one Tensor")
+            raise ValueError("tuple() received neither tensors nor control inputs")
         gate = group(*controls)
         return [None if t is None else with_dependencies([gate], t) for t in tensors]
 

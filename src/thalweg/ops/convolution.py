@@ -456,7 +456,7 @@ def _listed(value: Any, rank: int) -> list[int]:
     if len(values) not in (1, rank):
         raise ValueError(f"expected {rank} numbers for the spatial dimensions, got {values}")
     if min(values) < 1:
-        raise ValueError(f"strides and dilations must be at least 1, got {values}")
+        raise ValueError(f"a stride or dilation is below 1: {values}")
     return values * rank if len(values) == 1 else values
 
 

@@ -105,7 +105,7 @@ def histogram_fixed_width_bins(
         values = convert_to_tensor(values, name="values")
         limits: Any = convert_to_tensor(value_range, values.dtype, name="value_range")
         bins = convert_to_tensor(nbins, dtypes.int32, name="nbins")
-        bins = with_dependencies([Assert(greater(bins, 0), ["nbins should be a positive number, got", bins])], bins)
+        bins = with_dependencies([Assert(greater(bins, 0), ["nbins is not positive:", bins])], bins)
         flat = reshape(values, [-1])
         scaled = truediv(subtract(flat, limits[0]), subtract(limits[1], limits[0]), name="scaled_values")
         count = cast(bins, scaled.dtype)

@@ -202,9 +202,9 @@ def decode_csv(
     if any(a >= b for a, b in itertools.pairwise(columns)):
         raise ValueError("select_cols is not strictly increasing.")
     if columns and columns[0] < 0:
-        raise ValueError("select_cols contains negative values.")
+        raise ValueError(f"select_cols has a negative column: {columns}")
     if select_cols is not None and len(columns) != len(record_defaults):
-        raise ValueError("Length of select_cols and record_defaults do not match.")
+        raise ValueError(f"{len(columns)} select_cols do not match {len(record_defaults)} record_defaults")
     result: list[Tensor] = decode_csv_op.many(
         records,
         list(record_defaults),

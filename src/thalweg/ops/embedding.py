@@ -129,7 +129,7 @@ def embedding_lookup_sparse(
     """
     combiner = "mean" if combiner is None else combiner
     if combiner not in _COMBINED:
-        raise ValueError("combiner must be one of 'mean', 'sqrtn' or 'sum'")
+        raise ValueError(f"combiner is {combiner!r}, expected 'mean', 'sqrtn' or 'sum'")
     _require_sparse(sp_ids, sp_weights)
     parts = _parts(params)
     with name_scope(name, "embedding_lookup_sparse", [*parts, sp_ids]) as scope:
@@ -151,7 +151,7 @@ def _require_sparse(sp_ids: Any, sp_weights: Any) -> None:
     if sp_weights is None:
         return
     if not isinstance(sp_weights, SparseTensor):
-        raise TypeError("sp_weights must be either None or SparseTensor")
+        raise TypeError(f"sp_weights is a {type(sp_weights).__name__}, expected a SparseTensor or None")
     for part in ("values", "indices", "dense_shape"):
         getattr(sp_ids, part).get_shape().assert_is_compatible_with(getattr(sp_weights, part).get_shape())
 

@@ -335,9 +335,9 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
     """Returns the coordinates of a grid over vectors, one tensor for each; `indexing` is "xy" or "ij"."""
     indexing, name = kwargs.pop("indexing", "xy"), kwargs.pop("name", "meshgrid")
     if kwargs:
-        raise TypeError(f"'{next(iter(kwargs))}' is an invalid keyword argument for this function")
+        raise TypeError(f"meshgrid has no argument {next(iter(kwargs))!r}")
     if indexing not in ("xy", "ij"):
-        raise ValueError("indexing parameter must be either 'xy' or 'ij'")
+        raise ValueError(f"indexing is {indexing!r}, expected 'xy' or 'ij'")
     with name_scope(name, "meshgrid", args):
         vectors = [convert_to_tensor(arg) for arg in args]
         count = len(vectors)

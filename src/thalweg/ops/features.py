@@ -111,17 +111,14 @@ def _add_dense(wanted: _Wanted, key: str, feature: Any, sequence: bool) -> None:
             if feature.allow_missing:
                 wanted.may_miss.append(key)
         elif not feature.allow_missing:
-            raise ValueError("Unsupported: FixedLenSequenceFeature requires allow_missing to be True.")
+            raise ValueError(f"feature {key}: a FixedLenSequenceFeature of an Example needs allow_missing=True")
         else:
             shape = None if shape is None else (None, *shape)
             default = _blank(feature.dtype) if default is None else default
     elif shape and shape[0] is None:
-        raise ValueError(
-            f"First dimension of shape for feature {key} unknown. Consider using FixedLenSequenceFeature. "
-            f"Received feature={feature}."
-        )
+        raise ValueError(f"feature {key} has an unknown first dimension: {feature}; hint: FixedLenSequenceFeature")
     if shape is None or None in shape[1:]:
-        raise ValueError(f"All dimensions of shape for feature {key} need to be known but received {feature.shape}.")
+        raise ValueError(f"feature {key} has an unknown dimension: {feature.shape}")
     wanted.dense[key] = (dtypes.as_dtype(feature.dtype), shape, default)
 
 

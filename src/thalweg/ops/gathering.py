@@ -214,7 +214,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "BatchGather", [params, indices]) as scope:
         indices = convert_to_tensor(indices, name="indices")
         if indices._shape is None:
-            raise ValueError("batch_gather does not allow indices with unknown shape.")
+            raise ValueError("batch_gather needs the rank of indices, which is unknown")
         count = len(indices._shape) - 1
         return gather_op(params, indices, count, batch_dims=count, name=scope)
 

@@ -39,7 +39,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
     with name_scope(None, "adjust_gamma", [image, gamma, gain]):
         image = convert_to_tensor(image, name="image")
         pixels = in_floats(image)
-        message = "Gamma should be a non-negative real number."
+        message = "gamma is negative"
         if isinstance(gamma, Tensor):
             gamma = with_dependencies([Assert(gamma >= 0, [message])], gamma)
         elif gamma < 0:

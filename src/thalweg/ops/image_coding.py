@@ -261,8 +261,8 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, dct_method: str = "", nam
 def random_jpeg_quality(image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None) -> Tensor:
     """Returns what is left of an image after it was a JPEG file of a random quality."""
     if not (0 <= min_jpeg_quality <= 100 and 0 <= max_jpeg_quality <= 100):
-        raise ValueError("jpeg encoding range must be between 0 and 100.")
+        raise ValueError(f"JPEG qualities go from 0 to 100, received {min_jpeg_quality} and {max_jpeg_quality}")
     if min_jpeg_quality >= max_jpeg_quality:
-        raise ValueError("`min_jpeg_quality` must be less than `max_jpeg_quality`.")
+        raise ValueError(f"min_jpeg_quality {min_jpeg_quality} is not below max_jpeg_quality {max_jpeg_quality}")
     quality = random_uniform([], min_jpeg_quality, max_jpeg_quality, seed=seed, dtype=dtypes.int32)
     return adjust_jpeg_quality(image, quality)

@@ -93,7 +93,7 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
     wanted = dtypes.as_dtype(dtype)
     for kind in (wanted, image.dtype):
         if not kind.is_floating and not kind.is_integer:
-            raise AttributeError(f"pixels must be either floating point or integer, not {kind.name}")
+            raise AttributeError(f"pixels are floating or integer numbers, received {kind.name}")
     if wanted is image.dtype:
         return identity(image, name=name)
     with name_scope(name, "convert_image", [image]) as scope:
@@ -172,11 +172,11 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
         static = images._shape
         if static is not None:
             if len(static) < 2:
-                raise ValueError(f"A grayscale image (shape {show(static)}) must be at least two-dimensional.")
+                raise ValueError(f"a grayscale image has rank 2 or more, received shape {show(static)}")
             if static[-1] not in (None, 1):
-                raise ValueError("Last dimension of a grayscale image should be size 1.")
+                raise ValueError(f"a grayscale image has 1 channel, received shape {show(static)}")
         if static is None or static[-1] is None:
-            message = "Last dimension of a grayscale image should be size 1."
+            message = "a grayscale image has 1 channel"
             images = with_dependencies([assert_equal(shape_of(images)[-1], 1, message=message)], images)
         if static is not None:
             return tile(images, [1] * (len(static) - 1) + [3], name=scope)

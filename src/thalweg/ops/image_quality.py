@@ -35,7 +35,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
         images = convert_to_tensor(images, name="images")
         count = None if images._shape is None else len(images._shape)
         if count not in (3, 4):
-            raise ValueError("'images' must be either 3 or 4-dimensional.")
+            raise ValueError(f"images has shape {images.get_shape()}, expected rank 3 or 4")
         axes = None if count == 3 else [1, 2, 3]
         down = images[..., 1:, :, :] - images[..., :-1, :, :]
         right = images[..., 1:, :] - images[..., :-1, :]
@@ -46,7 +46,7 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     """Returns the differences to the pixel below and to the one right; those at the last row and column are 0."""
     image = convert_to_tensor(image, name="image")
     if image._shape is None or len(image._shape) != 4:
-        raise ValueError(f"image_gradients expects a 4D tensor [batch_size, h, w, d], not {image.get_shape()}.")
+        raise ValueError(f"image has shape {image.get_shape()}, expected [batch, height, width, channels]")
     sizes = shape_of(image)
     batch, height, width, depth = (sizes[i] for i in range(4))
     down, right = image[:, 1:] - image[:, :-1], image[:, :, 1:] - image[:, :, :-1]

@@ -263,9 +263,9 @@ def _resize_by(
         given = convert_to_tensor(images, name="images")
         static = given._shape
         if static is None:
-            raise ValueError("'images' contains no shape.")
+            raise ValueError("the rank of images is unknown, expected 3 or 4")
         if len(static) not in (3, 4):
-            raise ValueError("'images' must have either 3 or 4 dimensions.")
+            raise ValueError(f"images has rank {len(static)}, expected 3 or 4")
         size = _size_tensor(size)
         height, width = static[-3], static[-2]
         if keep_ratio:
@@ -282,9 +282,9 @@ def _size_tensor(size: Any) -> Tensor:
     try:
         tensor = convert_to_tensor(size, dtypes.int32, name="size")
     except (TypeError, ValueError):
-        raise ValueError("'size' must be a 1-D int32 Tensor") from None
+        raise ValueError(f"size is {size!r}, expected int32 (height, width)") from None
     if tensor._shape is not None and tensor._shape not in ((2,), (None,)):
-        raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
+        raise ValueError(f"size has shape {tensor.get_shape()}, expected two elements (height, width)")
     return tensor
 
 

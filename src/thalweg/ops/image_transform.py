@@ -63,22 +63,22 @@ def image_tensor(image: Any) -> Tensor:
 def _pixel_checks(image: Tensor) -> list[Operation]:
     static = image._shape
     if static is not None and len(static) < 3:
-        raise ValueError(f"'image' (shape {shapes.show(static)}) must be at least three-dimensional.")
+        raise ValueError(f"image has shape {shapes.show(static)}, expected rank 3 or more")
     if static is not None and 0 in static[-3:]:
-        raise ValueError(f"inner 3 dims of 'image.shape' must be > 0: {shapes.show(static)}")
+        raise ValueError(f"image is empty: its shape is {shapes.show(static)}")
     if static is not None and None not in static[-3:]:
         return []
     sizes = shape_of(image)
     return [
-        assert_positive(sizes[-3:], message="inner 3 dims of 'image.shape' must be > 0."),
-        assert_greater_equal(rank(image), 3, message="'image' must be at least three-dimensional."),
+        assert_positive(sizes[-3:], message="image is empty"),
+        assert_greater_equal(rank(image), 3, message="image has a rank below 3"),
     ]
 
 
 def _require_rank(image: Tensor) -> None:
     static = image._shape
     if static is not None and len(static) not in (3, 4):
-        raise ValueError(f"'image' (shape {shapes.show(static)}) must have either 3 or 4 dimensions.")
+        raise ValueError(f"image has shape {shapes.show(static)}, expected rank 3 or 4")
 
 
 # -- flips and turns --------------------------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
     """Cuts away the margins, so that a fraction of height and width is left in the middle."""
     with name_scope(None, "central_crop", [image]):
         image = convert_to_tensor(image, name="image")
-        message = "central_fraction must be within (0, 1]"
+        message = "central_fraction is out of range, expected 0 < central_fraction <= 1"
         known = constant_value(central_fraction) if isinstance(central_fraction, Tensor) else central_fraction
         if known is None:
             least, most = Assert(central_fraction > 0, [message]), Assert(central_fraction <= 1, [message])
@@ -293,7 +293,7 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
         static = image._shape
         if static is None or len(static) not in (3, 4):
             found = None if static is None else len(static)
-            raise ValueError(f"`image` should either be a Tensor with rank = 3 or rank = 4. Had rank = {found}.")
+            raise ValueError(f"image has rank {found}, expected 3 or 4")
         image = image_tensor(image)
         (top, height), (left, width) = (_middle(image, axis, central_fraction, known) for axis in (-3, -2))
         outer = len(static) - 3

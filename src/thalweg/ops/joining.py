@@ -227,7 +227,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     with name_scope(name, "concat", values) as scope:
         where = convert_to_tensor(axis, dtypes.int32, name="concat_dim")
         if where._shape not in ((), None):
-            raise ValueError(f"axis must be a scalar, got shape {show(where._shape)}")
+            raise ValueError(f"axis has shape {show(where._shape)}, expected a scalar")
         return identity(values[0], name=scope)
 
 
@@ -275,8 +275,7 @@ def split(
     sizes = convert_to_tensor(sizes, name="size_splits")
     if sizes._shape == ():
         raise ValueError(
-            "Rank-0 tensors are not supported as the num_or_size_splits argument to split. "
-            f"Argument provided: {num_or_size_splits}"
+            f"num_or_size_splits is a scalar tensor, expected a Python number or a vector: {num_or_size_splits}"
         )
     if num is None:
         num = sizes._shape[0] if sizes._shape is not None else None

@@ -260,4 +260,4 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
 
 def _require_matrices(matrix: Tensor) -> None:
     if matrix._shape is not None and len(matrix._shape) < 2:
-        raise ValueError(f"Input `a` must have at least 2 dimensions, got {len(matrix._shape)}.")
+        raise ValueError(f"a has rank {len(matrix._shape)}, expected 2 or more")

@@ -242,7 +242,7 @@ def _in_one_type(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     x = convert_to_tensor(x, name="x")
     y = convert_to_tensor(y, name="y", dtype_hint=x.dtype.base_dtype)
     if x.dtype.base_dtype is not y.dtype.base_dtype:
-        raise TypeError(f"x and y must have the same dtype, got {x.dtype.name} != {y.dtype.name}; use tf.cast on one.")
+        raise TypeError(f"x is {x.dtype.name} and y is {y.dtype.name}, expected one dtype; hint: tf.cast")
     return x, y
 
 
@@ -342,7 +342,7 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
     """Returns the polynomial with the given coefficients, highest power first, at x."""
     if not isinstance(coeffs, list):
-        raise ValueError(f"Argument coeffs must be list type, found {type(coeffs)}.")
+        raise ValueError(f"coeffs is a {type(coeffs).__name__}, expected a list")
     with name_scope(name, "polyval", [*coeffs, x]):
         x = convert_to_tensor(x, name="x")
         if not coeffs:
@@ -482,8 +482,7 @@ def _tensors(inputs: Any) -> list[Tensor]:
         tensors = []
     if not tensors or isinstance(inputs, Tensor):
         raise ValueError(
-            "inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype and shape, "
-            f"got {inputs!r}"
+            f"expected one or more Tensors or IndexedSlices, all of one dtype and shape, received {inputs!r}"
         )
     return tensors
 
@@ -506,8 +505,8 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
     known = shapes.as_shape(shape)
     for tensor in tensors:
         if tensor.dtype.base_dtype is not tensors[0].dtype.base_dtype:
-            raise ValueError("inputs must be a list of at least one Tensor with the same dtype and shape")
+            raise ValueError(f"the inputs differ in dtype: {tensors[0].dtype.name} and {tensor.dtype.name}")
         known = shapes.merge(known, tensor._shape)
     if tensor_dtype is not None and dtypes.as_dtype(tensor_dtype) != tensors[0].dtype.base_dtype:
-        raise TypeError(f"tensor_dtype is {tensor_dtype}, but input is of type {tensors[0].dtype.name}")
+        raise TypeError(f"the inputs are {tensors[0].dtype.name}, expected tensor_dtype {tensor_dtype}")
     return _only(tensors[0], name) if len(tensors) == 1 else accumulate_n_op(tensors, shape=known, name=name)

@@ -83,9 +83,9 @@ def matmul(
 ) -> Tensor:
     """Multiplies matrices, or batches of them; an adjoint is a conjugated transpose."""
     if transpose_a and adjoint_a:
-        raise ValueError("Only one of transpose_a and adjoint_a can be True.")
+        raise ValueError("transpose_a and adjoint_a exclude each other")
     if transpose_b and adjoint_b:
-        raise ValueError("Only one of transpose_b and adjoint_b can be True.")
+        raise ValueError("transpose_b and adjoint_b exclude each other")
     with name_scope(name, "MatMul", [a, b]) as scope:
         a = convert_to_tensor(a, name="a") if isinstance(a, Tensor) or not isinstance(b, Tensor) else a
         b = convert_to_tensor(b, dtype=a.dtype if isinstance(a, Tensor) else None, name="b")

@@ -49,9 +49,9 @@ def linear_to_mel_weight_matrix(
 
 def _require_bands(count: int, sample_rate: Any, low: Any, high: Any, dtype: dtypes.DType) -> None:
     if count <= 0:
-        raise ValueError(f"num_mel_bins must be positive. Got: {count}")
+        raise ValueError(f"num_mel_bins is {count}, expected 1 or more")
     if low < 0.0:
-        raise ValueError(f"lower_edge_hertz must be non-negative. Got: {low}")
+        raise ValueError(f"lower_edge_hertz is {low}, expected 0 or more")
     if low >= high:
         raise ValueError(f"lower_edge_hertz {low:.1f} >= upper_edge_hertz {high:.1f}")
     if not isinstance(sample_rate, Tensor):
@@ -59,11 +59,10 @@ def _require_bands(count: int, sample_rate: Any, low: Any, high: Any, dtype: dty
             raise ValueError(f"sample_rate must be positive. Got: {sample_rate}")
         if high > sample_rate / 2:
             raise ValueError(
-                "upper_edge_hertz must not be larger than the Nyquist frequency (sample_rate / 2). "
-                f"Got {high} for sample_rate: {sample_rate}"
+                f"upper_edge_hertz {high} is above the Nyquist frequency, half of sample_rate {sample_rate}"
             )
     if not dtype.is_floating:
-        raise ValueError(f"dtype must be a floating point type. Got: {dtype}")
+        raise ValueError(f"dtype is {dtype.name}, expected a floating type")
 
 
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:

@@ -153,7 +153,7 @@ def _cross_entropy(c: Inference) -> Sequence[Shape]:
 def _sparse_cross_entropy(c: Inference) -> Sequence[Shape]:
     features, labels = with_rank(c, 0, 2), with_rank(c, 1, 1)
     assert features is not None and labels is not None
-    require(features[1] != 0, "there must be at least one class", expected="features.shape[1] >= 1")
+    require(features[1] != 0, "there are no classes", expected="features.shape[1] >= 1")
     batch = same_dimension(features[0], labels[0], "batches", "features.shape[0] == labels.shape[0]")
     return [(batch,), (batch, features[1])]
 
@@ -187,7 +187,7 @@ def _unless_cast(scope: str, x: Tensor, dtype: dtypes.DType) -> str | None:
 
 def _require_both(labels: Any, logits: Any) -> None:
     if labels is None or logits is None:
-        raise ValueError("Both `labels` and `logits` must be provided.")
+        raise ValueError("labels or logits is missing")
 
 
 def softmax_cross_entropy_with_logits_v2(
@@ -268,7 +268,7 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
         try:
             merge(labels._shape, logits._shape)
         except ValueError:
-            raise ValueError(f"logits and labels must have the same shape ({logits.shape} vs {labels.shape})") from None
+            raise ValueError(f"logits {logits.shape} and labels {labels.shape} differ in shape") from None
         # max(x, 0) - x * z + log(1 + exp(-|x|)), whose exponentials cannot overflow; the condition, unlike max and
         # abs, has the right gradient at zero.
         positive = logits >= array.zeros_like(logits)
@@ -288,7 +288,7 @@ def weighted_cross_entropy_with_logits(
         try:
             merge(labels._shape, logits._shape)
         except ValueError:
-            raise ValueError(f"logits and labels must have the same shape ({logits.shape} vs {labels.shape})") from None
+            raise ValueError(f"logits {logits.shape} and labels {labels.shape} differ in shape") from None
         weight = 1 + (pos_weight - 1) * labels
         return math.add(
             (1 - labels) * logits,
@@ -364,7 +364,7 @@ bias_add_grad_op = op(
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
     """Adds a vector along the channels: the last dimension, or the second when data_format starts with NC."""
     if data_format is not None and data_format[:2] not in ("NC", "N.") and not data_format.endswith("C"):
-        raise ValueError("data_format must be of the form `N...C` or `NC...`")
+        raise ValueError(f"data_format is {data_format!r}, expected 'N...C' or 'NC...'")
     layout = "NCHW" if data_format is not None and data_format.startswith("NC") else "NHWC"
     if data_format == "N...C":
         layout = "NHWC"
@@ -508,9 +508,9 @@ def dropout(
         try:
             rate = 1.0 - keep_prob
         except TypeError:
-            raise ValueError(f"keep_prob must be a floating point number or Tensor (got {keep_prob!r})") from None
+            raise ValueError(f"keep_prob is {keep_prob!r}, expected a floating number or tensor") from None
     if rate is None:
-        raise ValueError("You must provide a rate to dropout.")
+        raise ValueError("dropout received no rate")
     with name_scope(name, "dropout", [x]):
         x = tensor = convert_to_tensor(x, name="x")
         if not x.dtype.is_floating:
@@ -518,7 +518,7 @@ def dropout(
         if isinstance(rate, numbers.Real):
             rate = float(rate)
             if not 0 <= rate < 1:
-                raise ValueError(f"rate must be a scalar tensor or a float in the range [0, 1), got {rate}")
+                raise ValueError(f"rate is {rate}, expected 0 <= rate < 1")
             if rate == 0:
                 return tensor
         else:

@@ -131,8 +131,8 @@ def fused_batch_norm(
     """Normalizes each channel of images in one op; returns the result and the running mean and variance."""
     if (not is_training or exponential_avg_factor != 1.0) and (mean is None or variance is None):
         raise ValueError(
-            "Both `mean` and `variance` must be a 1D tensor when `is_training` is False or "
-            f"`exponential_avg_factor` != 1.0, got mean {mean!r} and variance {variance!r}."
+            "mean or variance is missing: without training, or with exponential_avg_factor != 1, expected two vectors; "
+            f"received mean {mean!r} and variance {variance!r}"
         )
     x = convert_to_tensor(x, name="input")
     scale = convert_to_tensor(scale, dtypes.float32, name="scale")

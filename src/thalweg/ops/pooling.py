@@ -337,7 +337,7 @@ def max_pool_with_argmax(
 ) -> Any:
     """Returns the largest element of each window and its flat index, `(y * width + x) * channels + channel`."""
     if data_format != "NHWC":
-        raise ValueError("Data formats other than 'NHWC' are not yet supported")
+        raise ValueError(f"data_format is {data_format!r}, expected 'NHWC'")
     kind = one_of("output_dtype", output_dtype, "Targmax", Targmax)
     return max_pool_with_argmax_op.many(
         input,

@@ -269,7 +269,7 @@ def _uniform_type(dtype: Any, maxval: Any) -> dtypes.DType:
     if kind not in dtypes.FLOATING | dtypes.INDEX:
         raise ValueError(f"Invalid dtype {kind.name}: expected a floating type, int32 or int64.")
     if maxval is None and kind.is_integer:
-        raise ValueError(f"Must specify maxval for integer dtype {kind.name}")
+        raise ValueError(f"maxval is missing: {kind.name} has no default range")
     return kind
 
 

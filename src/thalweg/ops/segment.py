@@ -122,7 +122,7 @@ def without_warning(value: IndexedSlices, dtype: DType | None = None, name: str 
             f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype {value.dtype.name}"
         )
     if value.dense_shape is None:
-        raise ValueError(f"Tensor conversion requested for IndexedSlices without dense_shape: {value}")
+        raise ValueError(f"IndexedSlices without dense_shape cannot become a tensor: {value}")
     rows = squeeze(slice(value.dense_shape, [0], [1]), [0])
     return unsorted_segment_sum(value.values, value.indices, rows, name=name)
 
@@ -131,7 +131,7 @@ def _warn_if_large(count: int | None) -> None:
     if count is None or count >= _LARGE:
         size = "of unknown shape" if count is None else f"with {count} elements"
         warnings.warn(
-            f"Converting sparse IndexedSlices to a dense Tensor {size}. This may consume a large amount of memory.",
+            f"IndexedSlices become a dense tensor {size}, which may take much memory",
             stacklevel=5,
         )
 

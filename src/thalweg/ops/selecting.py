@@ -61,7 +61,7 @@ select_v2_op = op(
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Returns the positions where the condition holds; given x and y, x where it holds and y elsewhere."""
     if (x is None) != (y is None):
-        raise ValueError("x and y must both be non-None or both be None.")
+        raise ValueError("only one of x and y was given, expected both or none")
     if x is None:
         return where_op(convert_to_tensor(condition, preferred_dtype=dtypes.bool, name="condition"), name=name)
     return select_op(condition, x, y, name=name)
@@ -70,7 +70,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Returns what `where` does, with condition, x and y broadcast to one shape."""
     if (x is None) != (y is None):
-        raise ValueError("x and y must both be non-None or both be None.")
+        raise ValueError("only one of x and y was given, expected both or none")
     return where(condition, name=name) if x is None else select_v2_op(condition, x, y, name=name)
 
 

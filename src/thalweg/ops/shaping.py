@@ -151,7 +151,7 @@ def reshaped(source: Shape, target: Sequence[int | None]) -> Shape:
 
 def _reshape(c: Inference) -> Sequence[Shape]:
     if c.shapes[1] is not None and len(c.shapes[1]) != 1:
-        raise ShapeError(f"shape must be a vector, got {show(c.shapes[1])}")
+        raise ShapeError(f"shape has shape {show(c.shapes[1])}", expected="a vector")
     target = c.partial(1)
     sizes = c.shape_value(1) if target is None else target.tolist()
     return [None if sizes is None else reshaped(c.shapes[0], sizes)]
@@ -408,7 +408,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     """Returns a tensor with a dimension of size 1 more."""
     axis = _one_of("axis", axis, "dim", dim)
     if axis is None:
-        raise ValueError("Must specify an axis argument to tf.expand_dims()")
+        raise ValueError("expand_dims received no axis")
     return expand_dims_op(input, axis, name=name)
 
 
@@ -451,7 +451,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
         dims = tensor._shape
         if dims is not None:
             if len(dims) < 2:
-                raise ValueError(f"Argument 'a' should be a (batch) matrix with rank >= 2, got shape {show(dims)}")
+                raise ValueError(f"a has shape {show(dims)}, expected rank 2 or more")
             count = len(dims)
             return transpose(tensor, [*range(count - 2), count - 1, count - 2], scope, conjugate)
         axes = range_op(0, rank_op(tensor), 1)

@@ -204,7 +204,7 @@ def mdct(
         _require_rank(signals, 1)
         length = _number(frame_length, "frame_length")
         if isinstance(length, int) and length % 4:
-            raise ValueError("The frame length must be a multiple of 4.")
+            raise ValueError(f"frame_length is {length}, expected a multiple of 4")
         frames = frame(signals, length, length // 2, pad_end=pad_end)
         frames = frames * (2**-0.5 if window_fn is None else window_fn(length, dtype=frames.dtype))
         a, b, c, d = array.split(frames, 4, axis=-1)
@@ -220,7 +220,7 @@ def inverse_mdct(
         mdcts = convert_to_tensor(mdcts, name="mdcts")
         _require_rank(mdcts, 2)
         if norm not in (None, "ortho"):
-            raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
+            raise ValueError(f"norm is {norm!r}, expected 'ortho' or None")
         count = last_size(mdcts)
         folded = dct(mdcts, type=4, norm=norm)
         folded = folded if norm else folded * (0.5 / math.cast(count, mdcts.dtype))

@@ -21,7 +21,7 @@ def _length(window_length: Any, dtype: Any) -> tuple[Tensor, DType]:
     """Returns the length as a scalar and the type, which must be a floating one."""
     kind = dtypes.as_dtype(dtype)
     if not kind.is_floating:
-        raise ValueError(f"dtype must be a floating point type. Found {kind}")
+        raise ValueError(f"dtype is {kind.name}, expected a floating type")
     length = convert_to_tensor(window_length, dtypes.int32, name="window_length")
     length.shape.assert_has_rank(0)
     return length, kind

@@ -265,8 +265,7 @@ def strided_slice(
 
 
 _BAD_INDEX = (
-    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar tf.int32/tf.int64 tensors are valid "
-    "indices, got {!r}"
+    "{!r} is no index: expected an integer, a slice, an ellipsis, tf.newaxis, or a scalar tensor of int32 or int64"
 )
 
 

@@ -89,7 +89,7 @@ def _base_paddings(padding: str, filter_shape: Any, count: int, rate: Tensor) ->
     if padding != "SAME":
         raise ValueError(f"Invalid padding method {padding!r}")
     if filter_shape is None:
-        raise ValueError("filter_shape must be specified for `padding='SAME'`")
+        raise ValueError("filter_shape is missing, which padding='SAME' needs")
     sizes: Any = convert_to_tensor(filter_shape, dtypes.int32, name="filter_shape")
     total = multiply(subtract(sizes[:count], 1), rate)
     first = floordiv(total, 2)

@@ -230,7 +230,7 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
     threshold = one_of("threshold", threshold, "thresh", thresh)
     threshold = 0 if threshold is None else threshold
     if not is_sparse(a) and not is_sparse(b):
-        raise TypeError("At least one input should be a SparseTensor; do you mean to use tf.add()?")
+        raise TypeError("neither a nor b is a SparseTensor; hint: tf.add")
     if is_sparse(a) and is_sparse(b):
         x, y = as_sparse(a), as_sparse(b)
         limit = convert_to_tensor(threshold, x.dtype.real_dtype, name="thresh")

@@ -155,7 +155,7 @@ def sparse_bincount(
     """Returns how often each number occurs, in all (axis 0) or in each row (axis -1), as a sparse tensor."""
     with name_scope(name, "count", [values, weights]):
         if axis not in (0, -1, None):
-            raise ValueError(f"Unsupported axis value {axis}. Only 0 and -1 are currently supported.")
+            raise ValueError(f"axis is {axis}, expected 0, -1 or None")
         values = convert_to_tensor_or_sparse_tensor(values, name="values")
         if weights is not None:
             weights = convert_to_tensor_or_sparse_tensor(weights, name="weights")

@@ -300,7 +300,7 @@ def sparse_split(
 ) -> list[SparseTensor]:
     """Returns a sparse tensor cut into pieces along a dimension; if they cannot be equal the first are longer."""
     if keyword_required is not None:
-        raise ValueError("Keyword arguments are required for this function.")
+        raise ValueError("sparse_split takes its arguments by keyword")
     if sp_input is None:
         raise ValueError("sp_input is required")
     if num_split is None:

@@ -123,7 +123,7 @@ def _real(transform: OpDef, rank: int, name: str) -> Transform:
         with name_scope(name, default, [input_tensor, fft_length]) as scope:
             x = convert_to_tensor(input_tensor, preferred_dtype=dtypes.float32)
             if x.dtype not in (dtypes.float32, dtypes.float64):
-                raise ValueError(f"RFFT requires tf.float32 or tf.float64 inputs, got: {x}")
+                raise ValueError(f"expected an input of type float32 or float64, received {x}")
             kind = dtypes.complex64 if x.dtype is dtypes.float32 else dtypes.complex128
             if fft_length is None:
                 lengths = array.shape(x)[-rank:]
@@ -142,7 +142,7 @@ def _inverse_real(transform: OpDef, rank: int, name: str) -> Transform:
         with name_scope(name, default, [input_tensor, fft_length]) as scope:
             x = convert_to_tensor(input_tensor, preferred_dtype=dtypes.complex64)
             if not x.dtype.is_complex:
-                raise ValueError(f"IRFFT requires tf.complex64 or tf.complex128 inputs, got: {x}")
+                raise ValueError(f"expected an input of type complex64 or complex128, received {x}")
             kind = dtypes.float32 if x.dtype is dtypes.complex64 else dtypes.float64
             if fft_length is None:
                 sizes = array.shape(x)[-rank:]
@@ -221,19 +221,19 @@ def _cosine(
     input: Any, kind: int, n: int | None, axis: int, norm: str | None, name: str | None, inverse: bool
 ) -> Tensor:
     if axis != -1:
-        raise NotImplementedError(f"axis must be -1. Got: {axis}")
+        raise NotImplementedError(f"axis is {axis}, expected -1")
     if n is not None and n < 1:
-        raise ValueError("n should be a positive integer or None")
+        raise ValueError(f"n is {n}, expected 1 or more, or None")
     if kind not in (1, 2, 3, 4):
-        raise ValueError("Types I, II, III and IV (I)DCT are supported.")
+        raise ValueError(f"type is {kind}, expected 1, 2, 3 or 4")
     if norm not in (None, "ortho"):
-        raise ValueError(f"Unknown normalization. Expected None or 'ortho', got: {norm}")
+        raise ValueError(f"norm is {norm!r}, expected 'ortho' or None")
     if kind == 1 and norm == "ortho":
-        raise ValueError("Normalization is not supported for the Type-I DCT.")
+        raise ValueError("norm='ortho' does not exist for type 1")
     with name_scope(name, "dct", [input]):
         x = convert_to_tensor(input)
         if kind == 1 and x._shape is not None and x._shape[-1] in (0, 1):
-            raise ValueError("Type-I DCT requires the dimension to be greater than one.")
+            raise ValueError(f"the last dimension is {x._shape[-1]}, type 1 needs 2 or more")
         if n is not None:
             x = extend(x, [n], 1)[..., :n]
         return _of_type({2: 3, 3: 2}.get(kind, kind) if inverse else kind, x, norm)

@@ -42,7 +42,7 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
         x = convert_to_tensor(input_tensor)
         mean = reduce_mean(x, axis, keepdims=True)
         if mean.dtype.is_integer:
-            raise TypeError("Input must be either real or complex")
+            raise TypeError(f"x is {mean.dtype.name}, expected a floating or complex type")
         distance = subtract(x, mean)
         if distance.dtype.is_complex:
             squares = real(multiply(conj(distance), distance))
@@ -131,14 +131,14 @@ def norm(
 def _require_norm(ord: Any, axis: Any, matrix: bool) -> None:
     if matrix:
         if axis[0] == axis[1]:
-            raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
+            raise ValueError(f"axis is {axis}, expected a number, two different numbers, or None")
         if ord not in _MATRIX_NORMS:
-            raise ValueError(f"'ord' must be a supported matrix norm in {_MATRIX_NORMS}, got {ord}")
+            raise ValueError(f"ord is {ord!r}, expected one of {_MATRIX_NORMS} for matrices")
         return
     if isinstance(axis, list | tuple) and len(axis) != 1:
-        raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
+        raise ValueError(f"axis is {axis}, expected a number, two different numbers, or None")
     if ord != "euclidean" and not (isinstance(ord, int | float) and ord > 0):
-        raise ValueError(f"'ord' must be a supported vector norm, got {ord}")
+        raise ValueError(f"ord is {ord!r}, expected 'euclidean' or a positive number for vectors")
 
 
 def _matrix_norm(magnitude: Tensor, ord: Any, axis: Any) -> Tensor:

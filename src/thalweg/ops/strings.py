@@ -394,11 +394,11 @@ def ngrams(
     widths = [ngram_width] if isinstance(ngram_width, int) else list(ngram_width)
     left, right = _paddings(pad_values)
     if padding_width is not None and padding_width < 1:
-        raise ValueError(f"padding_width must be at least 1, got {padding_width}")
+        raise ValueError(f"padding_width is {padding_width}, expected 1 or more")
     if padding_width is not None and pad_values is None:
         raise ValueError("pad_values must be given with a padding_width")
     if not widths or any(width < 1 for width in widths):
-        raise ValueError(f"all ngram_widths must be at least 1, got {ngram_width}")
+        raise ValueError(f"ngram_width is {ngram_width}, expected 1 or more")
     with name_scope(name, "StringNGrams", [data]):
         data = convert_to_tensor(data, dtypes.string, name="data")
         if not data._shape:
@@ -426,5 +426,5 @@ def _paddings(pad_values: Any) -> tuple[Any, Any]:
         return pad_values, pad_values
     left, right = pad_values
     if not isinstance(left, str | bytes) or not isinstance(right, str | bytes):
-        raise TypeError(f"pad_values must be a string or a pair of strings, got {pad_values!r}")
+        raise TypeError(f"pad_values is {pad_values!r}, expected one or two strings")
     return left, right

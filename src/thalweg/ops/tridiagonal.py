@@ -112,11 +112,11 @@ def compact_diagonals(diagonals: Any, layout: str) -> Tensor:
         rows = convert_to_tensor(diagonals, name="diagonals")
         dims = rows._shape
         if dims is not None and (len(dims) < 2 or dims[-2] not in (3, None)):
-            raise ValueError("The second to last dimension of `diagonals` must be 3.")
+            raise ValueError(f"diagonals has shape {rows.get_shape()}, expected [..., 3, n]")
         return rows
     if layout == "sequence":
         if not isinstance(diagonals, list | tuple) or len(diagonals) != 3:
-            raise ValueError("Expected diagonals to be a sequence of length 3.")
+            raise ValueError("diagonals is not a list of three tensors, which diagonals_format='sequence' needs")
         above, main, below = (convert_to_tensor(part, name="diagonals") for part in diagonals)
         return stack([_extended(above, main, end=True), main, _extended(below, main, end=False)], axis=-2)
     if layout == "matrix":

@@ -134,7 +134,5 @@ def padding_attrs(padding: Any, rank: int = 2) -> dict[str, Any]:
             raise ValueError(f"padding must be a name or {rank + 2} pairs of numbers, got {padding!r}")
         return {"padding": "EXPLICIT", "explicit_paddings": [size for pair in padding for size in pair]}
     if padding == "EXPLICIT":
-        raise ValueError(
-            '"EXPLICIT" is not a valid value for the padding parameter: pass the paddings as a list of pairs.'
-        )
+        raise ValueError("padding is 'EXPLICIT', expected the paddings themselves: a list of pairs")
     return {"padding": padding}

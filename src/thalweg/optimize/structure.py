@@ -382,6 +382,12 @@ def _choose(merge: Node, guards: Sequence[Guard]) -> Node:
     if len(guards) != 2:
         raise Unstructured(f"Merge {merge.name!r} has {len(guards)} inputs")
     first, second = guards
+    for living, other in ((0, 1), (1, 0)):
+        if _never(guards[other]):  # a conditional inside one side of another by the same predicate: it is decided
+            inputs, attrs = [merge.inputs[living]], {"T": merge.attrs["T"]}
+            return merge.like(
+                "Identity", inputs, attrs, dtypes=merge.dtypes[:1], shapes=merge.shapes[:1], guard=guards[living]
+            )
     for predicate, side in first:
         if (predicate, not side) in second:
             outer = tuple(literal for literal in first if literal != (predicate, side))
@@ -400,13 +406,18 @@ def _choose(merge: Node, guards: Sequence[Guard]) -> Node:
     raise Unstructured(f"Merge {merge.name!r} does not join the two sides of one predicate")
 
 
+def _never(guard: Guard) -> bool:
+    """Tells whether a guard contradicts itself."""
+    return any((predicate, not side) in guard for predicate, side in guard)
+
+
 def _alive(fetched: Output, value: Output, guard: Guard, made: list[Node]) -> Output:
     """Returns a fetched value behind a check that the branch it comes from was taken."""
     if not guard:
         return value
     node, index = fetched
     predicates = [predicate for predicate, _ in guard]
-    attrs = {"T": node.dtypes[index], "sides": tuple(side for _, side in guard)}
+    attrs = {"T": node.dtypes[index], "N": len(predicates), "sides": tuple(side for _, side in guard)}
     check = node.like(
         "_Alive", [*predicates, value], attrs, dtypes=[node.dtypes[index]], shapes=[node.shapes[index]], guard=()
     )

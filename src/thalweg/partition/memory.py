@@ -121,6 +121,7 @@ class _Memory:
                 [producer.shapes[index]],
                 order=producer.order,
                 stack=producer._stack,
+                guard=producer.guard,
             )
         if host:
             self._on_host.add((copy, 0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thalweg import errors
-from thalweg.graph.step_graph import Node, Output, StepGraph, topological
+from thalweg.graph.step_graph import Guard, Node, Output, StepGraph, topological
 from thalweg.partition.transfer import receive, send, signal
 
 
@@ -21,6 +21,7 @@ def partition(step: StepGraph, devices: dict[Node, str]) -> dict[str, StepGraph]
         home = devices[node]
         node.inputs = [cut.at(output, home) for output in node.inputs]
         node.controls = [cut.after(control, home) for control in node.controls]
+        node.guard = cut.guard_at(node.guard, home)
     parts: dict[str, list[Node]] = {name: [] for name in names}
     for node in [*step.nodes, *cut.added]:
         parts[devices[node]].append(node)
@@ -65,6 +66,10 @@ class _Cut:
                 self._received[output, home] = (self._transfer(output, f"{producer.name}:{index}", home), 0)
         return self._received[output, home]
 
+    def guard_at(self, guard: Guard, home: str) -> Guard:
+        """Returns a guard as a device sees it."""
+        return tuple((self.at(predicate, home), side) for predicate, side in guard)
+
     def after(self, control: Node, home: str) -> Node:
         """Returns a node to wait for on a device: the control itself, or the receipt of a signal sent after it."""
         source = self._devices[control]
@@ -77,5 +82,6 @@ class _Cut:
 
     def _transfer(self, output: Output, key: str, home: str, after: list[Node] | None = None) -> Node:
         source = self._devices[output[0]]
-        self._add(send(output, key, source, home, after), source)
-        return self._add(receive(output, key, source, home), home)
+        guard = output[0].guard  # what is not computed is neither sent nor waited for
+        self._add(send(output, key, source, home, after, self.guard_at(guard, source)), source)
+        return self._add(receive(output, key, source, home, self.guard_at(guard, home)), home)

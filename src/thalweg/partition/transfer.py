@@ -6,10 +6,17 @@ import numpy as np
 
 from thalweg import dtypes
 from thalweg.graph.op_def import OPS
-from thalweg.graph.step_graph import Node, Output
+from thalweg.graph.step_graph import Guard, Node, Output
 
 
-def send(output: Output, key: str, source: str, destination: str, controls: list[Node] | None = None) -> Node:
+def send(
+    output: Output,
+    key: str,
+    source: str,
+    destination: str,
+    controls: list[Node] | None = None,
+    guard: Guard = (),
+) -> Node:
     producer, index = output
     attrs = {"T": producer.dtypes[index], "tensor_name": key, "send_device": source, "recv_device": destination}
     return Node(
@@ -22,10 +29,11 @@ def send(output: Output, key: str, source: str, destination: str, controls: list
         controls=controls,
         order=producer.order,
         stack=producer._stack,
+        guard=guard,
     )
 
 
-def receive(output: Output, key: str, source: str, destination: str) -> Node:
+def receive(output: Output, key: str, source: str, destination: str, guard: Guard = ()) -> Node:
     producer, index = output
     dtype = producer.dtypes[index]
     attrs = {"tensor_type": dtype, "tensor_name": key, "send_device": source, "recv_device": destination}
@@ -38,6 +46,7 @@ def receive(output: Output, key: str, source: str, destination: str) -> Node:
         [producer.shapes[index]],
         order=producer.order,
         stack=producer._stack,
+        guard=guard,
     )
 
 

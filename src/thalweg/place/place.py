@@ -129,8 +129,7 @@ def _impossible(
         node,
         node,
         errors.describe(
-            f"Cannot assign a device for operation {node.name}: "
-            f"Could not satisfy explicit device specification '{requested}': {what}",
+            f"{node.name!r} cannot be placed on '{requested}': {what}",
             expected=f"one of {', '.join(devices)}; kernels exist for {', '.join(sorted(feasible)) or 'no type'}",
             hint=hint,
             made_at=made_at(node._stack),

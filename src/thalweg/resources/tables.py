@@ -165,8 +165,7 @@ class StaticTable(LookupTable):
                 raise errors.FailedPreconditionError(
                     None,
                     None,
-                    f"HashTable has different value for same key. Key {_show(key)} has {_show(known)} "
-                    f"and trying to add value {_show(value)}",
+                    f"the key {_show(key)} of table {self.name!r} has two values: {_show(known)} and {_show(value)}",
                 )
         with self._lock:
             if not self.is_initialized:
@@ -174,7 +173,7 @@ class StaticTable(LookupTable):
                 self.is_initialized = True
             elif len(self._entries) != len(keys):
                 raise errors.FailedPreconditionError(
-                    None, None, f"Table {self.name!r} was already initialized with different data."
+                    None, None, f"table {self.name!r} already holds other entries: it can be initialized only once"
                 )
 
     def keys_of(self, keys: Value) -> list[Any]:
@@ -217,14 +216,14 @@ class DenseTable(LookupTable):
         super().__init__(*args, **kwargs)
         self._reserved = [self._keys(key)[0] for key in reserved]
         if self._reserved[0] == self._reserved[1]:
-            raise _invalid("Empty and deleted keys cannot be equal")
+            raise _invalid(f"empty_key and deleted_key are both {_show(self._reserved[0])}: expected different keys")
 
     def _keys(self, keys: Value) -> list[Any]:
         result = super()._keys(keys)
         reserved = getattr(self, "_reserved", ())
         for key, what in zip(reserved, ("empty_key", "deleted_key")):
             if key in result:
-                raise _invalid(f"Using the {what} as a table key is not allowed")
+                raise _invalid(f"{_show(key)} is the {what} and cannot be stored or looked up")
         return result
 
 

@@ -114,13 +114,13 @@ class Distribution:
         """Returns the shapes of parameters for a sample shape that is known."""
         if isinstance(sample_shape, TensorShape):
             if not sample_shape.is_fully_defined():
-                raise ValueError("TensorShape sample_shape must be fully defined")
+                raise ValueError(f"sample_shape: expected all dimensions known, received {sample_shape}")
             sample_shape = sample_shape.as_list()
         result = {}
         for name, shape in cls.param_shapes(sample_shape).items():
             known = array.constant_value(shape)
             if known is None:
-                raise ValueError("sample_shape must be a fully-defined TensorShape or list/tuple")
+                raise ValueError(f"sample_shape: expected sizes known while building, received {sample_shape}")
             result[name] = TensorShape(known.tolist())
         return result
 
@@ -159,7 +159,7 @@ class Distribution:
         with self._name_scope(name, [sample_shape]):
             sizes = convert_to_tensor(sample_shape, dtypes.int32, name="sample_shape")
             if sizes._shape is not None and len(sizes._shape) > 1:
-                raise ValueError("Input is neither scalar nor vector.")
+                raise ValueError(f"sample_shape: expected a scalar or a vector, received shape {sizes.shape}")
             sizes = array.reshape(sizes, [-1])
             known = array.constant_value(sizes)
             count: Any = reduce_prod(sizes) if known is None else int(known.prod())

@@ -28,11 +28,11 @@ def floats(validate_args: bool, positive: tuple[str, ...] = (), **parameters: An
 def logits_and_probs(logits: Any, probs: Any, validate_args: bool, of_classes: bool = False) -> tuple[Tensor, Tensor]:
     """Returns the log odds, or for classes the log probabilities up to a constant, and the probabilities."""
     if (probs is None) == (logits is None):
-        raise ValueError("Must pass probs or logits, but not both.")
+        raise ValueError("Give exactly one of probs and logits.")
     if probs is None:
         logits = convert_to_tensor(logits, name="logits")
         if not logits.dtype.is_floating:
-            raise TypeError("logits must having floating type.")
+            raise TypeError(f"logits: expected floats, received {logits.dtype.name}")
         logits = require_classes(logits) if of_classes and validate_args else logits
         return logits, softmax(logits, name="probs") if of_classes else math.sigmoid(logits, name="probs")
     probs = convert_to_tensor(probs, name="probs")
@@ -47,9 +47,9 @@ def _require_probabilities(probs: Tensor, of_classes: bool) -> Tensor:
     one = array.ones([], probs.dtype)
     if of_classes:
         probs = require_classes(probs)
-        sums = check.assert_near(reduce_sum(probs, -1), one, message="probs does not sum to 1.")
+        sums = check.assert_near(reduce_sum(probs, -1), one, message="probs: the sum over the classes is not 1")
     else:
-        sums = check.assert_less_equal(probs, one, message="probs has components greater than 1.")
+        sums = check.assert_less_equal(probs, one, message="probs: an element exceeds 1")
     return with_dependencies([check.assert_non_negative(probs), sums], probs)  # type: ignore[no-any-return]
 
 
@@ -57,8 +57,8 @@ def require_classes(parameter: Tensor) -> Tensor:
     """Requires two classes at least."""
     shape = parameter._shape
     if shape is not None and not shape:
-        raise ValueError("A categorical-distribution parameter must have at least 1 dimension.")
-    message = "A categorical-distribution parameter must have at least 2 events."
+        raise ValueError("logits or probs: expected a dimension of classes, received a scalar")
+    message = "logits or probs: expected two classes or more in the last dimension"
     if shape is not None and shape[-1] is not None:
         if shape[-1] < 2:
             raise ValueError(message)

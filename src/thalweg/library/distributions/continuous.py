@@ -209,7 +209,7 @@ class StudentT(ScalarDistribution):
     def _where_defined(self, value: Tensor, what: str) -> Tensor:
         if self.allow_nan_stats:
             return array.where_v2(self.df > 1.0, value, math.cast(np.nan, self.dtype))
-        message = f"{what} not defined for components of df <= 1"
+        message = f"{what} exists only for df > 1"
         checks = [check.assert_less(array.ones([], self.dtype), self.df, message=message)]
         return with_dependencies(checks, value)  # type: ignore[no-any-return]
 
@@ -232,7 +232,7 @@ class Uniform(ScalarDistribution):
     ) -> None:
         given = dict(locals())
         with name_scope(name, values=[low, high]) as scope:
-            message = "uniform not defined when low >= high."
+            message = "Uniform: low must be below high"
             with control_dependencies([check.assert_less(low, high, message=message)] if validate_args else []):
                 self._low, self._high = floats(False, low=low, high=high)
         super().__init__(

@@ -110,7 +110,7 @@ class Categorical(Distribution):
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args, of_classes=True)
             shape = self._logits._shape
             if shape is not None and not shape:
-                raise ValueError(f"Shape {self._logits.shape} must have rank at least 1")
+                raise ValueError("logits or probs: expected a dimension of classes, received a scalar")
             known = None if shape is None else shape[-1]
             size = array.shape(self._logits)[-1] if known is None else known
             self._event_size = convert_to_tensor(size, dtypes.int32, name="event_size")
@@ -158,7 +158,7 @@ class Categorical(Distribution):
         if value.dtype.is_floating:
             value = math.cast(value, dtypes.int32)
         elif not value.dtype.is_integer:
-            raise TypeError(f"`value` should have integer `dtype` or `self.dtype` ({self.dtype})")
+            raise TypeError(f"value: expected integers or {self.dtype.name}, received {value.dtype.name}")
         value = require_whole(value) if self.validate_args else value
         shape = value._shape
         batch = None if parameter._shape is None else parameter._shape[:-1]

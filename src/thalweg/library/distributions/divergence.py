@@ -48,8 +48,8 @@ def kl_divergence(
     function = _registered(type(distribution_a), type(distribution_b))
     if function is None:
         raise NotImplementedError(
-            "No KL(distribution_a || distribution_b) registered for distribution_a type "
-            f"{type(distribution_a).__name__} and distribution_b type {type(distribution_b).__name__}"
+            f"No function is registered for KL({type(distribution_a).__name__} || {type(distribution_b).__name__}); "
+            "hint: register one with RegisterKL"
         )
     with name_scope("KullbackLeibler"):
         result = function(distribution_a, distribution_b, name=name)

@@ -90,7 +90,7 @@ class Gamma(ScalarDistribution):
         mode = (self.concentration - 1.0) / self.rate
         if self.allow_nan_stats:
             return array.where_v2(self.concentration > 1.0, mode, math.cast(np.nan, self.dtype))
-        message = "mode not defined when any concentration <= 1"
+        message = "the mode exists only for concentration > 1"
         checks = [check.assert_less(array.ones([], self.dtype), self.concentration, message=message)]
         return with_dependencies(checks, mode)  # type: ignore[no-any-return]
 

@@ -80,8 +80,8 @@ class Beta(ScalarDistribution):
         if not self.validate_args:
             return value
         checks = [
-            check.assert_positive(value, message="sample must be positive"),
-            check.assert_less(value, array.ones([], self.dtype), message="sample must be less than `1`."),
+            check.assert_positive(value, message="value: an element is not above 0"),
+            check.assert_less(value, array.ones([], self.dtype), message="value: an element is not below 1"),
         ]
         return with_dependencies(checks, value)  # type: ignore[no-any-return]
 
@@ -219,9 +219,9 @@ class Dirichlet(_OfShares):
     def _checked(self, value: Tensor) -> Tensor:
         if not self.validate_args:
             return value
-        one, message = array.ones([], self.dtype), "sample last-dimension must sum to `1`"
+        one, message = array.ones([], self.dtype), "value: the sum over the last dimension is not 1"
         checks = [
-            check.assert_positive(value, message="samples must be positive"),
+            check.assert_positive(value, message="value: an element is not above 0"),
             check.assert_near(one, reduce_sum(value, -1), message=message),
         ]
         return with_dependencies(checks, value)  # type: ignore[no-any-return]
@@ -254,7 +254,7 @@ class Dirichlet(_OfShares):
         if self.allow_nan_stats:
             defined = reduce_all(self.concentration > 1.0, -1, keepdims=True)
             return array.where_v2(defined, mode, math.cast(np.nan, self.dtype))
-        message = "Mode undefined when any concentration <= 1"
+        message = "the mode exists only where every concentration > 1"
         checks = [check.assert_less(array.ones([], self.dtype), self.concentration, message=message)]
         return with_dependencies(checks, mode)  # type: ignore[no-any-return]
 

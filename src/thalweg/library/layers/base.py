@@ -102,10 +102,7 @@ class Layer:
     @property
     def scope_name(self) -> str:
         if self._scope is None:
-            raise ValueError(
-                f'No name available for layer scope because the layer "{self.name}" has not been used yet. '
-                "The scope name is determined the first time the layer instance is called."
-            )
+            raise ValueError(f"Layer {self.name!r} has no scope name before its first call.")
         return self._scope.name
 
     def _set_scope(self, scope: Any = None) -> None:
@@ -205,7 +202,7 @@ class Layer:
     def count_params(self) -> int:
         """Returns how many numbers the variables hold."""
         if not self.built:
-            raise ValueError(f"You tried to call `count_params` on {self.name}, but the layer isn't built.")
+            raise ValueError(f"Layer {self.name!r} has no parameters to count before it is built.")
         return sum(math.prod(weight.get_shape().as_list()) for weight in self.weights)
 
     # -- losses and updates -------------------------------------------------------------------------------------------
@@ -235,11 +232,11 @@ class Layer:
         return list(self._updates) if self.trainable or self.stateful else []
 
     def get_losses_for(self, inputs: Any) -> list[Tensor]:
-        """Returns the losses that depend on the inputs; for None, those that depend on no input of the layer."""
+        """Returns the losses made from the inputs; for None, those made from no input of the layer."""
         return [loss for loss in self.losses if self._belongs(loss.op, inputs)]
 
     def get_updates_for(self, inputs: Any) -> list[Operation]:
-        """Returns the updates that depend on the inputs; for None, those that depend on no input of the layer."""
+        """Returns the updates made from the inputs; for None, those made from no input of the layer."""
         return [update for update in self.updates if self._belongs(update, inputs)]
 
     def _belongs(self, operation: Operation, inputs: Any) -> bool:
@@ -282,7 +279,7 @@ class Layer:
                     self._build(inputs, tensors)
                 outputs = self.call(inputs, *args, **kwargs)
                 if outputs is None:
-                    raise ValueError(f"A layer's `call` method should return a Tensor, not None (layer: {self.name}).")
+                    raise ValueError(f"Layer {self.name!r}: call() returned None, expected tensors.")
                 if self._activity_regularizer is not None:
                     self._regularize_activity(outputs)
         self._calls.append((inputs, outputs))

@@ -55,11 +55,11 @@ class Dense(Layer):
         """Makes kernel and bias."""
         kind = dtypes.as_dtype(self.dtype or dtypes.float32)
         if not (kind.is_floating or kind.is_complex):
-            raise TypeError(f"Unable to build `Dense` layer with non-floating point dtype {kind.name}")
+            raise TypeError(f"Dense: expected a floating or complex dtype, received {kind.name}")
         sizes = as_shape(input_shape)
         size = sizes[-1] if sizes else None
         if size is None:
-            raise ValueError("The last dimension of the inputs to `Dense` should be defined. Found `None`.")
+            raise ValueError(f"Dense: the last dimension of the inputs must be known, received shape {input_shape}")
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
         self.kernel = self.add_weight(
             "kernel",
@@ -104,7 +104,7 @@ class Dense(Layer):
         """Returns the input's shape with another last size."""
         sizes = as_shape(input_shape)
         if not sizes or sizes[-1] is None:
-            raise ValueError(f"The innermost dimension of input_shape must be defined, but saw: {input_shape}")
+            raise ValueError(f"input_shape: the last dimension must be known, received {input_shape}")
         return TensorShape((*sizes[:-1], self.units))
 
 

@@ -17,7 +17,7 @@ def sizes_of(value: Any, rank: int, name: str) -> tuple[int, ...]:
     except (TypeError, ValueError):
         sizes = ()
     if len(sizes) != rank:
-        raise ValueError(f"The `{name}` argument must be a tuple of {rank} integers. Received: {value}")
+        raise ValueError(f"{name}: expected {rank} integers, or one for all, received {value}")
     return sizes
 
 
@@ -26,7 +26,7 @@ def padding_of(value: Any, causal: bool = False) -> str:
     kind = str(value).lower()
     kinds = ("valid", "same", "causal") if causal else ("valid", "same")
     if kind not in kinds:
-        raise ValueError(f"The `padding` argument must be one of {', '.join(kinds)}. Received: {value}")
+        raise ValueError(f"padding: expected {' or '.join(kinds)}, received {value}")
     return kind
 
 
@@ -34,9 +34,7 @@ def data_format_of(value: Any) -> str:
     """Returns which axis holds the channels: "channels_last" or "channels_first"."""
     kind = "channels_last" if value is None else str(value).lower()
     if kind not in ("channels_first", "channels_last"):
-        raise ValueError(
-            f'The `data_format` argument must be one of "channels_first", "channels_last". Received: {value}'
-        )
+        raise ValueError(f"data_format: expected channels_first or channels_last, received {value}")
     return kind
 
 

@@ -50,7 +50,7 @@ class LinearOperator:
     ) -> None:
         if is_positive_definite:
             if is_non_singular is False:
-                raise ValueError("A positive definite matrix is always non-singular.")
+                raise ValueError("is_non_singular=False contradicts is_positive_definite=True.")
             is_non_singular = True
         if is_non_singular or is_positive_definite or is_self_adjoint:
             if is_square is False:
@@ -245,9 +245,9 @@ class LinearOperator:
     def solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve") -> Any:
         """Solves equations for the columns of a matrix; for an operator it gives an operator."""
         if self.is_non_singular is False:
-            raise NotImplementedError("There is no solution for an operator that is expected to be singular.")
+            raise NotImplementedError("solve: the operator is declared singular (is_non_singular=False).")
         if self.is_square is False:
-            raise NotImplementedError("There is no solution for an operator that is expected to not be square.")
+            raise NotImplementedError("solve: the operator is declared not square (is_square=False).")
         if isinstance(rhs, LinearOperator):
             left = self.H if adjoint else self
             return left.inverse().matmul(rhs, adjoint_arg=adjoint_arg)
@@ -268,7 +268,7 @@ class LinearOperator:
             return self._determinant()
 
     def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
-        """Returns the logarithm of the absolute value of the determinant."""
+        """Returns log |det|."""
         self._require_square("determinant")
         with self._scope(name):
             return self._log_abs_determinant()
@@ -319,7 +319,7 @@ class LinearOperator:
     def cholesky(self, name: str = "cholesky") -> LinearOperator:
         """Returns the Cholesky factor as an operator."""
         if not (self.is_self_adjoint and self.is_positive_definite):
-            raise ValueError("Cannot take the Cholesky decomposition: not a positive definite self-adjoint matrix.")
+            raise ValueError("cholesky: the operator must be declared positive definite and self-adjoint.")
         with self._scope(name):
             return self._cholesky()
 
@@ -330,17 +330,19 @@ class LinearOperator:
         with self._scope(name):
             limit = np.array(1.0 / np.finfo(self.dtype.real_dtype.as_numpy_dtype).eps)
             return check.assert_less(
-                cast(real(self.cond()), dtypes.float64), limit, message="Singular matrix up to precision epsilon."
+                cast(real(self.cond()), dtypes.float64),
+                limit,
+                message="The operator is singular within the precision of its dtype.",
             )
 
     def assert_positive_definite(self, name: str = "assert_positive_definite") -> Any:
-        """Returns an operation that fails if the operator is not positive definite."""
+        """Returns an operation that requires a positive definite matrix."""
         with self._scope(name):
             diagonal = real(matrix_diag_part(cholesky(self.to_dense())))
-            return check.assert_positive(diagonal, message="Matrix was not positive definite.")
+            return check.assert_positive(diagonal, message="The operator is not positive definite.")
 
     def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> Any:
-        """Returns an operation that fails if the operator is not self-adjoint."""
+        """Returns an operation that requires a self-adjoint matrix."""
         with self._scope(name):
             dense = self.to_dense()
             difference = real(abs_of(subtract(dense, adjoint_of(dense))))
@@ -348,7 +350,7 @@ class LinearOperator:
             return check.assert_less_equal(
                 reduce_max(difference),
                 cast(tolerance, difference.dtype),
-                message="Matrix was not equal to its adjoint.",
+                message="The operator differs from its adjoint.",
             )
 
     # -- own ---------------------------------------------------------------------------------------------------------
@@ -368,7 +370,7 @@ class LinearOperator:
 
     def _require_square(self, what: str) -> None:
         if self.is_square is False:
-            raise NotImplementedError(f"There is no {what} of an operator that is expected to not be square.")
+            raise NotImplementedError(f"{what}: the operator is declared not square (is_square=False).")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} shape={self.shape} dtype={self.dtype.name}>"

@@ -26,7 +26,7 @@ from thalweg.shapes import Shape, broadcast
 def _operators(operators: Any) -> list[LinearOperator]:
     result = list(operators)
     if not result or not all(isinstance(op, LinearOperator) for op in result):
-        raise ValueError("Argument operators must be a list of at least one LinearOperator.")
+        raise ValueError(f"operators: expected one LinearOperator or more, received {result}")
     kinds = {op.dtype for op in result}
     if len(kinds) > 1:
         raise TypeError(f"Operators must have one dtype, got {', '.join(sorted(kind.name for kind in kinds))}.")

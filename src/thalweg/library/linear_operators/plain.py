@@ -88,7 +88,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
         name: str = "LinearOperatorLowerTriangular",
     ) -> None:
         if is_square is False:
-            raise ValueError("Only square lower triangular operators supported at this time.")
+            raise ValueError("is_square=False: a lower triangular operator must be square.")
         self._tril = matrix_band_part(elements(tril, "tril", 2), -1, 0)
         hints = is_non_singular, is_self_adjoint, is_positive_definite, True
         super().__init__(self._tril.dtype, [self._tril], *hints, name=name)
@@ -133,9 +133,9 @@ class LinearOperatorDiag(LinearOperator):
     ) -> None:
         self._diag = elements(diag, "diag", 1)
         if is_square is False:
-            raise ValueError("Only square diagonal operators supported at this time.")
+            raise ValueError("is_square=False: a diagonal operator must be square.")
         if is_self_adjoint is False and not self._diag.dtype.is_complex:
-            raise ValueError("A real diagonal operator is always self adjoint.")
+            raise ValueError("is_self_adjoint=False: a diagonal of real numbers equals its adjoint.")
         is_self_adjoint = is_self_adjoint if self._diag.dtype.is_complex else True
         super().__init__(
             self._diag.dtype, [self._diag], is_non_singular, is_self_adjoint, is_positive_definite, True, name
@@ -237,7 +237,9 @@ class LinearOperatorIdentity(_Sized):
         name: str = "LinearOperatorIdentity",
     ) -> None:
         if False in (is_non_singular, is_self_adjoint, is_positive_definite, is_square):
-            raise ValueError("An identity operator is always square, self-adjoint and positive definite.")
+            raise ValueError(
+                "A hint is False that holds for every identity: it is square, self-adjoint and positive definite."
+            )
         self._keep_sizes(num_rows, None, batch_shape)
         super().__init__(dtype or dtypes.float32, [], True, True, True, True, name)
 
@@ -288,7 +290,7 @@ class LinearOperatorScaledIdentity(_Sized):
     ) -> None:
         self._multiplier = elements(multiplier, "multiplier", 0)
         if is_square is False:
-            raise ValueError("A ScaledIdentity operator is always square.")
+            raise ValueError("is_square=False: a scaled identity must be square.")
         self._keep_sizes(num_rows, None, shape_of(self._multiplier))
         is_self_adjoint = is_self_adjoint if self._multiplier.dtype.is_complex else True
         super().__init__(
@@ -368,7 +370,7 @@ class LinearOperatorZeros(_Sized):
         name: str = "LinearOperatorZeros",
     ) -> None:
         if is_non_singular or is_positive_definite:
-            raise ValueError("A zero operator is always singular.")
+            raise ValueError("is_non_singular or is_positive_definite: zeros have no inverse.")
         if is_square is False or (num_columns is not None and num_columns is not num_rows):
             is_self_adjoint = is_square = None
         self._keep_sizes(num_rows, num_columns, batch_shape)

@@ -206,7 +206,7 @@ class LinearOperatorPermutation(LinearOperator):
         name: str = "LinearOperatorPermutation",
     ) -> None:
         if False in (is_non_singular, is_square):
-            raise ValueError("A permutation operator is always non-singular and square.")
+            raise ValueError("A hint is False that holds for every permutation: it is square and non-singular.")
         self._perm = convert_to_tensor(perm, name="perm")
         if not self._perm.dtype.is_integer:
             raise TypeError(f"perm must hold integers, got {self._perm.dtype.name}.")

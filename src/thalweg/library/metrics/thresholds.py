@@ -40,8 +40,8 @@ def _counts(
     limits = [float(threshold) for threshold in thresholds]
     predictions = convert_to_tensor(predictions)
     bounds = [
-        assert_greater_equal(predictions, cast(0.0, predictions.dtype), message="predictions must be in [0, 1]"),
-        assert_less_equal(predictions, cast(1.0, predictions.dtype), message="predictions must be in [0, 1]"),
+        assert_greater_equal(predictions, cast(0.0, predictions.dtype), message="predictions lie outside [0, 1]"),
+        assert_less_equal(predictions, cast(1.0, predictions.dtype), message="predictions lie outside [0, 1]"),
     ]
     with control_dependencies(bounds):
         predictions, labels, weights = fitted(cast(predictions, dtypes.float32), cast(labels, dtypes.bool), weights)
@@ -192,7 +192,7 @@ def recall_at_thresholds(
 
 def _require_share(name: str, value: float) -> None:
     if not 0 <= value <= 1:
-        raise ValueError(f"`{name}` must be in the range [0, 1], got {value}.")
+        raise ValueError(f"{name}: expected a number from 0 to 1, received {value}.")
 
 
 def sensitivity_at_specificity(
@@ -266,7 +266,7 @@ def auc(
 ) -> Result:
     """Returns the area under the curve of true and false positives, or of precision and recall."""
     if curve not in ("ROC", "PR"):
-        raise ValueError(f"Curve must be either ROC or PR. Curve {curve} is unknown.")
+        raise ValueError(f"curve: expected 'ROC' or 'PR', received {curve!r}.")
     if summation_method not in _HEIGHTS:
         raise ValueError(f"Invalid summation_method: {summation_method}; it is one of {', '.join(_HEIGHTS)}.")
     if curve == "PR" and summation_method == "trapezoidal":

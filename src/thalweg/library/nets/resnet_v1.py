@@ -66,7 +66,7 @@ def resnet_v1(
             if include_root_block:
                 if output_stride is not None:
                     if output_stride % 4 != 0:
-                        raise ValueError("The output_stride needs to be a multiple of 4.")
+                        raise ValueError(f"output_stride: expected 4, 8, 12, ..., received {output_stride}")
                     output_stride //= 4
                 net = conv2d_same(net, 64, 7, stride=2, scope="conv1")
                 net = max_pool2d(net, [3, 3], stride=2, scope="pool1")

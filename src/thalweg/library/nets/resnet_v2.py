@@ -69,7 +69,7 @@ def resnet_v2(
             if include_root_block:
                 if output_stride is not None:
                     if output_stride % 4 != 0:
-                        raise ValueError("The output_stride needs to be a multiple of 4.")
+                        raise ValueError(f"output_stride: expected 4, 8, 12, ..., received {output_stride}")
                     output_stride //= 4
                 # The first unit normalizes and activates what comes in.
                 with arg_scope([conv2d], activation_fn=None, normalizer_fn=None):

@@ -81,8 +81,8 @@ class RNNCell(Layer):
             dtype = inputs.dtype
         if batch_size is None or dtype is None:
             raise ValueError(
-                "batch_size and dtype cannot be None while constructing initial state: "
-                f"batch_size={batch_size}, dtype={dtype}"
+                "The initial state needs inputs, or batch_size and dtype; "
+                f"received batch_size={batch_size}, dtype={dtype}"
             )
         return self.zero_state(batch_size, dtype)
 
@@ -95,15 +95,15 @@ class RNNCell(Layer):
 def require_cell(argument: str, cell: Any) -> None:
     """Raises TypeError unless a value can be used as a cell."""
     facts = {
-        "'output_size' property is missing": _has(cell, "output_size"),
-        "'state_size' property is missing": _has(cell, "state_size"),
-        "either 'zero_state' or 'get_initial_state' method is required": hasattr(cell, "zero_state")
+        "it has no output_size": _has(cell, "output_size"),
+        "it has no state_size": _has(cell, "state_size"),
+        "it has no zero_state and no get_initial_state": hasattr(cell, "zero_state")
         or hasattr(cell, "get_initial_state"),
-        "is not callable": callable(cell),
+        "it cannot be called": callable(cell),
     }
     wrong = [what for what, holds in facts.items() if not holds]
     if wrong:
-        raise TypeError(f"The argument {argument!r} ({cell}) is not an RNNCell: {', '.join(wrong)}.")
+        raise TypeError(f"{argument}: {cell} is not an RNNCell: {', '.join(wrong)}")
 
 
 def _has(cell: Any, name: str) -> bool:
@@ -122,10 +122,10 @@ class LayerRNNCell(RNNCell):
         sizes = as_shape(input_shape)
         depth = sizes[-1] if sizes else None
         if depth is None:
-            raise ValueError(f"Expected inputs.shape[-1] to be known, saw shape: {input_shape}")
+            raise ValueError(f"inputs: the last dimension must be known, received shape {input_shape}")
         kind = dtypes.as_dtype(self.dtype or dtypes.float32)
         if not (kind.is_floating or kind.is_complex):
-            raise ValueError(f"RNN cell only supports floating point inputs, but saw dtype: {kind.name}")
+            raise ValueError(f"inputs: expected a floating or complex dtype, received {kind.name}")
         return depth
 
 
@@ -367,17 +367,17 @@ class MultiRNNCell(RNNCell):
     def __init__(self, cells: Any, state_is_tuple: bool = True) -> None:
         super().__init__()
         if not isinstance(cells, list | tuple):
-            raise TypeError(f"cells must be a list or tuple, but saw: {cells}.")
+            raise TypeError(f"cells: expected a list or tuple, received {cells!r}")
         if not cells:
-            raise ValueError("Must specify at least one cell for MultiRNNCell.")
+            raise ValueError("MultiRNNCell: expected at least one cell, received none")
         for number, cell in enumerate(cells):
             require_cell(f"cell_{number}", cell)
         self._cells = list(cells)
         self._state_is_tuple = state_is_tuple
         if not state_is_tuple and any(nest.is_nested(cell.state_size) for cell in cells):
             raise ValueError(
-                "Some cells return tuples of states, but the flag state_is_tuple is not set.  "
-                f"State sizes are: {[cell.state_size for cell in cells]}"
+                "A cell has a nested state, which state_is_tuple=False cannot join: "
+                f"received sizes {[cell.state_size for cell in cells]}"
             )
 
     @property
@@ -414,7 +414,7 @@ class MultiRNNCell(RNNCell):
         if not self._state_is_tuple:
             state = split(state, [cell.state_size for cell in self._cells], axis=1)
         elif not nest.is_nested(state):
-            raise ValueError(f"Expected state to be a tuple of length {len(self._cells)}, but received: {state}")
+            raise ValueError(f"state: expected a tuple of {len(self._cells)} states, received {state}")
         states = []
         for number, cell in enumerate(self._cells):
             with variable_scope(f"cell_{number}"):

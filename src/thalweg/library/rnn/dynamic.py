@@ -76,13 +76,13 @@ class _Sequences:
                 raise ValueError(f"inputs must have a rank of 3 at least, but {tensor.name!r} has shape {tensor.shape}")
             if None in shape[2:]:
                 raise ValueError(
-                    "Input size (depth of inputs) must be accessible via shape inference, but saw value None."
+                    f"inputs: sizes after batch and time must be known, but {tensor.name!r} has shape {tensor.shape}"
                 )
             steps, batch = shape[:2]
             if None not in (steps, self._static_steps) and steps != self._static_steps:
-                raise ValueError("Time steps is not the same for all the elements in the input in a batch.")
+                raise ValueError(f"inputs differ in the number of time steps: {self._static_steps} and {steps}")
             if isinstance(batch_size, int) and batch not in (None, batch_size):
-                raise ValueError("Batch_size is not the same for all the elements in the input.")
+                raise ValueError(f"inputs differ in batch size: {batch_size} and {batch}")
             self._static_steps = self._static_steps if steps is None else steps
         self._steps: Any = shape_of(tensors[0])[0]
 

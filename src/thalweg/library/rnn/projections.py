@@ -143,8 +143,7 @@ class AttentionCellWrapper(_Around):
         super().__init__(cell, reuse)
         if nest.is_nested(cell.state_size) and not state_is_tuple:
             raise ValueError(
-                "Cell returns tuple of states, but the flag state_is_tuple is not set. "
-                f"State size is: {cell.state_size}"
+                f"The cell has a nested state, which state_is_tuple=False cannot join: received size {cell.state_size}"
             )
         if attn_length <= 0:
             raise ValueError(f"attn_length should be greater than zero, got {attn_length}")

@@ -13,9 +13,9 @@ from thalweg.ops.joining import concat
 def _require_layers(cells_fw: Any, cells_bw: Any, states_fw: Any, states_bw: Any) -> None:
     for name, cells in (("cells_fw", cells_fw), ("cells_bw", cells_bw)):
         if not isinstance(cells, list) or not cells:
-            raise ValueError(f"{name} must be a list of at least one cell, got {cells!r}")
+            raise ValueError(f"{name}: expected a list with a cell or more, received {cells!r}")
     if len(cells_fw) != len(cells_bw):
-        raise ValueError("Forward and Backward cells must have the same depth.")
+        raise ValueError(f"expected as many cells forward as backward, received {len(cells_fw)} and {len(cells_bw)}")
     for name, states in (("initial_states_fw", states_fw), ("initial_states_bw", states_bw)):
         if states is not None and (not isinstance(states, list) or len(states) != len(cells_fw)):
             raise ValueError(f"{name} must be a list of one state for each cell")

@@ -39,7 +39,9 @@ def static_rnn(
         if sequence_length is not None:
             lengths = convert_to_tensor(sequence_length, name="sequence_length")
             if lengths._shape is not None and len(lengths._shape) != 1:
-                raise ValueError("sequence_length must be a vector of length batch_size")
+                raise ValueError(
+                    f"sequence_length: expected a vector, one for each example, received shape {lengths.shape}"
+                )
             kind = state_dtype(dtype, state)
             zeros = [zeros_of(batch_size, size, kind) for size in nest.flatten(cell.output_size)]
             zero_output = nest.pack_sequence_as(cell.output_size, zeros)
@@ -79,13 +81,12 @@ def _batch_size(inputs: list[Any]) -> Any:
     for tensor in tensors:
         shape = tensor._shape
         if shape is None or len(shape) < 2:
-            raise ValueError(f"inputs must have a rank of 2 at least, but {tensor.name!r} has shape {tensor.shape}")
+            raise ValueError(f"inputs: expected two dimensions or more, but {tensor.name!r} has shape {tensor.shape}")
         if isinstance(batch_size, int) and shape[0] not in (None, batch_size):
             raise ValueError(f"inputs have different batch sizes: {batch_size} and {shape[0]}")
         if None in shape[1:]:
             raise ValueError(
-                f"Input size (dimension {shape.index(None, 1) - 1} of inputs) must be accessible via shape inference, "
-                "but saw value None."
+                f"inputs: sizes after the batch must be known, but {tensor.name!r} has shape {tensor.shape}"
             )
     return batch_size
 
@@ -96,7 +97,7 @@ def static_state_saving_rnn(
     """Runs a cell over a list of inputs from a state that `state_saver` keeps, and saves the state afterwards."""
     nested = nest.is_nested(cell.state_size)
     if nested != nest.is_nested(state_name):
-        raise ValueError(f"state_name should be the same type as cell.state_size: {state_name!r}, {cell.state_size!r}")
+        raise ValueError(f"state_name: expected the structure of {cell.state_size!r}, received {state_name!r}")
     names = nest.flatten(state_name)
     if len(names) != len(nest.flatten(cell.state_size)):
         raise ValueError(f"state_name has {len(names)} names for {len(nest.flatten(cell.state_size))} states")

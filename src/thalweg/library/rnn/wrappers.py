@@ -105,13 +105,10 @@ class DropoutWrapper(CellWrapper):
         if not variational_recurrent:
             return
         if dtype is None:
-            raise ValueError("When variational_recurrent=True, dtype must be provided")
+            raise ValueError("variational_recurrent=True needs dtype")
         if _drops(self._input_keep_prob):
             if input_size is None:
-                raise ValueError(
-                    "When variational_recurrent=True and input_keep_prob < 1.0 or is unknown, "
-                    "input_size must be provided"
-                )
+                raise ValueError("variational_recurrent=True needs input_size, unless input_keep_prob is 1")
             self._noise["input"] = self._noises("input", input_size, dtype)
         self._noise["state"] = self._noises("state", cell.state_size, dtype)
         self._noise["output"] = self._noises("output", cell.output_size, dtype)
@@ -180,7 +177,7 @@ def _probability(name: str, value: Any) -> Any:
     if known is None:
         return tensor
     if not 0 <= known <= 1:
-        raise ValueError(f"Parameter {name} must be between 0 and 1: {known}")
+        raise ValueError(f"{name}: expected a number from 0 to 1, received {known}")
     return float(known)
 
 

@@ -114,7 +114,7 @@ class TrainingHelper(Helper):
             self._zeros = nest.map_structure(lambda whole: zeros_like(whole[0]), inputs)
             self._lengths = cast(convert_to_tensor(sequence_length), dtypes.int32)
             if self._lengths._shape is not None and len(self._lengths._shape) != 1:
-                raise ValueError(f"Expected sequence_length to be a vector, but received shape: {self._lengths.shape}")
+                raise ValueError(f"sequence_length: expected a vector, received shape {self._lengths.shape}")
             known = self._lengths._shape[0] if self._lengths._shape else None
             self._batch_size: Any = known if known is not None else size(self._lengths)
 
