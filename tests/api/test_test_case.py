@@ -54,6 +54,16 @@ def test_sessions(t):
         pass
 
 
+def test_a_test_that_starts_anew_forgets_the_graphs_around_it():
+    def again(self):
+        with tf.Graph().as_default():
+            self.setUp()
+            with self.test_session():
+                assert self.evaluate(tf.constant(2.0)) == 2.0
+
+    assert outcome(again).wasSuccessful()
+
+
 def test_each_test_starts_with_an_empty_graph_and_fixed_seeds():
     values = []
 

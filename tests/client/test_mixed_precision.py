@@ -185,11 +185,11 @@ def test_enable_and_disable() -> None:
     with pytest.raises(ValueError, match=r"tf\.train\.Optimizer"):
         enable_mixed_precision_graph_rewrite("adam")  # type: ignore[arg-type]
     disable_mixed_precision_graph_rewrite()
-    with pytest.raises(ValueError, match="expected a tf.train.Optimizer"):
+    with pytest.raises(ValueError, match=r"expected a tf\.train\.Optimizer"):
         MixedPrecisionLossScaleOptimizer("adam", 8)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="cannot be None"):
         MixedPrecisionLossScaleOptimizer(inner, None)
-    with pytest.raises(ValueError, match="loss scale .*expected a LossScale"):
+    with pytest.raises(ValueError, match=r"loss scale .*expected a LossScale"):
         MixedPrecisionLossScaleOptimizer(inner, "large")
     with pytest.raises(TypeError):
         LossScale()  # type: ignore[abstract]

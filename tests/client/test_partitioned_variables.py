@@ -144,7 +144,7 @@ def test_partitioners(partitioner: Any, expected: list[int]) -> None:
 
 
 def test_partitioners_refuse() -> None:
-    with pytest.raises(ValueError, match="must be positive"):
+    with pytest.raises(ValueError, match="expected positive"):
         variable_axis_size_partitioner(0)
     with pytest.raises(ValueError, match="max_shards"):
         variable_axis_size_partitioner(10, max_shards=0)

@@ -66,7 +66,7 @@ def test_wrong_values_are_refused() -> None:
             session.run(tensor, {tensor: 3})
         with pytest.raises(ValueError, match="Cannot feed"):
             session.run(tensor, {tensor: (PLACES, VALUES)})
-        with pytest.raises(ValueError, match="Cannot feed value of shape"):
+        with pytest.raises(ValueError, match="expected shape"):
             session.run(tensor, {tensor: ([[0, 1, 2]], VALUES, SHAPE)})
         with pytest.raises(TypeError, match="part of a graph"):
             session.run(tensor, {tensor: (constant(PLACES), VALUES, SHAPE)})

@@ -291,7 +291,7 @@ def test_what_is_wrong_with_a_message(graph, message, options, match):
 
 
 def test_arguments_of_wrong_type(graph):
-    with pytest.raises(TypeError, match="GraphDef proto"):
+    with pytest.raises(TypeError, match="GraphDef message"):
         import_graph_def("graph")
     with pytest.raises(TypeError, match="list of names"):
         import_graph_def(_graph_def(A), return_elements="A")

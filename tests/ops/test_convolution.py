@@ -274,7 +274,7 @@ def test_no_layout_is_copied() -> None:
         ((1, 4, 4, 3), (3, 3, 3, 5), {"dilations": [1, 0, 1, 1]}, "dilations of at least 1"),
         ((1, 4, 4, 3), (3, 3, 3, 5), {"padding": [[0, 0], [0, -1], [0, 0], [0, 0]]}, "at least 0"),
         ((1, 4, 4, 3), (3, 3, 3, 5), {"padding": [[1, 0], [0, 1], [0, 0], [0, 0]]}, "cannot be padded"),
-        ((1, 4, 4, 3), (3, 3, 3, 5), {"padding": "EXPLICIT"}, "not a valid value"),
+        ((1, 4, 4, 3), (3, 3, 3, 5), {"padding": "EXPLICIT"}, "a list of pairs"),
         ((1, 4, 4, 3), (3, 3, 3, 5), {"padding": "WRONG"}, "WRONG"),
         ((4, 4, 3), (3, 3, 3, 5), {}, "input has rank 3"),
         ((1, 4, 4, 3), (3, 3, 3), {}, "filter has rank 3"),

@@ -93,8 +93,8 @@ def test_a_row_of_null_labels_is_all_blanks() -> None:
 @pytest.mark.parametrize(
     ("rows", "lengths", "text"),
     [
-        ([[0, 1, 0], [1], [2]], [2, 4, 4], "Not enough time .*required: 3, available: 2.*batch: 0"),
-        ([[0], [], [2]], [5, 4, 4], "Labels length is zero in batch 1"),
+        ([[0, 1, 0], [1], [2]], [2, 4, 4], "example 0 has more labels .*3 labels, 2 steps"),
+        ([[0], [], [2]], [5, 4, 4], "example 1 has no labels"),
         ([[0], [1], [3, 0]], [5, 4, 4], "batch: 2"),
         ([[0], [1, -2], [2]], [5, 4, 4], r"label -2 is not in \[0, 4\), batch: 1"),
         ([[0], [1], [2]], [6, 4, 4], r"sequence_length\(0\) is 6"),

@@ -226,10 +226,10 @@ def test_empty_matrices(shape: tuple[int, ...], full: bool) -> None:
 @pytest.mark.parametrize(
     ("build", "text"),
     [
-        (lambda: cholesky(-np.eye(2)), "Cholesky decomposition was not successful. The input might not be valid."),
-        (lambda: lu(np.ones((2, 2)))[0], "Input is not invertible."),
-        (lambda: self_adjoint_eig(np.full((2, 2), np.nan))[0], "Self-adjoint eigen decomposition was not successful."),
-        (lambda: eigvals(np.full((2, 2), np.inf)), "Eigen decomposition was not successful."),
+        (lambda: cholesky(-np.eye(2)), "Cholesky decomposition failed"),
+        (lambda: lu(np.ones((2, 2)))[0], "not invertible"),
+        (lambda: self_adjoint_eig(np.full((2, 2), np.nan))[0], "Self-adjoint eigen decomposition failed"),
+        (lambda: eigvals(np.full((2, 2), np.inf)), "Eigen decomposition failed"),
     ],
 )
 def test_failures(build: Callable[[], Any], text: str) -> None:
@@ -277,5 +277,5 @@ def test_orthogonal_initializer(shape: tuple[int, ...]) -> None:
     product = value @ value.T if rows < columns else value.T @ value
     np.testing.assert_allclose(product, 4 * np.eye(min(rows, columns)), atol=1e-5)
     assert Orthogonal.from_config(Orthogonal(2.0, 3).get_config()).gain == 2.0
-    with pytest.raises(ValueError, match="two-dimensional"):
+    with pytest.raises(ValueError, match="rank 2 or more"):
         Orthogonal()([3])

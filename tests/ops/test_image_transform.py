@@ -65,9 +65,9 @@ def test_random_flips(flip: Any, shape: Any) -> None:
 def test_ranks_are_checked() -> None:
     with pytest.raises(ValueError, match="rank 3 or more"):
         image.flip_left_right(X[0, 0])
-    with pytest.raises(ValueError, match="3 or 4 dimensions"):
+    with pytest.raises(ValueError, match="rank 3 or 4"):
         image.flip_up_down(X[None])
-    with pytest.raises(ValueError, match="must be > 0"):
+    with pytest.raises(ValueError, match="image is empty"):
         image.rot90(X[:, :0])
     free = placeholder("float32", None)
     with pytest.raises(errors.InvalidArgumentError):
@@ -119,7 +119,7 @@ def test_central_crop() -> None:
     fraction, free = placeholder("float32", []), placeholder("float32", [None, None, 3])
     value = run(image.central_crop(free, fraction), {free: X[0], fraction: 0.5})
     np.testing.assert_array_equal(value, X[0, 1:4, 1:6])
-    with pytest.raises(ValueError, match=r"within \(0, 1\]"):
+    with pytest.raises(ValueError, match=r"out of range"):
         image.central_crop(X, 0.0)
 
 

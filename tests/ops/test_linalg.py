@@ -158,9 +158,9 @@ def test_functions_of_matrices_without_a_basis_of_eigenvectors() -> None:
 @pytest.mark.parametrize(
     ("build", "text"),
     [
-        (lambda: matrix_inverse(np.ones((2, 2))), "Input is not invertible."),
-        (lambda: matrix_solve(np.ones((2, 2)), np.ones((2, 1))), "Input matrix is not invertible."),
-        (lambda: matrix_triangular_solve(np.diag([1.0, 0]), np.ones((2, 1))), "Input matrix is not invertible."),
+        (lambda: matrix_inverse(np.ones((2, 2))), "not invertible"),
+        (lambda: matrix_solve(np.ones((2, 2)), np.ones((2, 1))), "not invertible"),
+        (lambda: matrix_triangular_solve(np.diag([1.0, 0]), np.ones((2, 1))), "not invertible"),
     ],
 )
 def test_singular_matrices(build: Callable[[], Any], text: str) -> None:

@@ -176,7 +176,7 @@ def test_sparse_softmax_cross_entropy(shape: tuple[int, ...], dtype: str) -> Non
 
 @pytest.mark.parametrize("label", [-1, 3, -100])
 def test_labels_out_of_range(label: int) -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=rf"label value of {label} which is outside .* \[0, 3\)"):
+    with pytest.raises(errors.InvalidArgumentError, match=rf"label {label} is out of range, .* < 3"):
         run(lambda z, x: nn.sparse_softmax_cross_entropy_with_logits(z, x), np.array([0, label]), array(2, 3))
 
 

@@ -57,7 +57,7 @@ def test_bincount() -> None:
     ids = sparse([[0, 1], [1, 0], [1, 1]], [1, 3, 3], [2, 3])
     same(run(sparse_bincount(ids, axis=-1, binary_output=True)), [[0, 1], [1, 3]], [1, 1], [2, 4])
     same(run(sparse_bincount(constant([1, 2, 2]), constant([0.5, 1.0, 2.0]))), [[1], [2]], [0.5, 3.0], [3])
-    with pytest.raises(ValueError, match="Unsupported axis"):
+    with pytest.raises(ValueError, match="axis is"):
         sparse_bincount(values, axis=1)
 
 

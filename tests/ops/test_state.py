@@ -10,6 +10,7 @@ import pytest
 
 from thalweg import dtypes, errors
 from thalweg.autodiff.gradients import gradients
+from thalweg.client.assign import assign
 from thalweg.client.session import Session
 from thalweg.client.variables import Variable
 from thalweg.graph.graph import Graph
@@ -344,6 +345,8 @@ def test_strided_slice_assign() -> None:
     ]:
         expected[key] = value
         np.testing.assert_array_equal(session.run(v[key].assign(value.astype(np.float32))), expected)
+    expected[1, 2] = 9.0
+    np.testing.assert_array_equal(session.run(assign(v[1, 2], 9.0)), expected)
     with pytest.raises(ValueError, match="slice of shape"):
         v[1:3].assign(np.zeros((3, 6), np.float32))
 

@@ -83,7 +83,7 @@ def feed_tensor(graph: Graph, key: Any) -> Tensor:
     except (ValueError, KeyError, TypeError) as error:
         raise TypeError(f"a key of feed_dict names no tensor: {error.args[0]}") from None
     if not graph.is_feedable(tensor):
-        raise ValueError(f"Tensor {tensor} may not be fed.")
+        raise ValueError(f"{tensor} cannot be fed: the graph forbids it (prevent_feeding)")
     return tensor  # type: ignore[no-any-return]
 
 
@@ -104,9 +104,7 @@ def converter(tensor: Tensor) -> Convert:
         elif value.dtype != wanted:
             value = _as_array(value, wanted, name)
         if value.shape != shape and not compatible(shape, value.shape):
-            raise ValueError(
-                f"Cannot feed value of shape {value.shape} for Tensor {name!r}, which has shape {show(shape)}"
-            )
+            raise ValueError(f"feed of {name!r}: expected shape {show(shape)}, received shape {show(value.shape)}")
         return from_numpy(value, dtype)
 
     return convert

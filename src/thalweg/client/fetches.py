@@ -101,7 +101,7 @@ def flatten(graph: Graph, fetches: Any) -> Fetches:
 
 def _builder(graph: Graph, fetches: Any, flat: Fetches) -> Build:
     if fetches is None:
-        raise TypeError(f"Fetch argument {fetches!r} has invalid type {type(fetches)}")
+        raise TypeError(f"cannot fetch {fetches!r} of {type(fetches)}")
     if isinstance(fetches, list | tuple):
         return _sequence_builder(graph, fetches, flat)
     if isinstance(fetches, Mapping):

@@ -120,7 +120,7 @@ class BaseSession:
             key = (key_of(fetches), feed_keys)
             plan = self._plans.get(key)
         except TypeError as error:
-            raise TypeError(f"Fetch argument or feed key is not hashable: {error}") from None
+            raise TypeError(f"a fetch or a key of feed_dict cannot be hashed: {error}") from None
         if self._closed:
             raise RuntimeError("the session is closed")
         if plan is None or plan.edits != self._graph._edits:

@@ -73,4 +73,4 @@ def assert_global_step(global_step_tensor: Any) -> None:
         raise TypeError(f"global_step: expected an integer dtype, received {global_step_tensor.dtype.name}")
     shape = global_step_tensor.get_shape()
     if shape.ndims != 0 and shape.is_fully_defined():
-        raise TypeError(f'Existing "global_step" is not scalar: {shape}')
+        raise TypeError(f"global_step: expected a scalar, received shape {shape}")

@@ -241,7 +241,7 @@ class Graph:
             if obj.graph is not self:
                 raise ValueError(f"{type(obj).__name__} {obj} belongs to another graph")
             return obj
-        raise TypeError(f"Can not convert a {type(obj).__name__} into a {wanted}.")
+        raise TypeError(f"expected a {wanted} or its name, received {type(obj).__name__}")
 
     def _by_string(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
         op_name, colon, index = name.rpartition(":")

@@ -37,7 +37,7 @@ def import_graph_def(
     output) and "^name" (a control input). op_dict is ignored, as in TensorFlow.
     """
     if getattr(getattr(graph_def, "DESCRIPTOR", None), "name", "") != "GraphDef":
-        raise TypeError(f"graph_def must be a GraphDef proto, not {type(graph_def).__name__}.")
+        raise TypeError(f"graph_def: expected a GraphDef message, received {type(graph_def).__name__}")
     if graph_def.versions.min_consumer > PRODUCER:
         raise ValueError(
             f"the GraphDef needs a reader of version {graph_def.versions.min_consumer}, this one has {PRODUCER}"

@@ -96,7 +96,7 @@ class Tensor:
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
-            f"Cannot convert a symbolic Tensor ({self.name}) to a NumPy array: run it in a session, `sess.run(...)`"
+            f"{self.name!r} is a tensor of the graph and no NumPy array: run it in a session, `sess.run(...)`"
         )
 
     def __int__(self) -> NoReturn:
