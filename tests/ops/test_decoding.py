@@ -58,8 +58,8 @@ def test_others_as_strings():
     assert run(as_string, np.array([np.nan, -1.0], np.float32), precision=0).tolist() == [b"nan", b"-1"]
     fails("precision", as_string, 1, precision=2)
     fails("scientific", as_string, 1, scientific=True)
-    fails("both", as_string, 1.0, scientific=True, shortest=True)
-    fails("Fill", as_string, 1.0, fill="x")
+    fails("exclude each other", as_string, 1.0, scientific=True, shortest=True)
+    fails("fill is", as_string, 1.0, fill="x")
 
 
 @pytest.mark.parametrize(

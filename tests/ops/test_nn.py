@@ -320,7 +320,7 @@ def test_dropout_refuses() -> None:
     for wrong in ({}, {"rate": 0.1, "keep_prob": 0.9}, {"rate": 1.0}, {"rate": -0.1}, {"keep_prob": "a"}):
         with pytest.raises(ValueError):
             nn.dropout(x, **wrong)
-    with pytest.raises(ValueError, match="expected a floating number"):
+    with pytest.raises(ValueError, match="expected a floating"):
         nn.dropout(constant([1, 2]), rate=0.5)
 
 

@@ -416,8 +416,8 @@ def test_matrix_norms(ord: Any, axis: Any) -> None:
 def test_unknown_norms() -> None:
     x = placeholder("float32", [2, 3])
     for ord, axis in (("fro", None), ("fro", 1), (-1, None), ("max", 0), (3, [0, 1])):
-        with pytest.raises(ValueError, match="ord is .*expected"):
+        with pytest.raises(ValueError, match=r"ord is .*expected"):
             norm(x, ord, axis)
     for axis in ([0, 0], [0, 1, 2]):
-        with pytest.raises(ValueError, match="axis is .*expected"):
+        with pytest.raises(ValueError, match=r"axis is .*expected"):
             norm(x, "euclidean", axis)

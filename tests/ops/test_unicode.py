@@ -41,7 +41,7 @@ def test_encodings():
     assert transcode(b"a\xe9", "ISO-8859-1") == "aé".encode()
     assert transcode(b"a\0\x1f\x7f", replace_control_characters=True) == "a\ufffd\ufffd\x7f".encode()
     assert transcode([b"a", b""]).tolist() == [b"a", b""]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="converter"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="is unknown"):
         transcode(b"a", "no such")
     with pytest.raises(tf.errors.InvalidArgumentError, match="out of range"):
         transcode(b"a", replacement_char=0x110000)

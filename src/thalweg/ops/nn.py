@@ -514,7 +514,7 @@ def dropout(
     with name_scope(name, "dropout", [x]):
         x = tensor = convert_to_tensor(x, name="x")
         if not x.dtype.is_floating:
-            raise ValueError(f"x has to be a floating point tensor since it is scaled, got {x.dtype.name}.")
+            raise ValueError(f"x is {x.dtype.name}, expected a floating type, as dropout scales it")
         if isinstance(rate, numbers.Real):
             rate = float(rate)
             if not 0 <= rate < 1:
