@@ -25,7 +25,7 @@ import environments
 import numpy as np
 import quiet
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812
 
 sys.path.insert(0, str(environments.ROOT / "src"))
 
@@ -186,7 +186,8 @@ def measure(pair: Pair, rounds: int) -> dict[str, Any]:
 def line(row: dict[str, Any]) -> str:
     verdict = "met" if row["met"] else "MISSED"
     note = f"  others used {row['others']:.1f} cores" if row["others"] > quiet.ALLOWED else ""
-    return f"{row['name']:30}{row['ours']:12.2f}{row['direct']:12.2f}{row['ratio']:9.2f}   <= {row['bar']:.2f}  {verdict:6}{note}"
+    numbers = f"{row['ours']:12.2f}{row['direct']:12.2f}{row['ratio']:9.2f}   <= {row['bar']:.2f}"
+    return f"{row['name']:30}{numbers}  {verdict:6}{note}"
 
 
 def main() -> None:

@@ -34,11 +34,14 @@ NEVER_RUNS = {
     "Placeholder": "must be fed, and then does not run",
     "Switch": "has an output that is dead, whichever it is",
     **dict.fromkeys(
-        (f"TensorArray{name}V3" for name in "Close Concat Gather Grad Read Scatter Size Split Write".split()),
+        (
+            f"TensorArray{name}V3"
+            for name in ["Close", "Concat", "Gather", "Grad", "Read", "Scatter", "Size", "Split", "Write"]
+        ),
         "takes the handle of an array of the same step",
     ),
     **dict.fromkeys(
-        (f"Stack{name}V2" for name in "Close Pop Push".split()), "takes the handle of a stack of the same step"
+        (f"Stack{name}V2" for name in ["Close", "Pop", "Push"]), "takes the handle of a stack of the same step"
     ),
 }
 NAMES = sorted(set(OPS) - set(EXEMPT))

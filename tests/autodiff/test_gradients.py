@@ -64,10 +64,16 @@ def test_weights_may_be_fed(session):
     assert session.run(gradient, {weight: [3.0, 0.5]}).tolist() == [6.0, 2.0]
 
 
+def test_weights_have_any_shape_that_the_rules_take(session):
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    assert session.run(tf.gradients(x * x, x, grad_ys=2.0))[0].tolist() == [[4.0, 8.0], [12.0, 16.0]]
+    assert session.run(tf.gradients(tf.reshape(x, [4]), x, grad_ys=tf.ones([1, 2, 2])))[0].tolist() == [[1.0] * 2] * 2
+
+
 @pytest.mark.parametrize(
     ("weight", "error", "match"),
     [
-        (lambda: tf.zeros([2]), ValueError, r"grad_ys\[0\] has shape \[2\].*'y:0' has shape \[3\]"),
+        (lambda: tf.zeros([2]), ValueError, r"y_grad/Mul.*\[2\] and \[3\] do not broadcast"),
         (lambda: tf.zeros([3], tf.float64), ValueError, "float32.*float64"),
         (lambda: tf.zeros([3], tf.int32), ValueError, "float32.*int32"),
         (lambda: "text", TypeError, "float32"),

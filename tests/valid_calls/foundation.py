@@ -84,6 +84,7 @@ VALID: dict[str, Call] = {
     "InTopK": ((X, ints(0, 1)), {}),
     "InTopKV2": ((X, ints(0, 1), ints(2)), {}),
     "SparseSoftmaxCrossEntropyWithLogits": ((X, ints(0, 1)), {}),
+    "_SparseSoftmaxCrossEntropyLoss": ((X, ints(0, 1)), {}),
     "BroadcastArgs": ((ints(2, 1), ints(1, 3)), {}),
     "BroadcastGradientArgs": ((ints(2, 1), ints(1, 3)), {}),
     "BroadcastTo": ((X, ints(4, 2, 3)), {}),

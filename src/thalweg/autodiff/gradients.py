@@ -125,12 +125,9 @@ def _initial(ys: Sequence[Tensor], grad_ys: Sequence[Any]) -> list[Gradient]:
             with name_scope(f"grad_ys_{index}"):
                 result.append(ones_like(y))
             continue
-        grad = grad if isinstance(grad, IndexedSlices) else convert_to_tensor(grad, y.dtype, name=f"grad_ys_{index}")
-        if isinstance(grad, Tensor) and not compatible(grad._shape, y._shape):
-            raise ValueError(
-                f"grad_ys[{index}] has shape {show(grad._shape)}, but its y {y.name!r} has shape {show(y._shape)}"
-            )
-        result.append(grad)
+        result.append(
+            grad if isinstance(grad, IndexedSlices) else convert_to_tensor(grad, y.dtype, name=f"grad_ys_{index}")
+        )
     return result
 
 

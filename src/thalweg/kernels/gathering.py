@@ -19,6 +19,7 @@ from thalweg.graph.step_graph import Node
 from thalweg.kernels.convolution import check
 from thalweg.kernels.joining import one_or_all
 from thalweg.kernels.registry import kernel
+from thalweg.kernels.scatter import is_in_range
 from thalweg.kernels.shaping import STRINGS, Function, signed
 from thalweg.kernels.sorting import comparable, restored
 from thalweg.ops.gathering import gathered
@@ -123,15 +124,19 @@ def linear_index(indices: torch.Tensor, dims: Sequence[int], outside: int) -> to
     """Returns the rows of indices as positions in dimensions laid out in one; rows out of range go `outside`."""
     rows = math.prod(indices.shape[:-1])
     columns = indices.to(torch.int64).reshape(rows, len(dims)).unbind(1)
-    linear = torch.zeros(rows, dtype=torch.int64, device=indices.device)
+    if not columns:
+        return torch.zeros(rows, dtype=torch.int64, device=indices.device)
+    linear = columns[0]
+    for column, size in zip(columns[1:], dims[1:]):
+        linear = linear * size + column
+    on_cpu = indices.device.type == "cpu"
+    if on_cpu and all(is_in_range(column, size) for column, size in zip(columns, dims)):
+        return linear
     valid = torch.ones(rows, dtype=torch.bool, device=indices.device)
     for column, size in zip(columns, dims):
         valid &= (column >= 0) & (column < size)
-        linear = linear * size + column
-    if indices.device.type == "cpu":
-        if not bool(valid.all()):
-            _refuse_row(indices, dims, int(valid.to(torch.int8).argmin()))
-        return linear
+    if on_cpu:
+        _refuse_row(indices, dims, int(valid.to(torch.int8).argmin()))
     return torch.where(valid, linear, outside)
 
 

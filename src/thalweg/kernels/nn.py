@@ -151,12 +151,27 @@ def bind_softmax_cross_entropy(node: Node, device: Any) -> Function:
 
 
 def _softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    features, labels = _matrices(features, labels)
+    logs = torch.log_softmax(features, 1)
+    return torch.sum(logs * labels, 1).neg_(), logs.exp_().sub_(labels)
+
+
+@kernel("_SoftmaxCrossEntropyLoss")
+def bind_softmax_cross_entropy_loss(node: Node, device: Any) -> Function:
+    return _softmax_cross_entropy_loss
+
+
+def _softmax_cross_entropy_loss(features: Tensor, labels: Tensor) -> Tensor:
+    features, labels = _matrices(features, labels)
+    return torch.log_softmax(features, 1).mul_(labels).sum(1).neg_()
+
+
+def _matrices(features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     if features.shape != labels.shape:
         features, labels = torch.broadcast_tensors(features, labels)  # type: ignore[no-untyped-call]
     if features.dim() != 2:
         raise errors.ShapeError("logits and labels must be matrices", expected="[batch, classes] for both")
-    logs = torch.log_softmax(features, 1)
-    return torch.sum(logs * labels, 1).neg_(), torch.exp(logs).sub(labels)
+    return features, labels
 
 
 @kernel("SparseSoftmaxCrossEntropyWithLogits")
@@ -165,17 +180,29 @@ def bind_sparse_softmax_cross_entropy(node: Node, device: Any) -> Function:
 
 
 def _sparse_cross_entropy_on_cpu(features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    logs, classes, chosen = _logs_of_classes(features, labels)
+    backprop = logs.exp_()
+    backprop.scatter_add_(1, classes, backprop.new_full((1, 1), -1).expand_as(classes))
+    return chosen.squeeze(1).neg_(), backprop
+
+
+def _logs_of_classes(features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Returns logarithms of probabilities, the classes as a column, and the logarithms that belong to them."""
     classes = labels.to(torch.int64).unsqueeze(1)
     if classes.shape[0] != features.shape[0]:
         raise errors.ShapeError(f"batches differ: {features.shape[0]} and {classes.shape[0]}")
     logs = torch.log_softmax(features, 1)
     try:
-        chosen = torch.gather(logs, 1, classes)
+        return logs, classes, torch.gather(logs, 1, classes)
     except RuntimeError:
         raise _bad_label(labels, features.shape[1]) from None
-    backprop = torch.exp(logs)
-    backprop.scatter_add_(1, classes, backprop.new_full((1, 1), -1).expand_as(classes))
-    return chosen.squeeze(1).neg_(), backprop
+
+
+@kernel("_SparseSoftmaxCrossEntropyLoss")
+def bind_sparse_softmax_cross_entropy_loss(node: Node, device: Any) -> Function:
+    if device.type == "CPU":
+        return lambda features, labels: _logs_of_classes(features, labels)[2].squeeze(1).neg_()
+    return lambda features, labels: _sparse_cross_entropy_on_gpu(features, labels)[0]
 
 
 def _bad_label(labels: Tensor, classes: int) -> errors.InvalidArgumentError:
@@ -352,8 +379,10 @@ def _largest_on_cpu(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
     if k == 0 or x.numel() == 0 or x.dtype in (torch.uint16, torch.uint32, torch.uint64):
         return _largest_by_sort(x, k)
     values, indices = torch.topk(x, min(k + 1, x.shape[-1]), -1)
-    if torch.any(values[..., 1:] == values[..., :-1]):
-        return _largest_by_sort(x, k)
+    equal = values[..., 1:] == values[..., :-1]
+    if torch.any(equal):
+        rows = torch.any(equal, -1)
+        values[rows], indices[rows] = _largest_by_sort(x[rows], values.shape[-1])
     return values[..., :k], indices[..., :k]
 
 

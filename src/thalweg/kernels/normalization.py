@@ -10,6 +10,7 @@ import torch
 from thalweg import errors
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import kernel
+from thalweg.kernels.types import TORCH
 from thalweg.ops.shape_functions import require
 
 Tensor = torch.Tensor
@@ -41,15 +42,31 @@ def _require(rank: int, x: Tensor, *vectors: Tensor) -> None:
             )
 
 
+def _unchecked(rank: int, x: Tensor, *vectors: Tensor) -> None:
+    pass
+
+
+def _fits(node: Node) -> bool:
+    """Tells whether the vectors are known to have an entry for each channel."""
+    layout, shape = node.attrs["data_format"], node.input_shape(0)
+    if shape is None or len(shape) != len(layout):
+        return False
+    channels = shape[layout.index("C")]
+    used = range(1, 3) if node.attrs["is_training"] else range(1, 5)
+    return channels is not None and all(node.input_shape(i) == (channels,) for i in used)
+
+
 @kernel("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def bind_batch_norm(node: Node, device: Any) -> Function:
     enter, leave = _permutations(node)
     rank, epsilon, count = len(node.attrs["data_format"]), node.attrs["epsilon"], len(node.dtypes)
     factor = node.attrs["exponential_avg_factor"]
+    check = _unchecked if _fits(node) else _require
+    reserved = torch.empty(0, dtype=TORCH[node.dtypes[1]], device=device.torch)
 
     def by_batch(x: Tensor, scale: Tensor, offset: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, ...]:
         image = enter(x)
-        _require(rank, image, scale, offset)
+        check(rank, image, scale, offset)
         if factor == 1.0:
             mean, variance = torch.zeros_like(scale), torch.zeros_like(scale)
         else:
@@ -57,20 +74,20 @@ def bind_batch_norm(node: Node, device: Any) -> Function:
             mean, variance = mean.clone(), variance.clone()
         if x.numel() == 0:
             nothing = torch.full_like(scale, torch.nan)
-            return (x, nothing, nothing, nothing, nothing, scale.new_empty(0))[:count]
+            return (x, nothing, nothing, nothing, nothing, reserved)[:count]
         single = image.numel() == image.shape[1]
         old = variance.clone() if single else variance
         # torch blends the statistics into those given, the variance without bias: just what the op returns.
         y, batch_mean, inverse = torch.native_batch_norm(image, scale, offset, mean, variance, True, factor, epsilon)
         if single:
             variance = old * (1 - factor)  # of a single element there is no unbiased variance; TensorFlow takes 0
-        return (leave(y), mean, variance, batch_mean, inverse, scale.new_empty(0))[:count]
+        return (leave(y), mean, variance, batch_mean, inverse, reserved)[:count]
 
     def by_given(x: Tensor, scale: Tensor, offset: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, ...]:
         image = enter(x)
-        _require(rank, image, scale, offset, mean, variance)
+        check(rank, image, scale, offset, mean, variance)
         y = torch.native_batch_norm(image, scale, offset, mean, variance, False, 0.0, epsilon)[0]
-        return (leave(y), mean, variance, mean, variance, scale.new_empty(0))[:count]
+        return (leave(y), mean, variance, mean, variance, reserved)[:count]
 
     return by_batch if node.attrs["is_training"] else by_given
 

@@ -19,6 +19,7 @@ from thalweg.kernels.types import TORCH
 from thalweg.ops.shape_functions import normalize_axis
 
 Dims = tuple[int, ...]
+_TORCH = (torch.sum, torch.mean, torch.amax, torch.amin, torch.all, torch.any)
 _WIDE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # torch has no arithmetic of these; NumPy has
 
 
@@ -40,13 +41,22 @@ def _unchanged(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
+def _call(node: Node, function: Callable[..., Any], dims: Dims, options: dict[str, Any]) -> Call:
+    """Returns the call with the dimensions as torch reads them soonest: none for all of them, a number for one."""
+    if function not in _TORCH:
+        return Call(function, (Input(0), dims), options)
+    if len(dims) == len(node.input_shape(0) or ()) and not node.attrs["keep_dims"]:
+        return Call(function, (Input(0),), options)
+    return Call(function, (Input(0), dims[0] if len(dims) == 1 else dims), options)
+
+
 def _bind(node: Node, function: Callable[..., Any], **options: Any) -> Callable[..., Any] | Call:
     """Binds `function(x, dims, keepdim=...)`; torch takes no dims for all dims, TensorFlow for none."""
     if node.attrs["keep_dims"]:
         options["keepdim"] = True
     dims = _static_dims(node)
     if dims is not None:
-        return Call(function, (Input(0), dims), options) if dims else Call(_unchanged, (Input(0),))
+        return _call(node, function, dims, options) if dims else Call(_unchanged, (Input(0),))
     constant = node.constant(1)
 
     def reduce(x: torch.Tensor, axes: torch.Tensor) -> Any:
@@ -69,9 +79,6 @@ def bind_mean(node: Node, device: Any) -> Callable[..., Any] | Call:
         return _bind(node, _integer_mean)
     if node.dtypes[0].is_complex:
         return _bind(node, _complex_mean)
-    dims, shape = _static_dims(node), node.input_shape(0)
-    if dims and shape is not None and len(set(dims)) == len(shape) and not node.attrs["keep_dims"]:
-        return Call(torch.mean, (Input(0),))  # of everything: half the time of naming the dimensions
     return _bind(node, torch.mean)
 
 

@@ -22,8 +22,18 @@ def movable(value: torch.Tensor) -> torch.Tensor:
     return value if signed is None else value.view(signed)
 
 
+def is_in_range(indices: torch.Tensor, limit: int) -> bool:
+    """Tells whether all indices are in [0, limit), by one pass over them."""
+    if not indices.numel():
+        return True
+    low, high = torch.aminmax(indices)
+    return bool(low >= 0) and bool(high < limit)
+
+
 def require_in_range(indices: Any, limit: int) -> None:
     """Raises InvalidArgumentError for an index outside [0, limit): torch would wrap it, or abort on a GPU."""
+    if is_in_range(indices, limit):
+        return
     bad = (indices < 0) | (indices >= limit)
     if bad.any():
         where = tuple(int(axis[0]) for axis in np.nonzero(bad.cpu().numpy()))
@@ -36,8 +46,9 @@ def require_in_range(indices: Any, limit: int) -> None:
 def gather(params: Any, indices: torch.Tensor, batch_dims: int) -> Any:
     """Returns rows of a buffer, those of each batch from its own part."""
     if not batch_dims:
-        require_in_range(indices, params.shape[0])
-        return _rows(params, indices.reshape(-1)).reshape(indices.shape + tuple(params.shape[1:]))
+        flat = indices if indices.ndim == 1 else indices.reshape(-1)
+        rows = _rows_in_range(params, flat, indices)
+        return rows if indices.ndim == 1 else rows.reshape(indices.shape + tuple(params.shape[1:]))
     batch = params.shape[:batch_dims]
     require_in_range(indices, params.shape[batch_dims])
     count = int(np.prod(batch))
@@ -56,6 +67,18 @@ def gather_nd(params: Any, indices: torch.Tensor) -> Any:
 def _flattened(buffer: Any, rest: tuple[int, ...]) -> Any:
     """Returns a buffer with all dimensions but the last ones in one."""
     return buffer.reshape((math.prod(buffer.shape[: buffer.ndim - len(rest)]), *rest))
+
+
+def _rows_in_range(params: Any, flat: torch.Tensor, indices: torch.Tensor) -> Any:
+    """Returns rows of a buffer; on the CPU torch itself finds an index out of range."""
+    if isinstance(params, np.ndarray) or params.device.type != "cpu":
+        require_in_range(indices, params.shape[0])
+        return _rows(params, flat)
+    try:
+        return _rows(params, flat)
+    except (IndexError, RuntimeError):
+        require_in_range(indices, params.shape[0])
+        raise
 
 
 def _rows(params: Any, flat: torch.Tensor) -> Any:

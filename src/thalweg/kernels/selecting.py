@@ -67,6 +67,9 @@ def bind_select_v2_strings(node: Node, device: Any) -> Function:
     return lambda condition, t, e: np.where(condition.numpy(), t, e)
 
 
+_WRITTEN = {dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.bool}
+
+
 @kernel("OneHot")
 def bind_one_hot(node: Node, device: Any) -> Function:
     axis = node.attrs["axis"]
@@ -74,7 +77,24 @@ def bind_one_hot(node: Node, device: Any) -> Function:
     def one_hot(indices: torch.Tensor, depth: torch.Tensor, on: torch.Tensor, off: torch.Tensor) -> torch.Tensor:
         return torch.where(_hits(indices, int(depth), axis), on, off)
 
-    return one_hot
+    values = node.constant(2), node.constant(3)
+    if device.type != "CPU" or node.dtypes[0] not in _WRITTEN or any(value is None for value in values):
+        return one_hot
+    hot, cold = (value.item() for value in values if value is not None)
+
+    def marked(indices: torch.Tensor, depth: torch.Tensor, on: torch.Tensor, off: torch.Tensor) -> torch.Tensor:
+        """Writes one element for each index; one out of range has none, and then all are compared."""
+        count, columns = int(depth), indices.unsqueeze(axis)
+        shape = [*columns.shape]
+        if count <= 0:
+            return one_hot(indices, depth, on, off)
+        shape[axis] = count
+        try:
+            return torch.full(shape, cold, dtype=on.dtype).scatter_(axis, columns.to(torch.int64), hot)
+        except RuntimeError:
+            return one_hot(indices, depth, on, off)
+
+    return marked
 
 
 @kernel("OneHot", **STRINGS)

@@ -187,6 +187,8 @@ def bind_squeeze_strings(node: Node, device: Any) -> Function:
 @kernel("Transpose")
 def bind_transpose(node: Node, device: Any) -> Function | Call:
     perm = node.constant(1)
+    if perm is not None and perm.tolist() == [1, 0]:
+        return Call(torch.t, (Input(0),))
     if perm is not None:
         return Call(torch.permute, (Input(0), tuple(perm.tolist())))
     return lambda value, perm: value.permute(perm.tolist())

@@ -173,6 +173,23 @@ sparse_softmax_cross_entropy_op = op(
     infer=_sparse_cross_entropy,
     doc="The cross entropy of each row's softmax with one class, and its gradient by the row.",
 )
+softmax_cross_entropy_loss = op(
+    "_SoftmaxCrossEntropyLoss",
+    "features: T, labels: T -> loss: T",
+    T=_FLOATS,
+    infer=lambda c: _cross_entropy(c)[:1],
+    differentiable=False,
+    doc="The cross entropy alone, where nobody asks for its gradient; made by the optimizer, as is the next.",
+)
+sparse_softmax_cross_entropy_loss = op(
+    "_SparseSoftmaxCrossEntropyLoss",
+    "features: T, labels: Tlabels -> loss: T",
+    T=_FLOATS,
+    Tlabels=attr.types(dtypes.INDEX, dtypes.int64),
+    infer=lambda c: _sparse_cross_entropy(c)[:1],
+    differentiable=False,
+    doc="The cross entropy with one class alone.",
+)
 l2_loss = op("L2Loss", "t: T -> output: T", T=_FLOATS, infer=scalar, doc="Half the sum of squares.")
 
 

@@ -13,12 +13,34 @@ _FLOATS = (dtypes.float32, dtypes.float64, dtypes.bfloat16, dtypes.float16)
 
 def fuse(step: StepGraph) -> None:
     """Applies every fusion; each leaves a graph that computes the same."""
+    _leave_out_gradients(step)
     _fuse_bias(step)
     _keep_pooling_indices(step)
     _clip_before_pooling(step)
     _pool_before_clipping(step)
     for op_type, (group_type, variables) in _GROUPS.items():
         _group_updates(step, op_type, group_type, variables)
+
+
+# -- losses -----------------------------------------------------------------------------------------------------------
+
+_LOSSES = {
+    "SoftmaxCrossEntropyWithLogits": "_SoftmaxCrossEntropyLoss",
+    "SparseSoftmaxCrossEntropyWithLogits": "_SparseSoftmaxCrossEntropyLoss",
+}
+
+
+def _leave_out_gradients(step: StepGraph) -> None:
+    """Computes of a loss only the loss where nobody asks for the gradient that its operation gives as well."""
+    losses = [node for node in step.nodes if node.type in _LOSSES]
+    used = {output for node in step.nodes for output in node.inputs}.union(step.fetches) if losses else set()
+    made = {
+        node: node.like(_LOSSES[node.type], node.inputs, node.attrs, dtypes=node.dtypes[:1], shapes=node.shapes[:1])
+        for node in losses
+        if (node, 1) not in used
+    }
+    if made:
+        step.rewrite({(node, 0): (loss, 0) for node, loss in made.items()}, made)
 
 
 # -- bias and activation ----------------------------------------------------------------------------------------------

@@ -382,8 +382,8 @@ def _choose(merge: Node, guards: Sequence[Guard]) -> Node:
     if len(guards) != 2:
         raise Unstructured(f"Merge {merge.name!r} has {len(guards)} inputs")
     first, second = guards
-    for living, other in ((0, 1), (1, 0)):
-        if _never(guards[other]):  # a conditional inside one side of another by the same predicate: it is decided
+    for living in (0, 1):
+        if _never(guards[1 - living]):  # a conditional inside one side of another by the same predicate: it is decided
             inputs, attrs = [merge.inputs[living]], {"T": merge.attrs["T"]}
             return merge.like(
                 "Identity", inputs, attrs, dtypes=merge.dtypes[:1], shapes=merge.shapes[:1], guard=guards[living]
