@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from thalweg import dtypes
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import Call, Input, kernel
 from thalweg.kernels.scatter import movable
