@@ -36,7 +36,6 @@ from workloads.op_cases import CASES, Case
 import thalweg as tf
 
 COPIES = 10
-COPIES_OF_VIEWS = 100
 ROUND_SECONDS = 0.05
 PATIENCE_SECONDS = 0
 BAR = 1.1
@@ -60,26 +59,28 @@ class Pair:
 
 
 def operation(case: Case) -> Pair:
-    """Makes a step of several copies of an operation, each on inputs of its own, and as many calls of torch."""
-    copies = COPIES_OF_VIEWS if case.views else COPIES
+    """Makes a step of several copies of an operation, on inputs of their own, and as many calls of torch."""
     rng = np.random.default_rng(7)
-    arrays = [[make(rng) for make in case.inputs] for _ in range(copies)]
-    session, outputs, callable_ = _graph(case, arrays)
+    arrays = [[make(rng) for make in case.inputs] for _ in range(COPIES)]
+    session, outputs, everything = _graph(case, arrays)
     direct = _direct(case, arrays)
     _compare(case, session.run(outputs[0]), direct(True))
-    return Pair(case.name, callable_, direct, copies, program=session.show_program(tf.group(*outputs)))
+    step = session.make_callable(everything)
+    return Pair(case.name, step, direct, len(outputs), program=session.show_program(everything))
 
 
-def _graph(case: Case, arrays: list[list[np.ndarray[Any, Any]]]) -> tuple[Any, list[Any], Step]:
+def _graph(case: Case, arrays: list[list[np.ndarray[Any, Any]]]) -> tuple[Any, list[Any], Any]:
+    variants = [(variant,) for variant in case.variants] or [()]
     with tf.Graph().as_default() as graph:
         # Variables: constants would be computed with when the step is compiled.
         variables = [[tf.Variable(array) for array in row] for row in arrays]
-        outputs = [case.graph(tf, *row) for row in variables]
+        values = [[v.read_value() for v in row] for row in variables] if case.variants else variables
+        outputs = [case.graph(tf, *row, *variant) for row in values for variant in variants]
         everything = tf.group(*outputs)  # run, not fetched: what is timed are operations, not copies to NumPy
         initializer = tf.global_variables_initializer()
     session = tf.Session(graph=graph)
     session.run(initializer)
-    return session, outputs, session.make_callable(everything)
+    return session, outputs, everything
 
 
 def _direct(case: Case, arrays: list[list[np.ndarray[Any, Any]]]) -> Callable[..., Any]:
@@ -89,7 +90,8 @@ def _direct(case: Case, arrays: list[list[np.ndarray[Any, Any]]]) -> Callable[..
     for copy, row in enumerate(arrays):
         for place, array in enumerate(row):
             names[f"x{copy}_{place}"] = case.given.get(place, lambda tensor: tensor)(torch.from_numpy(array))
-        lines.append(case.direct.format(*(f"x{copy}_{place}" for place in range(len(row)))))
+        inputs = [f"x{copy}_{place}" for place in range(len(row))]
+        lines += [case.direct.format(*inputs, k=variant) for variant in case.variants or (None,)]
     text = f"def step(first=False):\n    if first: return {lines[0]}\n" + "".join(f"    {line}\n" for line in lines)
     exec(text, names)
     step: Callable[..., Any] = names["step"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +19,9 @@ class Case:
     """One operation: `graph(tf, *inputs)` and `direct`, a line of torch in which {0}, {1}, ... are the same inputs.
 
     given: how torch gets an input, where not as the same array. taken: how its result is made to look like ours; None
-    where numbers are random and only shapes can be compared.
+    where numbers are random and only shapes can be compared. variants: calls that touch no element take less time
+    than it takes to read a variable, so each input serves several of them; graph takes, and {k} in direct is, one of
+    these values.
     """
 
     name: str
@@ -27,7 +30,7 @@ class Case:
     direct: str
     given: dict[int, Callable[[torch.Tensor], torch.Tensor]] = field(default_factory=dict)
     taken: Callable[[Any], Any] | None = lambda value: value
-    views: bool = False  # no element is touched, so that more copies are needed for a time to measure
+    variants: tuple[Any, ...] = ()
 
 
 def floats(*shape: int) -> Callable[[Random], Array]:
@@ -187,6 +190,7 @@ CASES = (
         (ROWS, below(256, 4096, rising=True)),
         lambda tf, x, ids: tf.segment_sum(x, ids),
         "torch.zeros(256, 64).index_add_(0, {1}, {0})",
+        {1: long},
     ),
     Case(
         "concat",
@@ -226,7 +230,7 @@ CASES = (
         (below(4096, 4096, 1), ROWS),
         lambda tf, i, x: tf.scatter_nd(i, x, [4096, 64]),
         "torch.zeros(4096, 64).index_add_(0, {0}, {1})",
-        {0: lambda i: i[:, 0]},
+        {0: lambda i: i[:, 0].long()},
     ),
     Case(
         "boolean_mask",
@@ -236,17 +240,53 @@ CASES = (
     ),
     Case("random_normal", (), lambda tf: tf.random_normal([512, 512]), "torch.randn(512, 512)", taken=None),
     Case("random_uniform", (), lambda tf: tf.random_uniform([512, 512]), "torch.rand(512, 512)", taken=None),
-    Case("transpose", (MATRIX,), lambda tf, x: tf.transpose(x), "{0}.t()", views=True),
-    Case("reshape", (MATRIX,), lambda tf, x: tf.reshape(x, [1024, 256]), "torch.reshape({0}, (1024, 256))", views=True),
-    Case("expand_dims", (MATRIX,), lambda tf, x: tf.expand_dims(x, 1), "torch.unsqueeze({0}, 1)", views=True),
+    Case(
+        "transpose",
+        (floats(8, 16, 32, 64),),
+        lambda tf, x, perm: tf.transpose(x, perm),
+        "torch.permute({0}, {k})",
+        variants=tuple(itertools.permutations(range(4)))[1:21],
+    ),
+    Case(
+        "reshape",
+        (MATRIX,),
+        lambda tf, x, shape: tf.reshape(x, shape),
+        "torch.reshape({0}, {k})",
+        variants=tuple((2**a, 2**b, 2 ** (18 - a - b)) for a in range(4) for b in range(1, 6)),
+    ),
+    Case(
+        "expand_dims",
+        (floats(*[2] * 18),),
+        lambda tf, x, axis: tf.expand_dims(x, axis),
+        "torch.unsqueeze({0}, {k})",
+        variants=tuple(range(19)),
+    ),
     Case(
         "slice",
         (MATRIX,),
-        lambda tf, x: tf.slice(x, [10, 20], [300, 400]),
-        "{0}[10:310, 20:420]",
-        views=True,
+        lambda tf, x, k: tf.slice(x, [k, 20], [300, 400]),
+        "{0}[{k}:{k} + 300, 20:420]",
+        variants=tuple(range(1, 21)),
     ),
-    Case("strided_slice", (MATRIX,), lambda tf, x: x[1:500:2, 3], "{0}[1:500:2, 3]", views=True),
-    Case("split", (MATRIX,), lambda tf, x: tf.split(x, 4, 1)[3], "torch.split({0}, 128, 1)[3]", views=True),
-    Case("unstack", (floats(8, 256, 128),), lambda tf, x: tf.unstack(x)[7], "torch.unbind({0})[7]", views=True),
+    Case(
+        "strided_slice",
+        (MATRIX,),
+        lambda tf, x, k: x[k:500:2, k],
+        "{0}[{k}:500:2, {k}]",
+        variants=tuple(range(1, 21)),
+    ),
+    Case(
+        "split",
+        (MATRIX,),
+        lambda tf, x, sizes: tf.split(x, list(sizes), 1)[3],
+        "torch.split({0}, {k}, 1)[3]",
+        variants=tuple((k, 100, 100, 312 - k) for k in range(1, 21)),
+    ),
+    Case(
+        "unstack",
+        (floats(*[2] * 18),),
+        lambda tf, x, axis: tf.unstack(x, axis=axis)[1],
+        "torch.unbind({0}, {k})[1]",
+        variants=tuple(range(18)),
+    ),
 )

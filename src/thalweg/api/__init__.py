@@ -21,9 +21,14 @@ def home(name: str) -> str | None:
     if name.startswith(f"{ALIAS}."):
         name = name.removeprefix(f"{ALIAS}.")
         return home(name) or (f"{PACKAGE}.{name}" if find_spec(f"{PACKAGE}.{name}") else None)
-    parent, _, _ = name.rpartition(".")
-    if parent and home(parent) is None:
-        return None
+    parent, _, last = name.rpartition(".")
+    if parent:
+        around = home(parent)
+        if around is None:
+            return None
+        inside = getattr(import_module(around), last, None)
+        if isinstance(inside, ModuleType):  # such as `tf.io.gfile`, a namespace that another one shows
+            return inside.__name__
     found = f"{__name__}.{name}"
     return found if find_spec(found) is not None else None
 
@@ -41,7 +46,9 @@ class NamespaceFinder(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__.partition(".")[2]
-        sys.modules[module.__name__] = import_module(home(name) or PACKAGE)
+        namespace = sys.modules[module.__name__] = import_module(home(name) or PACKAGE)
+        if not hasattr(namespace, "__path__"):
+            namespace.__path__ = []  # lets `import thalweg.io.gfile` look for a namespace in one
 
 
 class NestedFinder(NamespaceFinder):

@@ -71,13 +71,14 @@ def _flattened(buffer: Any, rest: tuple[int, ...]) -> Any:
 
 def _rows_in_range(params: Any, flat: torch.Tensor, indices: torch.Tensor) -> Any:
     """Returns rows of a buffer; on the CPU torch itself finds an index out of range."""
+    size = params.shape[0]  # a scalar has no rows, though torch would take one
     if isinstance(params, np.ndarray) or params.device.type != "cpu":
-        require_in_range(indices, params.shape[0])
+        require_in_range(indices, size)
         return _rows(params, flat)
     try:
         return _rows(params, flat)
     except (IndexError, RuntimeError):
-        require_in_range(indices, params.shape[0])
+        require_in_range(indices, size)
         raise
 
 
