@@ -17,7 +17,7 @@ def test_v1_is_the_package():
 
 
 def test_namespaces_of_v1_are_those_of_the_package():
-    for name in ("nn", "train", "errors", "contrib.layers"):
+    for name in ("nn", "train", "errors", "contrib.layers", "io.gfile"):
         assert importlib.import_module(f"thalweg.compat.v1.{name}") is importlib.import_module(f"thalweg.{name}")
     with pytest.raises(ModuleNotFoundError, match=r"thalweg\.compat\.v1\.nothing"):
         importlib.import_module("thalweg.compat.v1.nothing")

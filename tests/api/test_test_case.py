@@ -167,7 +167,7 @@ def test_threads_are_checked():
 
     assert outcome(good).wasSuccessful()
     assert "ZeroDivisionError" in outcome(raising).failures[0][1]
-    assert "not joined" in outcome(forgotten).failures[0][1]
+    assert "never joined" in outcome(forgotten).failures[0][1]
 
 
 def test_folders_and_streams(t):

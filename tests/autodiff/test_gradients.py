@@ -464,7 +464,7 @@ def test_a_gradient_of_the_wrong_shape():
     x = tf.constant([1.0, 2.0], name="x")
     with tf.get_default_graph().gradient_override_map({"Sin": name}):
         y = tf.sin(x, name="wave")
-    with pytest.raises(ValueError, match=r"(?s)Forward operation: wave.*'x:0' has shape \[2\].*shape \[7\]"):
+    with pytest.raises(ValueError, match=r"'wave' for its input 'x:0' has shape \[7\], the input itself \[2\]"):
         tf.gradients(y, x)
 
 
