@@ -24,7 +24,7 @@ demo: $(VENV)/base
 	$(BIN)/python examples/digits.py
 
 test: $(VENV)/test
-	$(BIN)/python -m pytest -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow" -n 2
 
 test-slow: $(VENV)/test
 	$(BIN)/python -m pytest -m slow

@@ -90,3 +90,40 @@ def test_attrs_classes():
     Pair = attr.make_class("Pair", ["b", "a"])
     assert tf.nest.flatten(Pair(b=1, a=[2])) == [1, 2]
     assert tf.nest.map_structure(lambda x: -x, Pair(b=1, a=[2])) == Pair(-1, [-2])
+
+
+def test_structures_up_to_the_leaves_of_another():
+    nest = tf.contrib.framework.nest
+    shallow, deep = Point(1, [2, 3]), Point([4], [5, (6,)])
+    assert nest.flatten_up_to(shallow, deep) == [[4], 5, (6,)] and nest.flatten_up_to(0, [1, 2]) == [[1, 2]]
+    assert nest.map_structure_up_to(shallow, lambda a, b: (a, b), deep, shallow) == Point(([4], 1), [(5, 2), ((6,), 3)])
+    assert nest.flatten_up_to({"b": 1, "a": 2}, {"a": [1], "b": [2, 3]}) == [[1], [2, 3]]
+    assert nest.flatten_up_to([1, 2], (1, 2), check_types=False) == [1, 2] and nest.is_sequence([])
+    nest.assert_shallow_structure(["a", "b"], [{"c": 1}, ["d"]])
+
+
+@pytest.mark.parametrize(
+    ("shallow", "deep", "error"),
+    [
+        ([1, 2], [1], ValueError),
+        ([1, 2], (1, 2), TypeError),
+        ([1, 2], 5, TypeError),
+        ([1, [2]], [3, 4], TypeError),
+        ({"b": 1, "a": 2}, {"a": 1, "c": 2}, ValueError),
+    ],
+)
+def test_structures_that_are_not_above_another(shallow, deep, error):
+    with pytest.raises(error):
+        tf.contrib.framework.nest.flatten_up_to(shallow, deep)
+
+
+def test_dictionaries_of_structures_and_paths():
+    nest = tf.contrib.framework.nest
+    assert nest.flatten_dict_items({(4, 5, (6, 8)): ("a", "b", ("c", "d"))}) == {4: "a", 5: "b", 6: "c", 8: "d"}
+    for bad in ({(4, 5): ("a", "b", "c")}, {(4, 4): ("a", "b")}):
+        with pytest.raises(ValueError):
+            nest.flatten_dict_items(bad)
+    with pytest.raises(TypeError, match="dictionary"):
+        nest.flatten_dict_items([1])
+    paths = nest.flatten_with_joined_string_paths({"b": [1, (2, 3)], "a": Point(4, 5)})
+    assert paths == [("a/y", 4), ("a/x", 5), ("b/0", 1), ("b/1/0", 2), ("b/1/1", 3)]

@@ -219,3 +219,8 @@ def test_residual_networks() -> None:
     with slim.arg_scope(resnet_v1.resnet_arg_scope()):
         logits, _ = resnet_v1.resnet_v1_50(images, 10)
     assert len(slim.get_model_variables("resnet_v1_50")) == 53 * 5 + 2
+
+
+def test_namespaces_that_programs_reach_through_slim():
+    assert slim.layers.conv2d is slim.conv2d and slim.regularizers.l2_regularizer is slim.l2_regularizer
+    assert slim.initializers.xavier_initializer is slim.xavier_initializer

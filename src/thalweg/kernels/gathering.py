@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from thalweg import dtypes
-from thalweg.errors import InvalidArgumentError
+from thalweg.errors import InvalidArgumentError, ShapeError
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.convolution import check
 from thalweg.kernels.joining import one_or_all
@@ -123,13 +123,17 @@ def bind_gather_strings(node: Node, device: Any) -> Function:
 def linear_index(indices: torch.Tensor, dims: Sequence[int], outside: int) -> torch.Tensor:
     """Returns the rows of indices as positions in dimensions laid out in one; rows out of range go `outside`."""
     rows = math.prod(indices.shape[:-1])
+    on_cpu = indices.device.type == "cpu"
+    if on_cpu and len(dims) == 1:
+        linear = indices.reshape(rows).to(torch.int64)
+        if is_in_range(linear, dims[0]):
+            return linear
     columns = indices.to(torch.int64).reshape(rows, len(dims)).unbind(1)
     if not columns:
         return torch.zeros(rows, dtype=torch.int64, device=indices.device)
     linear = columns[0]
     for column, size in zip(columns[1:], dims[1:]):
         linear = linear * size + column
-    on_cpu = indices.device.type == "cpu"
     if on_cpu and all(is_in_range(column, size) for column, size in zip(columns, dims)):
         return linear
     valid = torch.ones(rows, dtype=torch.bool, device=indices.device)
@@ -149,7 +153,8 @@ def _refuse_row(indices: torch.Tensor, dims: Sequence[int], row: int) -> NoRetur
 
 
 def _depth(shape: Sequence[int], indices: torch.Tensor) -> int:
-    require(indices.ndim > 0 and indices.shape[-1] <= len(shape), f"indices reach too deep for {show(tuple(shape))}")
+    if not indices.ndim or indices.shape[-1] > len(shape):
+        raise ShapeError(f"indices reach too deep for {show(tuple(shape))}")
     return indices.shape[-1]
 
 
@@ -182,7 +187,8 @@ def _scatter(base: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor, h
     shape = base.shape
     depth = _depth(shape, indices)
     wanted = indices.shape[:-1] + shape[depth:]
-    require(updates.shape == wanted, f"updates have shape {show(tuple(updates.shape))}", expected=show(tuple(wanted)))
+    if updates.shape != wanted:
+        raise ShapeError(f"updates have shape {show(tuple(updates.shape))}", expected=show(tuple(wanted)))
     rows, tail = math.prod(shape[:depth]), shape[depth:]
     linear = linear_index(indices, shape[:depth], rows)
     source = signed(updates).reshape(linear.numel(), *tail)
@@ -205,7 +211,18 @@ def bind_scatter_nd(node: Node, device: Any) -> Function:
     def scatter(indices: torch.Tensor, updates: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:
         return _scatter(updates.new_zeros(()).expand(shape.tolist()), indices, updates, "add")
 
-    return scatter
+    def scatter_on_cpu(indices: torch.Tensor, updates: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:
+        """Adds to zeros, which cost less than a copy of zeros."""
+        dims = shape.tolist()
+        depth = _depth(dims, indices)
+        if min(dims, default=0) <= 0 or updates.shape != indices.shape[:-1] + tuple(dims[depth:]):
+            return scatter(indices, updates, shape)
+        linear = linear_index(indices, dims[:depth], 0)
+        rows = signed(updates).reshape(linear.numel(), *dims[depth:])
+        result = rows.new_zeros((math.prod(dims[:depth]), *dims[depth:])).index_add_(0, linear, rows)
+        return result.reshape(dims).view(updates.dtype)
+
+    return scatter_on_cpu if device.type == "CPU" else scatter
 
 
 @kernel("ScatterNd", **STRINGS)

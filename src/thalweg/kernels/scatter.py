@@ -27,12 +27,12 @@ def is_in_range(indices: torch.Tensor, limit: int) -> bool:
     if not indices.numel():
         return True
     low, high = torch.aminmax(indices)
-    return bool(low >= 0) and bool(high < limit)
+    return bool(low.item() >= 0 and high.item() < limit)
 
 
 def require_in_range(indices: Any, limit: int) -> None:
     """Raises InvalidArgumentError for an index outside [0, limit): torch would wrap it, or abort on a GPU."""
-    if is_in_range(indices, limit):
+    if indices.device.type == "cpu" and is_in_range(indices, limit):
         return
     bad = (indices < 0) | (indices >= limit)
     if bad.any():
@@ -46,9 +46,8 @@ def require_in_range(indices: Any, limit: int) -> None:
 def gather(params: Any, indices: torch.Tensor, batch_dims: int) -> Any:
     """Returns rows of a buffer, those of each batch from its own part."""
     if not batch_dims:
-        flat = indices if indices.ndim == 1 else indices.reshape(-1)
-        rows = _rows_in_range(params, flat, indices)
-        return rows if indices.ndim == 1 else rows.reshape(indices.shape + tuple(params.shape[1:]))
+        require_in_range(indices, params.shape[0])
+        return _rows(params, indices.reshape(-1)).reshape(indices.shape + tuple(params.shape[1:]))
     batch = params.shape[:batch_dims]
     require_in_range(indices, params.shape[batch_dims])
     count = int(np.prod(batch))
@@ -59,6 +58,15 @@ def gather(params: Any, indices: torch.Tensor, batch_dims: int) -> Any:
     return rows.reshape(tuple(indices.shape) + tuple(rest))
 
 
+def gather_rows(params: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
+    """Returns rows of a matrix in the CPU's memory, where torch itself finds an index out of range."""
+    try:
+        return torch.embedding(params, indices)
+    except (IndexError, RuntimeError):
+        require_in_range(indices, params.shape[0])
+        raise
+
+
 def gather_nd(params: Any, indices: torch.Tensor) -> Any:
     flat, rest = _flat_indices(params, indices)
     return _rows(_flattened(params, rest), flat).reshape(tuple(indices.shape[:-1]) + rest)
@@ -67,19 +75,6 @@ def gather_nd(params: Any, indices: torch.Tensor) -> Any:
 def _flattened(buffer: Any, rest: tuple[int, ...]) -> Any:
     """Returns a buffer with all dimensions but the last ones in one."""
     return buffer.reshape((math.prod(buffer.shape[: buffer.ndim - len(rest)]), *rest))
-
-
-def _rows_in_range(params: Any, flat: torch.Tensor, indices: torch.Tensor) -> Any:
-    """Returns rows of a buffer; on the CPU torch itself finds an index out of range."""
-    size = params.shape[0]  # a scalar has no rows, though torch would take one
-    if isinstance(params, np.ndarray) or params.device.type != "cpu":
-        require_in_range(indices, size)
-        return _rows(params, flat)
-    try:
-        return _rows(params, flat)
-    except (IndexError, RuntimeError):
-        require_in_range(indices, size)
-        raise
 
 
 def _rows(params: Any, flat: torch.Tensor) -> Any:

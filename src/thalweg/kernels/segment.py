@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg.errors import InvalidArgumentError
+from thalweg.errors import InvalidArgumentError, ShapeError
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import kernel
+from thalweg.kernels.scatter import is_in_range
 from thalweg.kernels.shaping import Function, signed
-from thalweg.ops.shape_functions import require
+from thalweg.kernels.types import TORCH
 from thalweg.shapes import show
 
 _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
@@ -22,16 +23,20 @@ _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 def _prepare(data: torch.Tensor, ids: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Returns rows and a vector of ids; rows that count for nothing get an id of their own, one past the last."""
-    require(count >= 0, f"num_segments is {count}", expected="0 at least")
-    require(
-        data.shape[: ids.ndim] == ids.shape,
-        f"segment_ids has shape {show(tuple(ids.shape))}",
-        expected=f"the beginning of data's shape {show(tuple(data.shape))}",
-    )
+    if count < 0:
+        raise ShapeError(f"num_segments is {count}", expected="0 at least")
+    if data.shape[: ids.ndim] != ids.shape:
+        raise ShapeError(
+            f"segment_ids has shape {show(tuple(ids.shape))}",
+            expected=f"the beginning of data's shape {show(tuple(data.shape))}",
+        )
     flat = ids.reshape(-1).to(torch.int64)
     rows = data.reshape(flat.numel(), *data.shape[ids.ndim :])
+    on_cpu = flat.device.type == "cpu"
+    if on_cpu and is_in_range(flat, count):
+        return rows, flat
     outside = flat >= count
-    if flat.device.type == "cpu" and bool(outside.any()):
+    if on_cpu and bool(outside.any()):
         first = np.unravel_index(int(outside.to(torch.int8).argmax()), tuple(ids.shape) or (1,))
         where = ",".join(map(str, first))
         value = int(flat[outside][0])
@@ -97,15 +102,18 @@ def bind_unsorted_segment_min(node: Node, device: Any) -> Function:
 
 def rows_of(ids: torch.Tensor) -> int:
     """Returns the number of segments, which sorted ids tell by the last of them."""
-    require(ids.ndim == 1, f"segment_ids must be a vector, got {show(tuple(ids.shape))}")
+    if ids.ndim != 1:
+        raise ShapeError(f"segment_ids must be a vector, got {show(tuple(ids.shape))}")
     if not ids.numel():
         return 0
-    if ids.device.type == "cpu":
-        if int(ids[0]) < 0:
-            raise InvalidArgumentError(None, None, "segment ids must be >= 0")
-        if bool((ids[1:] < ids[:-1]).any()):
-            raise InvalidArgumentError(None, None, "segment ids are not increasing")
-    return int(ids[-1]) + 1
+    if ids.device.type != "cpu":
+        return int(ids[-1]) + 1
+    array = ids.numpy()  # a third of torch's time for vectors of this length
+    if array[0] < 0:
+        raise InvalidArgumentError(None, None, "segment ids must be >= 0")
+    if (array[1:] < array[:-1]).any():
+        raise InvalidArgumentError(None, None, "segment ids are not increasing")
+    return int(array[-1]) + 1
 
 
 def _counts(data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor:
@@ -115,7 +123,17 @@ def _counts(data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor:
 
 @kernel("SegmentSum")
 def bind_segment_sum(node: Node, device: Any) -> Function:
-    return lambda data, ids: segment_sum(data, ids, rows_of(ids))
+    if device.type != "CPU" or TORCH[node.dtypes[0]] in _UNSIGNED:
+        return lambda data, ids: segment_sum(data, ids, rows_of(ids))
+
+    def of_sorted(data: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        """Sums rows by ids that are known to be in range once they are known to be sorted."""
+        count = rows_of(ids)
+        if data.shape[:1] != ids.shape:
+            return segment_sum(data, ids, count)
+        return data.new_zeros((count, *data.shape[1:])).index_add_(0, ids, data)
+
+    return of_sorted
 
 
 @kernel("SegmentMean")

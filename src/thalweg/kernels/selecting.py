@@ -82,16 +82,18 @@ def bind_one_hot(node: Node, device: Any) -> Function:
     if device.type != "CPU" or node.dtypes[0] not in _WRITTEN or any(value is None for value in values):
         return one_hot
     hot, cold = (value.item() for value in values if value is not None)
+    known, dtype, widen = node.constant(1), TORCH[node.dtypes[0]], node.input_dtype(0) is not dtypes.int64
 
     def marked(indices: torch.Tensor, depth: torch.Tensor, on: torch.Tensor, off: torch.Tensor) -> torch.Tensor:
         """Writes one element for each index; one out of range has none, and then all are compared."""
-        count, columns = int(depth), indices.unsqueeze(axis)
-        shape = [*columns.shape]
+        count = int(depth if known is None else known)
+        columns = indices.unsqueeze(axis)
         if count <= 0:
             return one_hot(indices, depth, on, off)
+        shape = [*columns.shape]
         shape[axis] = count
         try:
-            return torch.full(shape, cold, dtype=on.dtype).scatter_(axis, columns.to(torch.int64), hot)
+            return torch.full(shape, cold, dtype=dtype).scatter_(axis, columns.long() if widen else columns, hot)
         except RuntimeError:
             return one_hot(indices, depth, on, off)
 

@@ -11,7 +11,7 @@ import torch
 from thalweg import dtypes, errors
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import Call, Input, Known, kernel
-from thalweg.kernels.scatter import SCATTER, gather, gather_nd, scatter_nd
+from thalweg.kernels.scatter import SCATTER, gather, gather_nd, gather_rows, scatter_nd
 from thalweg.kernels.shaping import flip
 from thalweg.kernels.slicing import forward_index
 from thalweg.kernels.types import TORCH
@@ -179,6 +179,9 @@ def _reading(node: Node, device: Any, function: Callable[..., Any], *args: Any) 
 @kernel("ResourceGather", dtype=_TENSORS)
 @kernel("ResourceGather", devices=("CPU",), dtype=[dtypes.string])
 def bind_gather(node: Node, device: Any) -> Call:
+    variable, plain = variable_of(node, device), not node.attrs["batch_dims"] and node.dtypes[0].is_floating
+    if plain and device.type == "CPU" and variable is not None and len(variable.shape or ()) == 2:
+        return _reading(node, device, gather_rows, Input(1))
     return _reading(node, device, gather, Input(1), node.attrs["batch_dims"])
 
 

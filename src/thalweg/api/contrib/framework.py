@@ -1,8 +1,5 @@
 """tf.contrib.framework: argument scopes, variables of models, nested structures."""
 
-from thalweg.api import (
-    nest,
-)
 from thalweg.api.version_switches import (
     is_tensor,
 )
@@ -11,6 +8,9 @@ from thalweg.client.training_steps import (
     create_global_step,
     get_global_step,
     get_or_create_global_step,
+)
+from thalweg.graph import (
+    shallow_nest as nest,
 )
 from thalweg.graph.scopes import (
     init_scope,

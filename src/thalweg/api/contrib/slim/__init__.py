@@ -1,5 +1,8 @@
 """tf.contrib.slim: models in few lines."""
 
+from thalweg.api.contrib import (
+    layers,
+)
 from thalweg.api.contrib.slim import (
     learning,
     losses,
@@ -12,6 +15,9 @@ from thalweg.client.training_steps import (
     get_global_step,
     get_or_create_global_step,
 )
+from thalweg.library import (
+    regularizers,
+)
 from thalweg.library.arg_scope import (
     add_arg_scope,
     arg_scope,
@@ -21,6 +27,7 @@ from thalweg.library.arg_scope import (
     has_arg_scope,
 )
 from thalweg.library.contrib_layers import (
+    initializers,
     outputs as utils,
 )
 from thalweg.library.contrib_layers.batch_norm import (
@@ -163,11 +170,13 @@ __all__ = [
     "global_variable",
     "group_norm",
     "has_arg_scope",
+    "initializers",
     "instance_norm",
     "l1_l2_regularizer",
     "l1_regularizer",
     "l2_regularizer",
     "layer_norm",
+    "layers",
     "learning",
     "linear",
     "local_variable",
@@ -180,6 +189,7 @@ __all__ = [
     "one_hot_encoding",
     "optimize_loss",
     "pool",
+    "regularizers",
     "relu",
     "relu6",
     "repeat",
