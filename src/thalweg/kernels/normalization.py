@@ -18,32 +18,27 @@ Function = Callable[..., Any]
 _backward = torch.ops.aten.native_batch_norm_backward.default
 
 
-def _permutations(node: Node) -> tuple[Function, Function]:
-    """Returns the views from the op's layout to torch's NC... and back."""
+def _permutations(node: Node) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Returns how the op's layout becomes torch's NC... and back."""
     layout = node.attrs["data_format"]
-    if layout.startswith("NC"):
-        return _itself, _itself
     rank = len(layout)
-    enter, leave = (0, rank - 1, *range(1, rank - 1)), (0, *range(2, rank), 1)
-    return lambda x: x.permute(enter), lambda x: x.permute(leave)
+    if layout.startswith("NC"):
+        return tuple(range(rank)), tuple(range(rank))
+    return (0, rank - 1, *range(1, rank - 1)), (0, *range(2, rank), 1)
 
 
-def _itself(x: Tensor) -> Tensor:
-    return x
+def _entered(x: Tensor, order: tuple[int, ...]) -> Tensor:
+    if x.dim() != len(order):
+        raise errors.ShapeError(f"the images have rank {x.dim()}", expected=f"rank {len(order)}")
+    return x.permute(order)
 
 
-def _require(rank: int, x: Tensor, *vectors: Tensor) -> None:
-    if x.dim() != rank:
-        raise errors.ShapeError(f"the images have rank {x.dim()}", expected=f"rank {rank}")
+def _require(x: Tensor, *vectors: Tensor) -> None:
     for vector in vectors:
         if vector.dim() != 1 or vector.shape[0] != x.shape[1]:
             raise errors.ShapeError(
                 f"channels differ: {x.shape[1]} and {list(vector.shape)}", expected="one entry a channel"
             )
-
-
-def _unchecked(rank: int, x: Tensor, *vectors: Tensor) -> None:
-    pass
 
 
 def _fits(node: Node) -> bool:
@@ -59,18 +54,18 @@ def _fits(node: Node) -> bool:
 @kernel("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def bind_batch_norm(node: Node, device: Any) -> Function:
     enter, leave = _permutations(node)
-    rank, epsilon, count = len(node.attrs["data_format"]), node.attrs["epsilon"], len(node.dtypes)
-    factor = node.attrs["exponential_avg_factor"]
-    check = _unchecked if _fits(node) else _require
+    epsilon, count, factor = node.attrs["epsilon"], len(node.dtypes), node.attrs["exponential_avg_factor"]
+    fits = _fits(node)
     reserved = torch.empty(0, dtype=TORCH[node.dtypes[1]], device=device.torch)
 
     def by_batch(x: Tensor, scale: Tensor, offset: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, ...]:
-        image = enter(x)
-        check(rank, image, scale, offset)
+        image = x.permute(enter) if fits else _entered(x, enter)
+        if not fits:
+            _require(image, scale, offset)
         if factor == 1.0:
             mean, variance = torch.zeros_like(scale), torch.zeros_like(scale)
         else:
-            _require(rank, image, mean, variance)
+            _require(image, mean, variance)
             mean, variance = mean.clone(), variance.clone()
         if x.numel() == 0:
             nothing = torch.full_like(scale, torch.nan)
@@ -81,13 +76,14 @@ def bind_batch_norm(node: Node, device: Any) -> Function:
         y, batch_mean, inverse = torch.native_batch_norm(image, scale, offset, mean, variance, True, factor, epsilon)
         if single:
             variance = old * (1 - factor)  # of a single element there is no unbiased variance; TensorFlow takes 0
-        return (leave(y), mean, variance, batch_mean, inverse, reserved)[:count]
+        return (y.permute(leave), mean, variance, batch_mean, inverse, reserved)[:count]
 
     def by_given(x: Tensor, scale: Tensor, offset: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, ...]:
-        image = enter(x)
-        check(rank, image, scale, offset, mean, variance)
+        image = x.permute(enter) if fits else _entered(x, enter)
+        if not fits:
+            _require(image, scale, offset, mean, variance)
         y = torch.native_batch_norm(image, scale, offset, mean, variance, False, 0.0, epsilon)[0]
-        return (leave(y), mean, variance, mean, variance, reserved)[:count]
+        return (y.permute(leave), mean, variance, mean, variance, reserved)[:count]
 
     return by_batch if node.attrs["is_training"] else by_given
 
@@ -95,12 +91,12 @@ def bind_batch_norm(node: Node, device: Any) -> Function:
 @kernel("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
 def bind_batch_norm_grad(node: Node, device: Any) -> Function:
     enter, leave = _permutations(node)
-    rank, epsilon, training = len(node.attrs["data_format"]), node.attrs["epsilon"], node.attrs["is_training"]
+    epsilon, training = node.attrs["epsilon"], node.attrs["is_training"]
 
     def grads(g: Tensor, x: Tensor, scale: Tensor, first: Tensor, second: Tensor, *_: Tensor) -> tuple[Tensor, ...]:
         """Takes the batch's mean and inverse deviation in training, the given mean and variance else."""
-        grad, image = enter(g), enter(x)
-        _require(rank, image, scale, first, second)
+        grad, image = _entered(g, enter), _entered(x, enter)
+        _require(image, scale, first, second)
         if grad.shape != image.shape:
             raise errors.ShapeError(f"Shapes {list(g.shape)} and {list(x.shape)} are not compatible.")
         empty = scale.new_empty(0)
@@ -110,7 +106,7 @@ def bind_batch_norm_grad(node: Node, device: Any) -> Function:
         if not training:
             saved = (first, second, first, torch.rsqrt(second + epsilon))
         by_x, by_scale, by_offset = _backward(grad, image, scale, *saved, training, epsilon, [True, True, True])
-        return leave(by_x), by_scale, by_offset, empty, empty
+        return by_x.permute(leave), by_scale, by_offset, empty, empty
 
     return grads
 
