@@ -9,7 +9,7 @@ from thalweg.execute.failure import explain, shape_error
 from thalweg.execute.interpret import STRUCTURED, invoke
 from thalweg.execute.numbers import count_in_numbers, number_call
 from thalweg.graph.op_def import unknown_shapes
-from thalweg.graph.step_graph import Node, Output, StepGraph
+from thalweg.graph.step_graph import Node, Output, StepGraph, waits
 from thalweg.kernels.registry import STEP, Call, Input, Known, select
 from thalweg.ops.shape_functions import broadcast_inputs, unchanged
 
@@ -39,6 +39,8 @@ def _bind_into(bound: Bound, step: StepGraph, device: Any, numbers: set[Node]) -
     for node in step.nodes:
         if node.type == "_Arg":
             continue
+        if node.type == "_While" and waits(node):
+            continue  # its parts are programs of their own
         if node.type in STRUCTURED:
             bound.calls[node] = Call(node.type, ())  # type: ignore[arg-type]  # executors know what it does
             for part in node.attrs["region"].parts() if node.type == "_While" else ():

@@ -121,11 +121,12 @@ class _Writer:
         arguments = [(argument, 0) for argument in region.body.feeds]
         for argument, outer in zip(arguments[count:], node.inputs[count:]):
             self.names[argument] = self.value(outer)  # what never changes needs no name of its own
-        variables = [self.name_of(argument) for argument in arguments[:count]]
+        variables = [self.names.get((node, i)) or self.name_of(arguments[i]) for i in range(count)]
         for index, name in enumerate(variables):
-            self.names[node, index] = name
+            self.names[node, index] = self.names[arguments[index]] = name
         first = ", ".join(self.value(output) for output in node.inputs[:count])
-        self.write_line(node, f"{indent}{', '.join(variables)} = {first}")
+        if variables:
+            self.write_line(node, f"{indent}{', '.join(variables)} = {first}")
         if done:
             self.lines.append(f"{indent}del {', '.join(done)}")
         outside, inside = self._iteration, indent + "    "

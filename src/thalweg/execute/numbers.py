@@ -13,7 +13,7 @@ from typing import Any
 from thalweg import dtypes
 from thalweg.dtypes import DType
 from thalweg.graph.explain import argument_names
-from thalweg.graph.step_graph import Node, Output, Region, StepGraph
+from thalweg.graph.step_graph import Node, Output, Region, StepGraph, waits
 from thalweg.kernels.registry import Call, Input
 
 _BITS = {dtypes.int32: 32, dtypes.int64: 64}
@@ -80,7 +80,7 @@ def count_in_numbers(step: StepGraph, on_host: bool) -> set[Node]:
     on_host: all values are in host memory; if not, those are that are marked.
     """
     nodes: set[Node] = set()
-    for loop in [node for node in step.nodes if node.type == "_While"]:
+    for loop in [node for node in step.nodes if node.type == "_While" and not waits(node)]:
         counted = _Counted(loop, on_host)
         if counted.pays():
             counted.apply(step)

@@ -1,32 +1,17 @@
-"""Program: a compiled partition, and running it.
-
-A partition without waiting nodes is one function, called in the caller's own thread. Otherwise each segment starts when
-the waits in its set are over, on a thread that it gives back when it ends; what waits holds no thread at all.
-"""
+"""Program: a compiled partition: one function, or several where nodes wait in between."""
 
 from __future__ import annotations
 
 import functools
-import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import Any
-
-import torch
 
 from thalweg.execute.bind import Bound, bind
 from thalweg.execute.codegen import Code, generate
 from thalweg.execute.failure import explain, locate
 from thalweg.execute.interpret import interpret
 from thalweg.execute.segment import Segment, divide
-from thalweg.execute.tokens import TokenRun
-from thalweg.graph.step_graph import Node, Output, StepGraph
-
-# Threads are made when none is idle, so a kernel that blocks (a Python function, say) cannot starve another step.
-_threads = ThreadPoolExecutor(
-    max_workers=4096, thread_name_prefix="thalweg", initializer=lambda: torch.set_flush_denormal(True)
-)
-
+from thalweg.graph.step_graph import Node, Output, StepGraph, waits
 
 _LARGE = 20_000  # nodes; writing and compiling that many lines takes longer than a step or two
 
@@ -43,7 +28,10 @@ class Program:
         self.numbered_fetches = list(zip(positions, step.fetches))
         self.nodes = step.nodes
         self.is_free = step.is_free
-        self.waiting: list[Node] = [node for node in step.nodes if node.definition.waits]
+        self.waiting: list[Node] = [node for node in step.nodes if waits(node)]
+        self.repeated: dict[Node, tuple[Program, Program]] = {
+            node: self._parts(node) for node in self.waiting if node.type == "_While"
+        }
         self.segments = self._divide(step)
         self.large = self.is_free or len(self.bound.calls) > _LARGE
         if not self.large:
@@ -53,6 +41,11 @@ class Program:
     def codes(self) -> list[Code]:
         """The function of each segment; without waits there is one, feeds in, fetches out."""
         return [generate(segment, self.bound.calls, self.bound.constants) for segment in self.segments]
+
+    def _parts(self, loop: Node) -> tuple[Program, Program]:
+        """Returns the condition and the body of a loop in which somebody waits as programs of their own."""
+        condition, body = (Program(part, self.device) for part in loop.attrs["region"].parts())
+        return condition, body
 
     def _divide(self, step: StepGraph) -> list[Segment]:
         feeds = [(feed, 0) for feed in step.feeds]
@@ -68,9 +61,9 @@ class Program:
         return segments
 
     @functools.cached_property
-    def schedule(self) -> _Schedule:
+    def schedule(self) -> Schedule:
         """What comes after what; a program that is one function does not ask."""
-        return _Schedule(self)
+        return Schedule(self)
 
     @property
     def text(self) -> str:
@@ -83,6 +76,8 @@ class Program:
         for segment, code in zip(self.segments, self.codes):
             waits = ", ".join(sorted(node.name for node in segment.waits))
             parts.append(f"# waits for: {waits}\n{code.text}" if waits else code.text)
+        for loop, programs in self.repeated.items():
+            parts += [f"# repeated by {loop.name}:\n{program.text}" for program in programs]
         return f"# {self.device.name}\n" + "\n".join(parts)
 
     def interpret(self, segment: Segment, step: Any, inputs: Sequence[Any]) -> Sequence[Any]:
@@ -114,7 +109,7 @@ def _needs(node: Node) -> list[Output]:
     return [*node.inputs, *(predicate for predicate, _ in node.guard)]
 
 
-class _Schedule:
+class Schedule:
     """What each segment and waiting node of a program comes after, counted once for all runs."""
 
     __slots__ = ("followers", "uses", "waits", "works")
@@ -139,105 +134,3 @@ class _Schedule:
             taken += _needs(node)
         for output in taken:
             self.uses[output] = self.uses.get(output, 0) + 1
-
-
-def new_run(program: Program, step: Any, feeds: Sequence[Any], done: Callable[[], None]) -> Run | TokenRun:
-    """Returns a run of a program on the engine that its control flow needs."""
-    if program.is_free:
-        return TokenRun(program, step, feeds, _threads.submit, done)
-    return Run(program, step, feeds, done)
-
-
-class Run:
-    """One run of one program whose nodes wait: counts down to each segment and each waiting node."""
-
-    def __init__(self, program: Program, step: Any, feeds: Sequence[Any], done: Callable[[], None]) -> None:
-        self._program = program
-        self._step = step
-        self._done = done
-        self._lock = threading.Lock()
-        self.values: dict[Output, Any] = {(feed, 0): value for feed, value in zip(program.feeds, feeds)}
-        self.values.update(program.bound.constants)
-        self._waits = dict(program.schedule.waits)
-        self._uses = dict(program.schedule.uses)
-        self._left = len(self._waits)
-
-    def start(self) -> None:
-        """Starts what waits for nothing."""
-        if not self._left:
-            self._done()
-        for item in [item for item, count in self._waits.items() if count == 0]:
-            self._launch(item)
-
-    def _launch(self, item: Any) -> None:
-        if isinstance(item, int) and not self._program.schedule.works[item]:
-            self._finished(item)  # nothing but an order to keep
-        elif isinstance(item, int):
-            _threads.submit(self._run_segment, item)
-        else:
-            self._start_wait(item)
-
-    def _take(self, output: Output) -> Any:
-        value = self.values[output]
-        with self._lock:
-            self._uses[output] -= 1
-            if self._uses[output] == 0:
-                del self.values[output]
-        return value
-
-    def _run_segment(self, index: int) -> None:
-        program = self._program
-        segment = program.segments[index]
-        if self._step.cancelled:
-            return
-        try:
-            inputs = [self._take(output) for output in segment.inputs]
-            with torch.inference_mode():
-                if self._step.trace is None:
-                    results = program.codes[index].function(self._step, *inputs)
-                else:
-                    results = program.interpret(segment, self._step, inputs)
-        except BaseException as error:
-            self._step.fail(self._program.explain(error))
-            return
-        with self._lock:
-            self.values.update(zip(segment.outputs, results))
-        self._finished(index)
-
-    def _start_wait(self, node: Node) -> None:
-        call = self._program.bound.waiting[node]
-        wanted = [(self._take(predicate), side) for predicate, side in node.guard]
-        values = [self._take(output) for output in node.inputs]
-
-        def finish(*results: Any) -> None:
-            if self._step.cancelled:
-                return
-            with self._lock:
-                for i, value in enumerate(results):
-                    if (node, i) in self._uses:
-                        self.values[node, i] = value
-            self._step.waiting.discard(node.name)
-            self._finished(node)
-
-        self._step.waiting.add(node.name)
-        if not all(predicate is not None and bool(predicate) is side for predicate, side in wanted):
-            finish(*[None] * len(node.dtypes))  # of a branch that is not taken: nobody will send anything
-            return
-        try:
-            call.function(self._step, finish, *values)
-        except BaseException as error:
-            self._step.fail(explain(error, node, values, self._program.device.name))
-
-    def _finished(self, item: Any) -> None:
-        ready = []
-        with self._lock:
-            self._left -= 1
-            over = self._left == 0
-            for follower in self._program.schedule.followers.get(item, ()):
-                self._waits[follower] -= 1
-                if self._waits[follower] == 0:
-                    ready.append(follower)
-        for follower in ready:
-            self._launch(follower)
-        if over:
-            self._done()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from thalweg.graph.step_graph import Node, Output, StepGraph
+from thalweg.graph.step_graph import Node, Output, StepGraph, waits
 
 
 @dataclass(slots=True)
@@ -25,24 +25,25 @@ def divide(step: StepGraph) -> list[Segment]:
     A node's set is the union of its predecessors' sets, plus those predecessors that wait themselves. Two segments
     are ordered only by inclusion of their sets, so they form no cycle.
     """
+    waiting = set(filter(waits, step.nodes))
     sets: dict[Node, frozenset[Node]] = {}
     empty: frozenset[Node] = frozenset()
     shared: dict[frozenset[Node], frozenset[Node]] = {empty: empty}
     segments: dict[frozenset[Node], Segment] = {}
     for node in step.nodes:
-        waits = empty
+        awaited = empty
         for producer in node.predecessors():
             before = sets[producer]
-            if producer.definition.waits:
+            if producer in waiting:
                 before = before | {producer}
-            if before is not waits and not before <= waits:
-                waits = waits | before
-        waits = shared.setdefault(waits, waits)
-        sets[node] = waits
-        if not node.definition.waits:
-            if waits not in segments:
-                segments[waits] = Segment(len(segments), [], waits)
-            segments[waits].nodes.append(node)
+            if before is not awaited and not before <= awaited:
+                awaited = awaited | before
+        awaited = shared.setdefault(awaited, awaited)
+        sets[node] = awaited
+        if node not in waiting:
+            if awaited not in segments:
+                segments[awaited] = Segment(len(segments), [], awaited)
+            segments[awaited].nodes.append(node)
     result = sorted(segments.values(), key=lambda segment: len(segment.waits))
     for index, segment in enumerate(result):
         segment.index = index

@@ -13,6 +13,7 @@ from thalweg import errors
 from thalweg.execute.failure import explain
 from thalweg.execute.interpret import DEAD as DEAD_FETCH, invoke
 from thalweg.execute.ready import DEAD, Item, Ready
+from thalweg.execute.threads import computing, threads
 from thalweg.graph.step_graph import Output
 
 _PASSED_ON = ("Enter", "Exit", "NextIteration", "LoopCond")
@@ -21,10 +22,9 @@ _PASSED_ON = ("Enter", "Exit", "NextIteration", "LoopCond")
 class TokenRun:
     """One run of one program by tokens: at most one thread at a time, and none while everything waits."""
 
-    def __init__(self, program: Any, step: Any, feeds: Sequence[Any], submit: Any, done: Callable[[], None]) -> None:
+    def __init__(self, program: Any, step: Any, feeds: Sequence[Any], done: Callable[[], None]) -> None:
         self._program = program
         self._step = step
-        self._submit = submit
         self._done = done
         self._feeds = dict(zip(program.feeds, feeds))
         self._ready = Ready(program.nodes, program.fetches)
@@ -34,14 +34,18 @@ class TokenRun:
         self._waiting = 0  # nodes that will give something later
         self.values: dict[Output, Any] = {}
 
-    def start(self) -> None:
+    def start(self, here: bool = False) -> None:
+        """Starts what waits for nothing; `here`, in this thread."""
         self._running = True
-        self._submit(self._drive, self._ready.start())
+        if here:
+            self._drive(self._ready.start())
+        else:
+            threads.submit(self._drive, self._ready.start())
 
     def _drive(self, items: list[Item]) -> None:
         queue = deque(items)
         try:
-            with torch.inference_mode():
+            with computing():
                 while not self._step.cancelled:
                     if queue:
                         item = queue.popleft()
@@ -111,7 +115,7 @@ class TokenRun:
                 self._events.append((item, results))
                 idle, self._running = not self._running, True
             if idle and not self._step.cancelled:
-                self._submit(self._drive, [])
+                threads.submit(self._drive, [])
 
         try:
             call.function(self._step, finish, *item.inputs)

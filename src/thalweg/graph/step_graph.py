@@ -129,6 +129,10 @@ class StepGraph:
     positions: list[int] | None = None  # of the fetches among the whole step's, in a partition
     is_free: bool = False  # control flow that has no structure, which runs by tokens and may go in circles
 
+    def waits(self) -> bool:
+        """Tells whether somebody in here waits for someone else."""
+        return any(map(waits, self.nodes))
+
     def roots(self) -> Iterable[Node]:
         for node, _ in self.fetches:
             yield node
@@ -139,6 +143,14 @@ class StepGraph:
         for node in self.nodes:
             if node.type == "_While":
                 yield node.attrs["region"]
+
+    def everything(self) -> Iterable[Node]:
+        """Yields the nodes of this graph and of all loops in it; arguments of loops come more than once."""
+        for node in self.nodes:
+            yield node
+            if node.type == "_While":
+                for part in node.attrs["region"].parts():
+                    yield from part.everything()
 
     def consumers(self) -> dict[Node, list[Node]]:
         """Returns the nodes that take each node's outputs or wait for it."""
@@ -170,6 +182,13 @@ class StepGraph:
         for region in self.regions():
             for part in region.parts():
                 part.settle()
+
+
+def waits(node: Node) -> bool:
+    """Tells whether a node may wait for someone else, itself or by what it repeats."""
+    if node.type == "_While":
+        return any(part.waits() for part in node.attrs["region"].parts())
+    return node.definition.waits
 
 
 def _follow(replaced: dict[Any, Any], item: Any) -> Any:

@@ -102,10 +102,8 @@ def kernel(
 def device_types(node: Node) -> set[str]:
     """Returns the device types that have a kernel for the node; strings live on the host alone."""
     _load()
-    region = node.attrs.get("region") if node.type == "_While" else None
-    if region is not None:
-        inner = [device_types(n) for part in region.parts() for n in part.nodes if n.type != "_Arg"]
-        return set.intersection({"CPU", "GPU"}, *inner)
+    if node.type == "_While":
+        return {"CPU", "GPU"}  # it only says who is next; what it repeats has kernels of its own
     found = {device for entry in _kernels.get(node.type, ()) if entry.serves(node) for device in entry.devices}
     strings = dtypes.string in node.dtypes or any(p.dtypes[i] is dtypes.string for p, i in node.inputs)
     return found & {"CPU"} if strings else found

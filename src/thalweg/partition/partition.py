@@ -1,66 +1,168 @@
-"""Partition: cut the step graph at device borders, one Send and Recv for each tensor and destination."""
+"""Partition: cut the step graph at device borders, one Send and Recv for each tensor and destination.
+
+A loop whose nodes are on several devices becomes one loop on each of them: all follow the condition, which is decided
+on one device and sent to the others in every iteration.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from thalweg import errors
-from thalweg.graph.step_graph import Guard, Node, Output, StepGraph, topological
+from thalweg.graph.step_graph import Guard, Node, Output, Region, StepGraph
 from thalweg.partition.transfer import receive, send, signal
 
+Devices = dict[Node, str]
 
-def partition(step: StepGraph, devices: dict[Node, str]) -> dict[str, StepGraph]:
+
+def partition(step: StepGraph, devices: Devices) -> dict[str, StepGraph]:
     """Returns the part of each device; a step on one device is its own only part."""
-    names = list(dict.fromkeys(devices[node] for node in step.nodes))
+    names = list(dict.fromkeys(devices[node] for node in step.everything() if node in devices))
     if len(names) <= 1:
         return dict.fromkeys(names, step)
     if step.is_free:
         raise errors.InvalidArgumentError(
             None, None, f"Control flow that no tf.cond or tf.while_loop made cannot be cut across {', '.join(names)}."
         )
-    cut = _Cut(devices)
+    positions = {name: [i for i, (node, _) in enumerate(step.fetches) if devices[node] == name] for name in names}
+    _cut_loops(step, devices, "")
+    wanted = {name: [step.fetches[i] for i in positions[name]] for name in names}
+    parts = _split(step, _Cut(devices, ""), wanted)
+    for name, part in parts.items():
+        part.feeds = [feed for feed in step.feeds if devices.get(feed) == name]
+        part.positions = positions[name]
+    return {name: part for name, part in parts.items() if part.nodes}
+
+
+def _split(step: StepGraph, cut: _Cut, wanted: dict[str, list[Output]]) -> dict[str, StepGraph]:
+    """Returns what each device does of a graph, for what is wanted there."""
+    cut.guards = {node: node.guard for node in step.nodes}
     for node in step.nodes:
-        home = devices[node]
+        home = cut.devices[node]
         node.inputs = [cut.at(output, home) for output in node.inputs]
         node.controls = [cut.after(control, home) for control in node.controls]
         node.guard = cut.guard_at(node.guard, home)
-    parts: dict[str, list[Node]] = {name: [] for name in names}
-    for node in [*step.nodes, *cut.added]:
-        parts[devices[node]].append(node)
-    result = {}
-    for name, nodes in parts.items():
-        positions = [i for i, (node, _) in enumerate(step.fetches) if devices[node] == name]
-        result[name] = StepGraph(
-            topological(nodes),
-            [feed for feed in step.feeds if devices.get(feed) == name],
-            [step.fetches[i] for i in positions],
-            [node for node in nodes if node in set(step.targets) or node.type == "_Send"],
-            positions,
-        )
+    fetches = {name: [cut.at(output, name) for output in outputs] for name, outputs in wanted.items()}
+    targets = {name: [node for node in step.targets if cut.devices[node] == name] for name in wanted}
+    for node in cut.added:
+        if node.type == "_Send":
+            targets[cut.devices[node]].append(node)
+    parts = {name: StepGraph([], [], fetches[name], targets[name]) for name in wanted}
+    for part in parts.values():
+        part.settle()
+    return parts
+
+
+# -- loops ------------------------------------------------------------------------------------------------------------
+
+
+def _cut_loops(step: StepGraph, devices: Devices, prefix: str) -> None:
+    """Replaces each loop whose nodes are on several devices by one on each of them."""
+    replaced: dict[Output, Output] = {}
+    parts: dict[Node, list[Node]] = {}
+    for loop in [node for node in step.nodes if node.type == "_While"]:
+        spread = _spread(loop, devices)
+        if len(spread) > 1:
+            parts[loop] = _cut_loop(loop, spread, devices, f"{prefix}{loop.name}/", replaced)
+    if not parts:
+        return
+    step.nodes += [part for made in parts.values() for part in made]
+    for node in step.nodes:
+        node.controls = _each(node.controls, parts)
+    step.targets = list(dict.fromkeys([*_each(step.targets, parts), *_each(parts, parts)]))
+    step.rewrite(replaced)
+
+
+def _each(nodes: Iterable[Node], parts: dict[Node, list[Node]]) -> list[Node]:
+    return [part for node in nodes for part in parts.get(node, [node])]
+
+
+def _spread(loop: Node, devices: Devices) -> list[str]:
+    """Returns the devices that have something to do in a loop, first the one that decides how often."""
+    inside = (node for part in loop.attrs["region"].parts() for node in part.everything())
+    return list(dict.fromkeys([devices[loop], *(devices[n] for n in inside if n.type not in ("_Arg", "Const"))]))
+
+
+def _cut_loop(
+    loop: Node, spread: list[str], devices: Devices, prefix: str, replaced: dict[Output, Output]
+) -> list[Node]:
+    """Returns the loops of all devices that together do what a loop does."""
+    region: Region = loop.attrs["region"]
+    count, arguments = len(loop.dtypes), region.body.feeds
+    for part, key in zip(region.parts(), ("condition/", "body/")):
+        for node in part.nodes:
+            if node.type == "Const" and devices[node] not in spread:
+                devices[node] = spread[0]
+        _cut_loops(part, devices, prefix + key)
+    copies = {name: [_copy(argument, devices, name) for argument in arguments[count:]] for name in spread}
+    known = {((a, 0), name): (copy, 0) for name in spread for a, copy in zip(arguments[count:], copies[name])}
+    for argument in arguments[count:]:
+        devices[argument] = ""  # on no device, so that each takes its copy
+    carried = {name: [i for i in range(count) if devices[arguments[i]] == name] for name in spread}
+    wanted = {name: [region.body.fetches[i] for i in carried[name]] for name in spread}
+    decided = dict.fromkeys(spread, region.condition.fetches)
+    conditions = _split(region.condition, _Cut(devices, f"{prefix}condition/", known), decided)
+    bodies = _split(region.body, _Cut(devices, f"{prefix}body/", known), wanted)
+    result = []
+    for name in spread:
+        made = _loop_at(name, loop, Region(conditions[name], bodies[name]), carried[name], copies[name])
+        replaced.update(((loop, old), (made, new)) for new, old in enumerate(carried[name]))
+        devices[made] = name
+        result.append(made)
     return result
 
 
-class _Cut:
-    """The transfers made so far: what is on which device already."""
+def _loop_at(name: str, loop: Node, region: Region, carried: list[int], copies: list[Node]) -> Node:
+    """Returns what a loop is on one device: it carries some of the variables and takes what it needs of outside."""
+    count, arguments = len(loop.dtypes), loop.attrs["region"].body.feeds
+    used = {node for part in region.parts() for node in part.nodes}
+    captures = [i for i, copy in enumerate(copies) if copy in used]
+    region.condition.feeds = [*(arguments[i] for i in carried), *(copies[i] for i in captures)]
+    region.body.feeds = list(region.condition.feeds)
+    return loop.like(
+        "_While",
+        [*(loop.inputs[i] for i in carried), *(loop.inputs[count + i] for i in captures)],
+        {**loop.attrs, "region": region},
+        name=f"{loop.name}/{name.rpartition('device:')[2]}",
+        dtypes=[loop.dtypes[i] for i in carried],
+        shapes=[loop.shapes[i] for i in carried],
+    )
 
-    def __init__(self, devices: dict[Node, str]) -> None:
-        self._devices = devices
-        self._received: dict[tuple[Output, str], Output] = {}
+
+def _copy(argument: Node, devices: Devices, name: str) -> Node:
+    copy = argument.like("_Arg", [], argument.attrs)
+    devices[copy] = name
+    return copy
+
+
+# -- transfers --------------------------------------------------------------------------------------------------------
+
+
+class _Cut:
+    """The transfers made so far in one graph: what is on which device already."""
+
+    def __init__(self, devices: Devices, prefix: str, known: dict[tuple[Output, str], Output] | None = None) -> None:
+        self.devices = devices
+        self._prefix = prefix
+        self._received: dict[tuple[Output, str], Output] = dict(known or {})
         self._signalled: dict[tuple[Node, str], Node] = {}
+        self.guards: dict[Node, Guard] = {}  # as they were before anything was cut
         self.added: list[Node] = []
 
     def _add(self, node: Node, device: str) -> Node:
-        self._devices[node] = device
+        self.devices[node] = device
         self.added.append(node)
         return node
 
     def at(self, output: Output, home: str) -> Output:
         """Returns the output as seen on a device: itself, a constant made there again, or what was received."""
         producer, index = output
-        source = self._devices[producer]
+        source = self.devices[producer]
         if source == home:
             return output
         if (output, home) not in self._received:
             if producer.type == "Const" and not producer.controls:
-                copy = producer.like("Const", [], producer.attrs, name=f"{producer.name}/{home[-5:]}")
+                copy = producer.like("Const", [], producer.attrs, name=f"{producer.name}/{home[-5:]}", guard=())
                 self._received[output, home] = (self._add(copy, home), 0)
             else:
                 self._received[output, home] = (self._transfer(output, f"{producer.name}:{index}", home), 0)
@@ -72,16 +174,18 @@ class _Cut:
 
     def after(self, control: Node, home: str) -> Node:
         """Returns a node to wait for on a device: the control itself, or the receipt of a signal sent after it."""
-        source = self._devices[control]
+        source = self.devices[control]
         if source == home:
             return control
         if (control, home) not in self._signalled:
             sent = self._add(signal(control), source)
+            self.guards[sent] = self.guards.get(control, ())
             self._signalled[control, home] = self._transfer((sent, 0), f"^{control.name}", home, after=[control])
         return self._signalled[control, home]
 
     def _transfer(self, output: Output, key: str, home: str, after: list[Node] | None = None) -> Node:
-        source = self._devices[output[0]]
-        guard = output[0].guard  # what is not computed is neither sent nor waited for
+        source = self.devices[output[0]]
+        guard = self.guards.get(output[0], ())  # what is not computed is neither sent nor waited for
+        key = self._prefix + key
         self._add(send(output, key, source, home, after, self.guard_at(guard, source)), source)
         return self._add(receive(output, key, source, home, self.guard_at(guard, home)), home)

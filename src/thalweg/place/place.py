@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from thalweg import dtypes, errors
 from thalweg.devices import DeviceSpec, matches, merge_devices
 from thalweg.graph.source_line import made_at
-from thalweg.graph.step_graph import Node, StepGraph
+from thalweg.graph.step_graph import Node, Output, Region, StepGraph
 
 DeviceTypes = Callable[[Node], set[str]]
 _PREFERENCE = ("GPU", "CPU")
+_ANYWHERE = ("_Arg", "Const")  # in a loop: what is there on every device that needs it
 
 
 @dataclass(slots=True)
@@ -30,13 +31,14 @@ class Placement:
 def place(step: StepGraph, devices: Sequence[str], device_types: DeviceTypes, soft: bool) -> Placement:
     """Chooses a device for each group of nodes that must stay together."""
     placement = Placement()
-    if len(devices) == 1 and not any(node.device for node in step.nodes):
+    if len(devices) == 1 and not any(node.device for node in step.everything()):
         placement.devices = dict.fromkeys(step.nodes, devices[0])  # the usual case, and nothing to decide
         return placement
     for group in _groups(step):
         if group[0].type != "_Arg" or len(group) > 1:
             chosen = _choose(group, devices, device_types, soft, placement.notes)
             placement.devices.update(dict.fromkeys(group, chosen))
+    _place_loops(step, placement.devices)
     _place_feeds(step, placement, devices[0])
     return placement
 
@@ -51,6 +53,40 @@ def _place_feeds(step: StepGraph, placement: Placement, host: str) -> None:
         placement.devices.setdefault(node, host)
 
 
+def _place_loops(step: StepGraph, devices: dict[Node, str]) -> None:
+    """Puts each loop where its condition is decided, and each value it carries where the next one is made."""
+    for loop in [node for node in step.nodes if node.type == "_While"]:
+        region: Region = loop.attrs["region"]
+        for part in region.parts():
+            _place_loops(part, devices)
+        inside = dict.fromkeys(devices[n] for part in region.parts() for n in part.nodes if n.type not in _ANYWHERE)
+        arguments = region.body.feeds
+        if inside:
+            devices[loop] = next(iter(inside))
+        decided = _home(region.condition.fetches[0], devices)
+        if decided is not None and decided in inside:
+            devices[loop] = decided
+        for _ in arguments:  # as often as a value can be passed on from one variable to the next
+            for argument, following in zip(arguments, region.body.fetches):
+                home = _home(following, devices)
+                if argument not in devices and home in inside:
+                    devices[argument] = home
+        for argument in arguments:
+            devices.setdefault(argument, devices[loop])
+
+
+def _home(output: Output, devices: dict[Node, str]) -> str | None:
+    """Returns where a value is, if that is decided."""
+    return devices.get(_holder(output))
+
+
+def _holder(output: Output) -> Node:
+    """Returns the node that a value stays with: of one that a loop leaves, the variable that carries it."""
+    node, index = output
+    holder: Node = node.attrs["region"].body.feeds[index] if node.type == "_While" else node
+    return holder
+
+
 def _groups(step: StepGraph) -> list[list[Node]]:
     """Joins nodes that name the same colocation class, and whatever touches a resource with its handle."""
     leader: dict[object, object] = {}
@@ -61,16 +97,22 @@ def _groups(step: StepGraph) -> list[list[Node]]:
             item = leader[item]
         return item
 
-    by_name = {node.name: node for node in step.nodes}
-    for node in step.nodes:
+    nodes = dict.fromkeys(step.everything())
+    by_name = {node.name: node for node in nodes}
+    for node in nodes:
         for name in node.attrs.get("_class", ()):
             target = name.removeprefix("loc:@")
             leader[find(node)] = find(by_name.get(target, target))
-        for index, (producer, _) in enumerate(node.inputs):
+        for index, output in enumerate(node.inputs):
             if node.input_dtype(index) is dtypes.resource:
-                leader[find(node)] = find(producer)
+                user = node.attrs["region"].body.feeds[index] if node.type == "_While" else node
+                leader[find(user)] = find(_holder(output))
+        if node.type == "_While":
+            for argument, output in zip(node.attrs["region"].body.feeds, node.attrs["region"].body.fetches):
+                if argument.dtypes[0] is dtypes.resource:
+                    leader[find(argument)] = find(_holder(output))
     groups: dict[object, list[Node]] = {}
-    for node in step.nodes:
+    for node in nodes:
         groups.setdefault(find(node), []).append(node)
     return list(groups.values())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -10,27 +11,28 @@ Receive = Callable[[Any], None]
 
 
 def rendezvous_key(source: str, destination: str, name: str) -> str:
-    """Returns the key of a transfer: each tensor meets each destination once a step."""
+    """Returns the key of a transfer: each tensor meets each destination once a step, in a loop once an iteration."""
     return f"{source};{destination};{name}"
 
 
 class Rendezvous:
-    """A table of keys: a value waits for its receiver, or a receiver for its value; nobody holds a thread."""
+    """A table of keys: values wait for receivers in turn, or receivers for values; nobody holds a thread.
+
+    Both sides of a loop go through its iterations in order, so the n-th value of a key is for its n-th receiver.
+    """
 
     __slots__ = ("_lock", "_receivers", "_values")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._values: dict[str, Any] = {}
-        self._receivers: dict[str, Receive] = {}
+        self._values: dict[str, deque[Any]] = {}
+        self._receivers: dict[str, deque[Receive]] = {}
 
     def send(self, key: str, value: Any) -> None:
         with self._lock:
-            receiver = self._receivers.pop(key, None)
+            receiver = _first(self._receivers, key)
             if receiver is None:
-                if key in self._values:
-                    raise ValueError(f"a value was sent twice under {key!r}")
-                self._values[key] = value
+                self._values.setdefault(key, deque()).append(value)
         if receiver is not None:
             receiver(value)
 
@@ -38,9 +40,18 @@ class Rendezvous:
         """Calls the receiver with the value, now or when it comes."""
         with self._lock:
             if key not in self._values:
-                if key in self._receivers:
-                    raise ValueError(f"two receivers wait for {key!r}")
-                self._receivers[key] = receiver
+                self._receivers.setdefault(key, deque()).append(receiver)
                 return
-            value = self._values.pop(key)
+            value = _first(self._values, key)
         receiver(value)
+
+
+def _first(queues: dict[str, deque[Any]], key: str) -> Any:
+    """Takes the first of those that wait under a key; None if there is none."""
+    queue = queues.get(key)
+    if queue is None:
+        return None
+    first = queue.popleft()
+    if not queue:
+        del queues[key]
+    return first

@@ -11,7 +11,8 @@ import torch
 
 from thalweg import errors
 from thalweg.execute.failure import explain
-from thalweg.execute.program import Program, Run, new_run
+from thalweg.execute.program import Program
+from thalweg.execute.run import Run, new_run
 from thalweg.execute.tokens import TokenRun
 from thalweg.graph.collection import collector_paused
 from thalweg.place.place import Placement
@@ -86,7 +87,7 @@ class Executable:
         if step.cancelled:  # before there was anything to set: nobody would wake us
             step.stop()
         try:
-            runs = self.start(step, feeds, finished.set)
+            runs = self.start(step, feeds, finished.set, here=True)
             finished.wait()
         except BaseException:
             step.fail(errors.CancelledError(None, None, "Step was interrupted."))
@@ -95,8 +96,13 @@ class Executable:
             step.stop()
         return self._gather(runs)
 
-    def start(self, step: Step, feeds: Sequence[Any], done: Callable[[], None]) -> list[Run | TokenRun]:
-        """Starts all programs of a step and returns at once; `done` is called when the last one ends."""
+    def start(
+        self, step: Step, feeds: Sequence[Any], done: Callable[[], None], here: bool = False
+    ) -> list[Run | TokenRun]:
+        """Starts all programs of a step; `done` is called when the last one ends.
+
+        here: this thread may work on one of them; if not, it is back at once.
+        """
         step.share()
         left = [len(self.programs)]
         lock = threading.Lock()
@@ -112,8 +118,8 @@ class Executable:
             new_run(program, step, [feeds[feed.attrs["index"]] for feed in program.feeds], one_done)
             for program in self.programs
         ]
-        for run in runs:
-            run.start()
+        for index, run in enumerate(runs):
+            run.start(here=here and index == len(runs) - 1)
         if not runs:
             done()
         return runs
