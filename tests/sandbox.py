@@ -314,4 +314,5 @@ RANDOM = {
     *("UniformCandidateSampler", "LogUniformCandidateSampler", "FixedUnigramCandidateSampler"),
     *("LearnedUnigramCandidateSampler", "ThreadUnsafeUnigramCandidateSampler"),
     *("FractionalMaxPool", "FractionalAvgPool"),  # unless deterministic
+    *("AddSparseToTensorsMap", "AddManySparseToTensorsMap"),  # they count on in a container that sessions share
 }

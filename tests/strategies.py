@@ -21,10 +21,11 @@ from thalweg.graph.op_def import OPS, OpDef
 
 # Arguments that mean the same wherever they occur.
 SCALARS = ["lr", "rho", "momentum", "epsilon", "beta1_power", "beta2_power", "beta1", "beta2"]
-SCALARS += ["l1", "l2", "l2_shrinkage", "alpha", "beta", "logbase", "sign_decay", "global_step"]
+SCALARS += ["l1", "l2", "l2_shrinkage", "alpha", "beta", "logbase", "sign_decay"]
 INPUTS: dict[str, np.ndarray] = {
     **dict.fromkeys(SCALARS, S),
     "lr_power": -S,
+    "global_step": ints(3),
     **dict.fromkeys(["axis", "dimension", "reduction_indices", "concat_dim", "split_dim", "dim"], ints(1)),
     **dict.fromkeys(["shape", "dims", "begin", "end", "size", "strides", "perm", "multiples"], ints(1, 1)),
     **dict.fromkeys(["indices", "segment_ids", "seed"], ints(0, 1)),

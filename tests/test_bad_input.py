@@ -20,6 +20,16 @@ EXEMPT = {
     **dict.fromkeys(
         ["EmptyTensorList", "TensorListPopBack", "TensorListPushBack"], "is a value that only other operations can read"
     ),
+    "MutexLock": "is a value that only ConsumeMutexLock can read",
+    **dict.fromkeys(
+        ["ResourceAccumulatorTakeGradient", "SparseAccumulatorTakeGradient"],
+        "waits for as many gradients as it is asked for",
+    ),
+    **dict.fromkeys(
+        ["Unstage", "StagePeek"]
+        + [f"{kind}{what}" for kind in ("Map", "OrderedMap") for what in ("Unstage", "UnstageNoKey", "Peek")],
+        "waits for what another step leaves",
+    ),
     "_AsNumber": "gives a Python number, for a loop to count with",
     "_AsTensor": "takes a Python number",
     "_Alive": "stands behind a fetch, with the predicates that it checks",

@@ -51,6 +51,26 @@ def test_policy_gradient(example, capsys):
     assert "in 50 new ones" in capsys.readouterr().out
 
 
+def test_dqn(example, capsys):
+    result = example("dqn").main(["--steps", "8"])
+    assert result["found"] > 0.8 and result["shortest"] > 0.8
+    assert "the mouse finds the cheese from 2" in capsys.readouterr().out
+
+
+def test_char_rnn(example, capsys):
+    result = example("char_rnn").main(["--steps", "300"])
+    assert result["loss"] < 0.2 * result["guess"]
+    assert result["right"] > 0.75 and result["long"] > 0.65
+    assert re.search(r"^(a|two|three|some) \w+ .*[.]$", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_translate(example, capsys):
+    result = example("translate").main(["--steps", "180"])
+    assert result["right"] > 0.9
+    assert result["both"] > 0.4
+    assert "of 500 new dates are right" in capsys.readouterr().out
+
+
 def test_word2vec(example, capsys):
     result = example("word2vec").main(["--steps", "500", "--sentences", "1000"])
     assert result["right"] > 0.8

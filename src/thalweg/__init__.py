@@ -35,6 +35,11 @@ from thalweg.autodiff.registry import (
     RegisterGradient as RegisterGradient,
     no_gradient as no_gradient,
 )
+from thalweg.client.accumulators import (
+    ConditionalAccumulator as ConditionalAccumulator,
+    ConditionalAccumulatorBase as ConditionalAccumulatorBase,
+    SparseConditionalAccumulator as SparseConditionalAccumulator,
+)
 from thalweg.client.assign import (
     assert_variables_initialized as assert_variables_initialized,
     assign as assign,
@@ -61,6 +66,9 @@ from thalweg.client.clipping import (
     clip_by_norm as clip_by_norm,
     global_norm as global_norm,
 )
+from thalweg.client.critical_section import (
+    CriticalSection as CriticalSection,
+)
 from thalweg.client.custom_gradients import grad_pass_through as grad_pass_through, recompute_grad as recompute_grad
 from thalweg.client.logging import get_logger as get_logger
 from thalweg.client.partitioned_variables import (
@@ -68,6 +76,22 @@ from thalweg.client.partitioned_variables import (
     fixed_size_partitioner as fixed_size_partitioner,
     min_max_variable_partitioner as min_max_variable_partitioner,
     variable_axis_size_partitioner as variable_axis_size_partitioner,
+)
+from thalweg.client.py_function import py_function as py_function
+from thalweg.client.queues import (
+    FIFOQueue as FIFOQueue,
+    PaddingFIFOQueue as PaddingFIFOQueue,
+    PriorityQueue as PriorityQueue,
+    QueueBase as QueueBase,
+    RandomShuffleQueue as RandomShuffleQueue,
+)
+from thalweg.client.readers import (
+    FixedLengthRecordReader as FixedLengthRecordReader,
+    IdentityReader as IdentityReader,
+    ReaderBase as ReaderBase,
+    TextLineReader as TextLineReader,
+    TFRecordReader as TFRecordReader,
+    WholeFileReader as WholeFileReader,
 )
 from thalweg.client.session import (
     InteractiveSession as InteractiveSession,

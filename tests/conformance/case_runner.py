@@ -77,9 +77,10 @@ class _Attempt:
                 values += [session.run(self._read(*handle)) for handle in self.handles]
             except Exception as error:
                 return {**report, "running": describe_error(tf, error)}
-            report["values"] = [encode(value) for value in values]
+            choices = _choices(values) if self.case["decomposes"] else [None] * len(values)
+            report["values"] = [encode(_settled(value, choice)) for value, choice in zip(values, choices)]
             if self.floating and self.mode in self.case["gradients"]:
-                report |= self._gradients(session, outputs, values)
+                report |= self._gradients(session, outputs, values, choices)
             return report
 
     def _input(self, index, plain):
@@ -115,14 +116,18 @@ class _Attempt:
         self.apply("ReadVariableOp", [handle], {"dtype": dtype}, name)
         return self.tf.get_default_graph().get_tensor_by_name(name + ":0")
 
-    def _gradients(self, session, outputs, values):
+    def _gradients(self, session, outputs, values, choices):
         """Differentiates the outputs, weighted by fixed numbers, for every floating input that is fed."""
         tf = self.tf
-        pairs = [(y, v) for y, v in zip(outputs, values) if y.dtype.is_floating or y.dtype.is_complex]
-        if not pairs:
+        found = [
+            (y, _weights(tf, y, value, choice))
+            for y, value, choice in zip(outputs, values, choices)
+            if y.dtype.is_floating or y.dtype.is_complex
+        ]
+        if not found:
             return {}
         try:
-            slopes = tf.gradients([y for y, _ in pairs], self.floating, [_weights(tf, y, v) for y, v in pairs])
+            slopes = tf.gradients([y for y, _ in found], self.floating, [weights for _, weights in found])
             slopes = [None if slope is None else tf.convert_to_tensor(slope) for slope in slopes]
         except Exception as error:
             return {"differentiating": describe_error(tf, error)}
@@ -137,7 +142,50 @@ def _shape(tensor):
     return None if tensor.shape.ndims is None else tensor.shape.as_list()
 
 
-def _weights(tf, tensor, value):
+def _weights(tf, tensor, value, choice):
     size = int(np.prod(np.shape(value)))
     weights = np.cos(np.arange(size) * 1.7 + 1).reshape(np.shape(value))
+    if choice is not None:
+        weights = _as_chosen(weights, *choice)
     return tf.constant(weights.astype(tensor.dtype.as_numpy_dtype), tensor.dtype)
+
+
+# -- what decompositions leave open -----------------------------------------------------------------------------------
+
+
+def _choices(values):
+    """Returns for each output the order of its columns, and factors by which they may have been multiplied.
+
+    Eigenvalues come in any order, and a vector may point either way, or as any number of length 1 turns it; singular
+    vectors turn in pairs.
+    """
+    order, factors = np.argsort(values[0].real + 0.6 * values[0].imag, axis=-1), None
+    choices = [(order, np.ones(order.shape))]
+    for vectors in values[1:]:
+        if vectors.ndim <= order.ndim:  # they were not asked for
+            choices.append(None)
+            continue
+        count, size = order.shape[-1], vectors.shape[-1]
+        side = np.einsum("...ij,i->...j", vectors, np.cos(np.arange(vectors.shape[-2])))
+        turned = np.where(np.abs(side) > 0, side / np.where(np.abs(side) > 0, np.abs(side), 1), 1)
+        if factors is not None:
+            turned[..., :count] = factors
+        factors = turned[..., :count]
+        rest = np.broadcast_to(np.arange(count, size), (*order.shape[:-1], size - count))
+        choices.append((np.concatenate([order, rest], -1)[..., None, :], turned[..., None, :]))
+    return choices
+
+
+def _settled(value, choice):
+    """Returns an output as it would be after one and the same choice."""
+    if choice is None:
+        return value
+    order, factors = choice
+    return np.take_along_axis((value * np.conj(factors)).astype(value.dtype), order, -1)
+
+
+def _as_chosen(weights, order, factors):
+    """Returns weights of settled columns as weights of those that were chosen."""
+    found = np.empty_like(weights)
+    np.put_along_axis(found, np.broadcast_to(order, weights.shape), weights, -1)
+    return found * factors

@@ -28,6 +28,8 @@ SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -
 EXTREME = (0, 1, -1, 2, 7, -7, 3, -3, "min", "max")
 
 
+# Operations that return values, then vectors, whose order and direction are theirs to choose.
+DECOMPOSITIONS = {"Eig", "SelfAdjointEigV2", "Svd"}
 _NUMBERS = ("double", "signed", "large", "special", "grid", "nonzero")
 
 
@@ -62,6 +64,7 @@ def describe(label: str, case: Case) -> dict[str, Any]:
         "inputs": [[_plain(v) for v in value] if isinstance(value, list) else _plain(value) for value in case.inputs],
         "attrs": case.attrs,
         "host": [i for i, arg in enumerate(definition.inputs) if arg.name in definition.host],
+        "decomposes": case.op in DECOMPOSITIONS,
         "gradients": ["host"] if "=" in label or label.startswith(_NUMBERS) else ["host", "unknown"],
     }
 

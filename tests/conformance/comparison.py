@@ -10,6 +10,8 @@ import numpy as np
 
 import thalweg as tf
 from tests.conformance.case_runner import decode
+from thalweg.formats.example import DecodeError, message_class
+from thalweg.kernels.image_files import decode_png
 
 # Words of a TensorFlow that has no kernel for a case, or has none on this device: nothing to compare with.
 _NO_KERNEL = re.compile(
@@ -118,7 +120,9 @@ def _of_arrays(what: str, ours: list[Any], theirs: list[Any], values: bool) -> I
 
 def _unequal(a: np.ndarray, b: np.ndarray) -> str | None:
     name = a.dtype.name
-    if name not in _TOLERANCE:
+    if a.dtype.kind == "O":
+        wrong = np.array([_meant(p) != _meant(q) for p, q in zip(a.flat, b.flat)], bool).reshape(a.shape)
+    elif name not in _TOLERANCE:
         wrong = a != b
     else:
         wide = np.complex128 if a.dtype.kind == "c" else np.float64
@@ -132,6 +136,21 @@ def _unequal(a: np.ndarray, b: np.ndarray) -> str | None:
     pairs = [f"{p!r}/{q!r}" for p, q in list(zip(a[wrong].tolist(), b[wrong].tolist()))[:5]]
     where = np.argwhere(wrong)[:3].tolist()
     return f"{int(np.sum(wrong))} of {a.size} differ, ours/theirs {', '.join(pairs)} at {where}"
+
+
+def _meant(text: bytes) -> Any:
+    """Returns what a string stands for: of a PNG file, which has many forms, header and pixels; else itself.
+
+    Numbers in an Example may be packed or not.
+    """
+    if text.startswith(b"\x89PNG"):
+        return text[:33], decode_png(text, 0, True).tobytes()
+    if text.startswith(b"\n"):
+        try:
+            return message_class("Example").FromString(text).SerializeToString(deterministic=True)
+        except DecodeError:
+            return text
+    return text
 
 
 def _of_gradients(ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[str]:

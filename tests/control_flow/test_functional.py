@@ -127,7 +127,7 @@ def test_gradients_of_folds(engine):
         (
             lambda: tf.map_fn(lambda e: tf.cast(e, tf.float32), tf.constant([1, 2])),
             TypeError,
-            "int32 cannot hold .*float32",
+            "fn of map_fn returns .*float32, where int32 is expected",
         ),
         (lambda: tf.scan(lambda a, e: (a, e), tf.constant([1, 2])), (TypeError, ValueError), "structure"),
         (lambda: tf.scan(lambda a, e: tf.concat([a, e], 0), tf.ones([3, 2])), ValueError, r"shape|\[4\]"),

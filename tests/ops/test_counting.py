@@ -45,6 +45,9 @@ def test_bincount() -> None:
     assert run(bincount(arr, maxlength=3)).tolist() == [0, 1, 2]
     assert run(bincount(arr, weights=[1.0, 2.0, 3.0, 4.0])).tolist() == [0, 1, 5, 0, 0, 4]
     assert run(bincount([], dtype="float32")).tolist() == []
+    given = placeholder("int32", [None])
+    assert bincount(arr).shape.as_list() == [6] and bincount(given, minlength=4, maxlength=4).shape.as_list() == [4]
+    assert bincount(given, minlength=4).shape.as_list() == [None]
     with pytest.raises(errors.InvalidArgumentError, match="not be negative"):
         run(bincount([1, -1], minlength=3))
 
@@ -89,3 +92,10 @@ def test_one_dimension_too_many() -> None:
     assert labels.shape == predictions.shape == (3, 2)
     labels, predictions = remove_squeezable_dimensions(np.zeros((3, 1)), np.zeros((3, 7)), expected_rank_diff=1)
     assert labels.shape == (3,) and predictions.shape == (3, 7)
+
+
+def test_weights_of_another_shape() -> None:
+    values, weights = np.array([[0, 2, 2]], np.int32), np.array([0.5, 1.0, 2.0], np.float32)
+    assert run(bincount_op(values, 3, weights)).tolist() == [0.5, 0, 3]
+    with pytest.raises(ValueError, match="weights have shape"):
+        dense_bincount_op(values, 3, weights)

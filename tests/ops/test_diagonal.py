@@ -108,3 +108,9 @@ def test_bands_outside(build: Any, k: Any) -> None:
     x, given = tf.placeholder(tf.float64), tf.placeholder(tf.int32)
     with pytest.raises(tf.errors.InvalidArgumentError, match="expected"):
         run(build(x, given), {x: np.ones((3, 4)), given: k})
+
+
+def test_a_band_of_another_rank_is_refused() -> None:
+    band = tf.placeholder(tf.int32, [2])
+    with pytest.raises(ValueError, match=r"diagonal has shape \[1, 3, 3\]"):
+        matrix_set_diag(np.zeros((4, 3)), np.zeros((1, 3, 3)), k=band)

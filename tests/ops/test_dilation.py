@@ -4,7 +4,9 @@ import torch
 
 from tests.checks import check_op
 from tests.ops.test_patches import windows
+from thalweg.autodiff.gradients import gradients
 from thalweg.client.session import Session
+from thalweg.ops.constants import constant
 from thalweg.ops.dilation import dilation2d, erosion2d
 
 CASES = [((3, 2), (1, 2), (1, 1)), ((2, 2), (3, 3), (2, 1)), ((3, 3), (1, 1), (2, 2))]
@@ -62,6 +64,15 @@ def test_a_window_beside_the_image() -> None:
             )
         )
     assert value.item() == np.finfo(np.float32).min
+
+
+def test_infinite_gradients_go_to_the_largest_alone() -> None:
+    image = constant(np.array([1.0, 3, 2]).reshape(1, 1, 3, 1))
+    filter = constant(np.zeros((1, 3, 1)))
+    result = dilation2d(image, filter, [1] * 4, [1] * 4, "VALID")
+    with Session() as session:
+        by_image, by_filter = session.run(gradients(result, [image, filter], np.full((1, 1, 1, 1), np.inf)))
+    assert by_image.ravel().tolist() == by_filter.ravel().tolist() == [0, np.inf, 0]
 
 
 def test_depths_must_agree() -> None:

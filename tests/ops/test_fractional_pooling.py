@@ -9,7 +9,12 @@ from thalweg.autodiff.gradients import gradients
 from thalweg.client.session import Session
 from thalweg.kernels.philox import Philox
 from thalweg.ops.constants import constant, placeholder
-from thalweg.ops.fractional_pooling import fractional_avg_pool, fractional_max_pool, fractional_max_pool_grad
+from thalweg.ops.fractional_pooling import (
+    fractional_avg_pool,
+    fractional_avg_pool_grad,
+    fractional_max_pool,
+    fractional_max_pool_grad,
+)
 
 RATIO = [1.0, 1.44, 1.73, 1.0]
 IMAGE = np.random.default_rng(0).normal(size=(2, 7, 9, 3))
@@ -72,7 +77,18 @@ def test_integers() -> None:
     assert value[0, :, :, 0].tolist() == [[1, 2, 3], [7, 8, 9]]
 
 
+def test_infinite_gradients_stay_in_their_window() -> None:
+    grad = np.array([np.inf, 6, 1, 2]).reshape(1, 2, 2, 1)
+    with Session() as session:
+        value = session.run(fractional_avg_pool_grad([1, 3, 4, 1], grad, [0, 1, 3], [0, 1, 4]))
+    assert value[0, :, :, 0].tolist() == [[np.inf, 2, 2, 2], [0.5, 1 / 3, 1 / 3, 1 / 3], [0.5, 1 / 3, 1 / 3, 1 / 3]]
+
+
 def test_errors() -> None:
+    with pytest.raises(ValueError, match="no negative size"):
+        fractional_avg_pool_grad([1, -4, 5, 1], np.zeros((1, 2, 2, 1)), [0, 2, 4], [0, 2, 5])
+    with pytest.raises(ValueError, match="at least one element"):
+        fractional_max_pool_grad(IMAGE[:0], IMAGE[:0, :2, :2], IMAGE[:0, :2, :2], [0, 3, 7], [0, 4, 9])
     with pytest.raises(ValueError, match="none unless deterministic"):
         fractional_max_pool(IMAGE, RATIO, seed=1)
     with pytest.raises(ValueError, match="1 for batch and channels"):

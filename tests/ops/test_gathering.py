@@ -54,6 +54,8 @@ def test_gather_is_not_only_for_matrices() -> None:
     for dtype in ("uint16", "bool", "int8", "complex64", "float16"):
         value = array(4, 2, dtype=dtype)
         np.testing.assert_array_equal(run(tf.gather(value, [3, 1])), value[[3, 1]])
+    np.testing.assert_array_equal(run(tf.gather(array(5, 2), [constant(3), 1])), run(tf.gather(array(5, 2), [3, 1])))
+    assert run(tf.gather(array(5, 2), [[], []])).shape == (2, 0, 2)
     assert run(tf.gather(array(0, 3), np.zeros(0, np.int32))).shape == (0, 3)
     assert run(tf.gather(array(3, 0), [1, 2])).shape == (2, 0)
 

@@ -51,9 +51,14 @@ def test_crop_gradients() -> None:
 
 
 def test_crops_of_images_that_are_not_there() -> None:
-    with pytest.raises(errors.InvalidArgumentError, match=r"outside of \[0, 2\)"):
+    with pytest.raises(errors.OutOfRangeError, match=r"outside of \[0, 2\)"):
         run(image.crop_and_resize(X, [[0.0, 0, 1, 1]], [2], [3, 3]))
+    with pytest.raises(errors.InvalidArgumentError, match="not finite"):
+        run(image.crop_and_resize(X, [[0.0, 0, 1, np.nan]], [1], [3, 3]))
     assert run(image.crop_and_resize(X, np.zeros((0, 4), "f"), np.zeros(0, "i"), [3, 3])).shape == (0, 3, 3, 3)
+    nothing = constant(X[..., :0])
+    crops = image.crop_and_resize(nothing, [[0.0, 0, 1, 1]], [1], [3, 3])
+    assert [v.shape for v in run([crops, *gradients(crops, nothing)])] == [(1, 3, 3, 0), (2, 5, 7, 0)]
 
 
 # -- suppression ------------------------------------------------------------------------------------------------------

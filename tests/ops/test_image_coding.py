@@ -150,10 +150,24 @@ def test_jpeg_at_a_fraction_of_its_size(ratio: int) -> None:
 def test_jpeg_channels_and_shape() -> None:
     file = coded(smooth(9, 7, 3), "JPEG")
     assert run(image.decode_jpeg(file, channels=1)).shape == (9, 7, 1)
+    assert run(image.decode_jpeg(file, channels=1, ratio=2)).shape == (5, 4, 1)
     assert run(image.decode_jpeg(coded(smooth(9, 7, 1), "JPEG"), channels=3)).shape == (9, 7, 3)
     assert run(image.extract_jpeg_shape(file)).tolist() == [9, 7, 3]
     cmyk = run(image.decode_jpeg(coded(smooth(9, 7, 3), "JPEG", "CMYK", quality=100, subsampling=0)))
     np.testing.assert_allclose(cmyk.astype(int), smooth(9, 7, 3), atol=4)
+
+
+def test_jpeg_upscaling() -> None:
+    """Plainly enlarged, a color is the same for two by two pixels; the fast transform is not far off."""
+    pixels = np.zeros((16, 16, 3), np.uint8)
+    pixels[..., 0] = np.arange(16) * 16
+    file = coded(pixels, "JPEG", subsampling="4:2:0")
+    fancy, plain = run([image.decode_jpeg(file), image.decode_jpeg(file, fancy_upscaling=False)])
+    redness = [(value[..., 0].astype(int) - value[..., 1]) for value in (fancy, plain)]
+    steps = [np.abs(np.diff(value, axis=1))[:, 2:-2:2].max() for value in redness]
+    assert steps[1] <= 4 < steps[0]
+    gray = run([image.decode_jpeg(file, channels=1, dct_method=f"INTEGER_{way}") for way in ("ACCURATE", "FAST")])
+    np.testing.assert_allclose(gray[0].astype(int), gray[1], atol=2)
 
 
 def test_jpeg_window() -> None:

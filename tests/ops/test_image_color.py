@@ -35,6 +35,10 @@ def test_hsv_is_that_of_everybody() -> None:
     check_op(image.hsv_to_rgb, lambda x: torch.from_numpy(each(colorsys.hsv_to_rgb, x.numpy())), pixels, grad=False)
 
 
+def test_nan_stays() -> None:
+    assert np.isnan(run(image.rgb_to_hsv(np.float32([0.5, np.nan, 0.2])))).all()
+
+
 @pytest.mark.parametrize("convert", [image.rgb_to_hsv, image.hsv_to_rgb])
 def test_gradients_of_hsv(convert: Any) -> None:
     pixels = constant(RGB.astype(np.float64))

@@ -13,7 +13,12 @@ from thalweg.api import image
 from thalweg.autodiff.gradients import gradients
 from thalweg.client.session import Session
 from thalweg.ops.constants import constant, placeholder
-from thalweg.ops.image_resize import resize_images_v2, scale_and_translate
+from thalweg.ops.image_resize import (
+    resize_images_v2,
+    resize_nearest_grad,
+    scale_and_translate,
+    scale_and_translate_grad,
+)
 from thalweg.ops.reduction import reduce_sum
 
 RNG = np.random.default_rng(0)
@@ -157,6 +162,14 @@ def test_resize_images_corners() -> None:
         image.resize_bilinear(X, [0, 2])
     with pytest.raises(ValueError, match="one of them at most"):
         image.resize_bilinear(X, [2, 2], align_corners=True, half_pixel_centers=True)
+
+
+def test_resizing_of_nothing() -> None:
+    with pytest.raises(ValueError, match="images with pixels"):
+        image.resize_area(X[..., :0], [2, 2])
+    empty = np.zeros((2, 0, 7, 3), np.float32)
+    assert not run(resize_nearest_grad(empty, [4, 5])).any()
+    assert not run(scale_and_translate_grad(empty, X, [1.0, 1.0], [0.0, 0.0])).any()
 
 
 def test_filters_have_weights_that_add_up_to_one() -> None:

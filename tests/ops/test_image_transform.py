@@ -175,6 +175,7 @@ def test_wav_there_and_back() -> None:
     value = run(few.audio)
     np.testing.assert_array_equal(value[:50, 2], back[:, 1])
     assert not value[50:].any()
+    assert run(audio.decode_wav(file, desired_samples=0).audio).shape == (0, 2)
     loud = run(audio.decode_wav(audio.encode_wav(sound * 10, 8000)).audio)
     assert loud.max() == 32767 / 32768 and loud.min() == -1
 

@@ -215,3 +215,16 @@ def test_normalize() -> None:
         return x / length, length
 
     check_op(lambda x: tf.linalg.normalize(x, axis=1), reference, array(3, 4, 2))
+
+
+def test_what_is_no_number_stays_none() -> None:
+    a = np.array([[[2.0, 0.0], [0.0, 3.0]], [[np.nan, 0.0], [0.0, 3.0]]])
+    sign, logarithm = run(slogdet(a))
+    np.testing.assert_array_equal(np.isnan([sign, logarithm]), [[False, True]] * 2)
+    lower = run(tf.linalg.cholesky(a))
+    np.testing.assert_allclose(lower[0], np.sqrt(a[0]))
+    np.testing.assert_array_equal(np.isnan(lower[1]), [[True, False], [True, True]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="positive definite"):
+        run(tf.linalg.cholesky(-a))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="l2_regularizer is -1"):
+        run(matrix_solve_ls(a[0], a[0], l2_regularizer=-1.0))

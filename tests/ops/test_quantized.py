@@ -80,5 +80,14 @@ def test_concat_and_reshape() -> None:
     joined = quantized.quantized_concat(0, [q(STEPS), q(STEPS)], [-1.0, 0.0], [2.0, 3.0])
     first = [[0, 15, 30, 45], [60, 75, 90, 105], [120, 135, 150, 165]]
     check(joined, [*first, [64, 79, 94, 109], [124, 139, 154, 169], [184, 199, 214, 229]], -1, 3)
+    above = quantized.quantized_concat(0, [q(STEPS[:1]), q(STEPS[:1])], [1.0, 1.0], [2.0, 2.0])
+    check(above, [[128, 138, 148, 158]] * 2, 0, 2)
     flat = quantized.quantized_reshape_op.many(q(STEPS), [2, -1], -1.0, 2.0)
     check(flat, STEPS.reshape(2, 6).tolist(), -1, 2)
+
+
+def test_ranges_have_a_length() -> None:
+    for product in (quantized.quantized_mul_op, quantized.quantized_matmul_op):
+        outputs = product.many(q(STEPS[:, :3]), q(STEPS[:, :3]), 1.0, 1.0, -1.0, 2.0)
+        with Session() as session, pytest.raises(errors.InvalidArgumentError, match="end of a range"):
+            session.run(outputs)

@@ -214,6 +214,10 @@ def test_gamma() -> None:
             within(value[:, i, j].var(), alpha / beta**2, np.sqrt(6 / alpha + 2) * alpha / beta**2)
 
 
+def test_one_number_of_the_gamma_distribution() -> None:
+    assert run(random_gamma([], 2.0, seed=1)).shape == ()
+
+
 def test_gradient_of_gamma_by_its_parameters() -> None:
     alpha = placeholder("float64", [2])
     mean = random_gamma([MANY], alpha, constant(2.0, "float64"), dtypes.float64, seed=1) / MANY

@@ -117,6 +117,9 @@ def test_unique_of_nothing_of_strings_and_along_an_axis() -> None:
     assert y.tolist() == [b"b", b"a"] and idx.tolist() == [0, 1, 0]
     with pytest.raises(ValueError, match="x must be a vector"):
         tf.unique([[1]])
+    y, idx = run(unique_v2_op.many([["b", "a", "b"], ["c", "c", "c"]], [1]))
+    assert y.tolist() == [[b"b", b"a"], [b"c", b"c"]] and idx.tolist() == [0, 1, 0]
+    assert run(unique_v2_op.many(["b", "a", "b"], np.zeros(0, np.int64)))[0].tolist() == [b"b", b"a"]
     y, idx = run(unique_v2_op.many([[1, 2], [0, 0], [1, 2]], [0]))
     assert y.tolist() == [[1, 2], [0, 0]] and idx.tolist() == [0, 1, 0]
 

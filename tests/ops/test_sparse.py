@@ -104,6 +104,12 @@ def test_order_is_not_validated_on_request() -> None:
     assert run(tensor).tolist() == [2, 3]
 
 
+def test_one_value_for_all_places_gets_the_sum_of_their_gradients() -> None:
+    one = placeholder("float32")
+    (grad,) = gradients(sparse_to_dense([1, 3], [4], one, 0.0) * [1.0, 2.0, 3.0, 4.0], one)
+    assert run(grad, {one: 1.0}) == 6.0
+
+
 def test_from_dense() -> None:
     same(run(sparse_from_dense([[0, 5], [7, 0]])), [[0, 1], [1, 0]], [5, 7], [2, 2])
     same(run(sparse_from_dense(["", "a"])), [[1]], [b"a"], [2])

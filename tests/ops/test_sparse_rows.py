@@ -61,6 +61,14 @@ def test_bincount() -> None:
         sparse_bincount(values, axis=1)
 
 
+def test_bincount_is_as_wide_as_it_was_told() -> None:
+    values = sparse([[0, 1], [1, 0]], [2, 1], [2, 3])
+    same(run(sparse_bincount(values, axis=-1, maxlength=7)), [[0, 2], [1, 1]], [1, 1], [2, 7])
+    same(run(sparse_bincount(np.zeros(0, np.int32))), [], [], [1])
+    with pytest.raises(errors.InvalidArgumentError, match="out of bounds"):
+        run(sparse_bincount_op([[0, 5]], [1], [2, 3], 4, [1.0]))
+
+
 def test_bincount_to_dense() -> None:
     counts = sparse_bincount_op(PLACES, [1, 7, 2, 2], SHAPE, 3, np.zeros(0, np.float32))
     assert counts.shape.as_list() == [3, 3]

@@ -4,7 +4,7 @@ from tests.ops.sparse_values import PLACES, SHAPE, run, same, sparse
 from thalweg import errors
 from thalweg.ops.array import stack
 from thalweg.ops.constants import constant
-from thalweg.ops.sparse_cross import sparse_cross, sparse_cross_hashed, sparse_cross_hashed_op
+from thalweg.ops.sparse_cross import sparse_cross, sparse_cross_hashed, sparse_cross_hashed_op, sparse_cross_op
 from thalweg.ops.sparse_serial import (
     deserialize_many_sparse,
     deserialize_sparse,
@@ -58,6 +58,18 @@ def test_hashes_are_tensorflows() -> None:
     words = ([], [], [], [constant([["a", "b"]]), constant([["c"]])])
     strong = sparse_cross_hashed_op.many(*words, 0, True, [1, 2]).output_values
     assert run(strong).tolist() == [8107488888371392231, 8859139738754480422]
+    number = ([[[0, 0]]], [constant([3], "int64")], [[1, 1]], [])
+    assert run(sparse_cross_hashed_op.many(*number, 0, False, [1, 2]).output_values).tolist() == [2681491882390849628]
+    assert run(sparse_cross_hashed_op.many(*number, -1, True, [1, 2]).output_values).tolist() == [5347293944578695997]
+
+
+def test_types_say_whether_a_cross_is_hashed() -> None:
+    inputs = ([], [], [], [constant([["a"]]), constant([[3]], "int64")])
+    attrs = {"hashed_output": True, "num_buckets": 7, "hash_key": 5}
+    words = sparse_cross_op.many(*inputs, out_type="string", internal_type="int64", **attrs).output_values
+    assert run(words).tolist() == [b"a_X_3"]
+    with pytest.raises(errors.InvalidArgumentError, match="internal_type is string"):
+        run(sparse_cross_op.many(*inputs, out_type="string", internal_type="string", **attrs).output_values)
 
 
 def test_rows_must_agree() -> None:
@@ -72,3 +84,6 @@ def test_tensorflows_strings_are_read() -> None:
         b'\x08\t\x12\x04\x12\x02\x08\x01"\x08\x03\x00\x00\x00\x00\x00\x00\x00',
     ]
     same(run(deserialize_many_sparse([written], "string")), [[0, 0], [0, 1]], [b"a", b"bc"], [1, 3])
+    assert run(serialize_sparse(sparse([[0], [1]], ["a", "bc"], [3]))).tolist() == written
+    long = sparse([[0]], ["x" * 300], [1])
+    assert run(deserialize_sparse(serialize_sparse(long), "string")).values.tolist() == [b"x" * 300]

@@ -13,7 +13,9 @@ from thalweg.ops.sparse_shaping import (
     sparse_expand_dims,
     sparse_reorder,
     sparse_reshape,
+    sparse_reshape_op,
     sparse_slice,
+    sparse_slice_grad_op,
     sparse_split,
     sparse_transpose,
 )
@@ -126,6 +128,23 @@ def test_slice_has_a_gradient_of_second_order() -> None:
     values = np.array([1.0, 2.0, 3.0, 4.0], np.float32)
     assert run(grad, {v: values}).tolist() == [3.0, 0.0, 0.0, 48.0]
     assert run(second, {v: values}).tolist() == [6.0, 0.0, 0.0, 24.0]
+
+
+def test_each_of_equal_places_has_its_gradient_in_a_slice() -> None:
+    v = placeholder("float32", [3])
+    part = sparse_slice(SparseTensor(np.array([[0, 1], [0, 1], [2, 0]]), v, SHAPE), [0, 1], [3, 2]).values
+    (grad,) = gradients(part * part, v)
+    assert run(grad, {v: [1.0, 2.0, 3.0]}).tolist() == [2.0, 4.0, 0.0]
+    with pytest.raises(errors.InvalidArgumentError, match="1 of output_indices are not in the input"):
+        run(sparse_slice_grad_op([1.0], [[0, 1], [2, 0]], [0, 0], [[1, 1]]))
+
+
+def test_places_outside_are_refused() -> None:
+    outside = sparse([[0, 1], [3, 0]], [1, 2], SHAPE)
+    with pytest.raises(errors.InvalidArgumentError, match="out of bounds"):
+        run(sparse_split(sp_input=outside, num_split=2, axis=1)[0])
+    with pytest.raises(errors.InvalidArgumentError, match="no indices where there are no elements"):
+        run(sparse_reshape_op([[0, 1]], [0, 4], [4, 0]))
 
 
 def test_nothing() -> None:

@@ -171,6 +171,7 @@ def test_ngrams() -> None:
     assert run(lambda: strings.ngrams(LETTERS, 2)).tolist() == [[b"a b"], [b"c d"], [b"e f"]]
     assert run(lambda: strings.ngrams(row, 5, preserve_short_sequences=True)).tolist() == [b"a b c"]
     assert run(lambda: strings.ngrams(row, 5)).tolist() == []
+    assert run(lambda: strings.ngrams(row[:0], 2, pad_values=("<", ">"))).tolist() == [b"< >"]
     with pytest.raises(ValueError, match="1 or more"):
         strings.ngrams(row, 0)
     with pytest.raises(ValueError, match="rank"):

@@ -322,3 +322,12 @@ def test_integers_have_no_kernel() -> None:
     update = training.resource_apply_gradient_descent.operation(w.handle, constant(1), constant([1, 1]))
     with Session() as session, pytest.raises(errors.OpError, match="no kernel"):
         session.run(update)
+
+
+def test_adam_of_complex_numbers() -> None:
+    state, grad = [np.array([1 + 2j, -3j]), np.array([0.5j, 1]), np.array([2 + 1j, 3])], np.array([1 - 1j, 2j])
+    numbers = {"beta1_power": 0.9, "beta2_power": 0.99, "lr": 0.1, "beta1": 0.8, "beta2": 0.7, "epsilon": 1e-3}
+    variables, tensor = variables_of(state, "complex128"), constant(grad)
+    given = {key: constant(value, "complex128") for key, value in numbers.items()}
+    update = add_update("ResourceApplyAdam", [v.handle for v in variables], given, {}, grad=tensor)
+    check(variables, update, {}, adam(*state, grad=grad, **numbers))

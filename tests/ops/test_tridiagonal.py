@@ -78,3 +78,5 @@ def test_shapes_must_fit(shapes: Any) -> None:
         run(tridiagonal_solve_op(x, y), {x: a, y: b})
     with pytest.raises(ValueError, match="diagonals_format"):
         tridiagonal_solve(a, b, "dense")
+    with pytest.raises(ValueError, match="perturb_singular without partial_pivoting"):
+        tridiagonal_solve(np.ones((3, 5)), np.ones((5, 1)), partial_pivoting=False, perturb_singular=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.config import OptimizerOptions
+from thalweg.config import GraphOptions
 from thalweg.optimize.fold import fold
 from thalweg.optimize.fuse import fuse
 from thalweg.optimize.merge import merge
@@ -143,7 +143,7 @@ def test_transposes_are_absorbed_by_products():
     a, b = tf.placeholder(tf.float32, [3, 2]), tf.placeholder(tf.float32, [4, 3])
     y = tf.matmul(tf.transpose(a), tf.transpose(b))
     step = prune([a, b], [y], [])
-    optimize(step, OptimizerOptions(), lambda node: evaluate(node, HOST))
+    optimize(step, GraphOptions(), lambda node: evaluate(node, HOST))
     assert types(step) == ["MatMul", "_Arg", "_Arg"]
     rng = np.random.default_rng(0)
     same_numbers([y], {a: rng.normal(size=(3, 2)), b: rng.normal(size=(4, 3))}, 1e-6)
@@ -256,7 +256,7 @@ def test_updates_of_one_optimizer_become_one(optimizer, group):
     loss = tf.reduce_sum(tf.square(tf.matmul(x, w) + b))
     train = optimizer().minimize(loss)
     step = prune([x], [], [train])
-    optimize(step, OptimizerOptions(), lambda node: evaluate(node, HOST))
+    optimize(step, GraphOptions(), lambda node: evaluate(node, HOST))
     assert types(step).count(group) == 1
     feeds = {x: np.random.default_rng(0).normal(size=(4, 3))}
     results = []

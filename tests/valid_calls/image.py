@@ -40,8 +40,8 @@ _ONE = np.array(1, np.float32)
 
 VALID: dict[str, Call] = {
     "DecodePng": ((_file("PNG"),), {}),
-    "DecodeJpeg": ((_file("JPEG"),), {}),
-    "DecodeAndCropJpeg": ((_file("JPEG"), ints(1, 2, 3, 4)), {}),
+    "DecodeJpeg": ((_file("JPEG"),), {"dct_method": "INTEGER_ACCURATE"}),
+    "DecodeAndCropJpeg": ((_file("JPEG"), ints(1, 2, 3, 4)), {"dct_method": "INTEGER_ACCURATE"}),
     "DecodeGif": ((_file("GIF"),), {}),
     "DecodeBmp": ((_file("BMP"),), {}),
     "DecodeImage": ((_file("PNG"),), {}),

@@ -45,7 +45,7 @@ def _several(*values: bytes) -> np.ndarray:
     return result
 
 
-_EXAMPLES = _several(example(a=[1, 2, 3], b=[1.0, 2.0], c=[b"x"]), example(a=[5], b=[3.0, 4.0]))
+_EXAMPLES = _several(example(a=[1, 2, 3], b=[1.0, 2.0], c=[b"x"], d=[7, 8]), example(a=[5], b=[3.0, 4.0]))
 _SEQUENCES = _several(
     sequence_example({"a": [1, 2], "b": [1.0, 2.0]}, x=[[1], [2, 3]], y=[[1.0, 2.0], [3.0, 4.0]]),
     sequence_example({"b": [1.0, 2.0]}, y=[[5.0, 6.0]]),
@@ -66,7 +66,7 @@ _TENSOR = b'\x08\x01\x12\x04\x12\x02\x08\x02"\x08\x00\x00\x80?\x00\x00\x00@'  # 
 VALID: dict[str, Call] = {
     "ParseExample": ((_EXAMPLES, _NONE, [_one(b"a")], [_one(b"b"), _one(b"c")], _DEFAULTS), _FEATURES),
     "ParseExampleV2": (
-        (_EXAMPLES, _NONE, texts("a"), texts("b", "c"), texts("a"), _DEFAULTS),
+        (_EXAMPLES, _NONE, texts("a"), texts("b", "c"), texts("d"), _DEFAULTS),
         {**_FEATURES, "num_sparse": 1, "ragged_value_types": ["int64"], "ragged_split_types": ["int32"]},
     ),
     "ParseSingleExample": (

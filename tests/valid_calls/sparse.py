@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from tests.sandbox import Variable
 from tests.valid_calls.values import Call, X, floats, ints, longs, texts
 
 PLACES = longs([[0, 1], [1, 0], [1, 2]])
@@ -16,6 +18,16 @@ NUMBERS = longs(3, 1, 3)
 SETS = (PLACES, ints(5, 1, 5), SHAPE)
 CROSSED = ([PLACES], [NUMBERS], [SHAPE], [texts("a", "b").reshape(2, 1)])
 EVERY = {"hashed_output": True, "num_buckets": 7, "hash_key": 5, "out_type": "int64", "internal_type": "int64"}
+
+
+@dataclass(frozen=True)
+class Handles(Variable):
+    """An input that holds the numbers of sparse tensors in a map; spoiled, it becomes a variable's handle."""
+
+    def make_handle(self, setup: list[Any]) -> Any:
+        from thalweg.ops.sparse_maps import add_many_sparse_to_tensors_map_op
+
+        return add_many_sparse_to_tensors_map_op(*SPARSE, shared_name="kept")
 
 
 def serialized() -> np.ndarray[Any, Any]:
@@ -63,6 +75,9 @@ VALID: dict[str, Call] = {
     "SerializeManySparse": (SPARSE, {}),
     "DeserializeSparse": ((serialized(),), {"dtype": "float32"}),
     "DeserializeManySparse": ((serialized(),), {"dtype": "float32"}),
+    "AddSparseToTensorsMap": (SPARSE, {}),
+    "AddManySparseToTensorsMap": (SPARSE, {}),
+    "TakeManySparseFromTensorsMap": ((Handles("int64", (2,)),), {"dtype": "float32", "shared_name": "kept"}),
     "SetSize": (SETS, {}),
     "DenseToDenseSetOperation": ((ints([[1, 2], [3, 3]]), ints([[2], [4]])), {"set_operation": "union"}),
     "DenseToSparseSetOperation": ((ints([[1, 2], [3, 3]]), *SETS), {"set_operation": "a-b"}),

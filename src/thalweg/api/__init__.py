@@ -29,8 +29,22 @@ def home(name: str) -> str | None:
         inside = getattr(import_module(around), last, None)
         if isinstance(inside, ModuleType):  # such as `tf.io.gfile`, a namespace that another one shows
             return inside.__name__
+        if parent.startswith("contrib."):
+            return _contrib_source(parent, last, around)
     found = f"{__name__}.{name}"
     return found if find_spec(found) is not None else None
+
+
+def _contrib_source(parent: str, last: str, around: str) -> str | None:
+    """Returns the module for a path of contrib's source, such as contrib.layers.python.layers."""
+    paths = import_module(f"{__name__}.python")
+    if last == "python":
+        return str(paths.contrib_path(parent))
+    if paths.is_contrib_part(parent, last):
+        return str(import_module(around).part(last).__name__)
+    package = import_module(around)
+    found = f"{around}.{last}"
+    return found if hasattr(package, "__path__") and find_spec(found) is not None else None
 
 
 class NamespaceFinder(MetaPathFinder, Loader):

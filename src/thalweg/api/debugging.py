@@ -1,5 +1,9 @@
 """tf.debugging: checks inside graphs."""
 
+from thalweg.client.placement_log import (
+    get_log_device_placement,
+    set_log_device_placement,
+)
 from thalweg.ops.check import (
     assert_equal,
     assert_greater,
@@ -23,6 +27,9 @@ from thalweg.ops.check import (
     is_non_decreasing,
     is_numeric_tensor,
     is_strictly_increasing,
+)
+from thalweg.ops.check_shapes import (
+    assert_shapes,
 )
 from thalweg.ops.comparison import (
     is_finite,
@@ -58,12 +65,15 @@ __all__ = [
     "assert_rank_in",
     "assert_same_float_dtype",
     "assert_scalar",
+    "assert_shapes",
     "assert_type",
     "check_numerics",
+    "get_log_device_placement",
     "is_finite",
     "is_inf",
     "is_nan",
     "is_non_decreasing",
     "is_numeric_tensor",
     "is_strictly_increasing",
+    "set_log_device_placement",
 ]

@@ -2,6 +2,39 @@
 
 from typing import Any as _Any
 
+from thalweg.api import mixed_precision as experimental
+from thalweg.client import queue_runner as queue_runner
+from thalweg.client.batches import (
+    batch as batch,
+    batch_join as batch_join,
+    maybe_batch as maybe_batch,
+    maybe_batch_join as maybe_batch_join,
+    maybe_shuffle_batch as maybe_shuffle_batch,
+    maybe_shuffle_batch_join as maybe_shuffle_batch_join,
+    shuffle_batch as shuffle_batch,
+    shuffle_batch_join as shuffle_batch_join,
+)
+from thalweg.client.checkpoint_reader import (
+    NewCheckpointReader as NewCheckpointReader,
+    init_from_checkpoint as init_from_checkpoint,
+    list_variables as list_variables,
+    load_checkpoint as load_checkpoint,
+    load_variable as load_variable,
+)
+from thalweg.client.checkpoint_state import (
+    checkpoint_exists as checkpoint_exists,
+    checkpoints_iterator as checkpoints_iterator,
+    generate_checkpoint_state_proto as generate_checkpoint_state_proto,
+    get_checkpoint_mtimes as get_checkpoint_mtimes,
+    get_checkpoint_state as get_checkpoint_state,
+    latest_checkpoint as latest_checkpoint,
+    remove_checkpoint as remove_checkpoint,
+    update_checkpoint_state as update_checkpoint_state,
+)
+from thalweg.client.coordinator import (
+    Coordinator as Coordinator,
+    LooperThread as LooperThread,
+)
 from thalweg.client.decay import (
     cosine_decay,
     cosine_decay_restarts,
@@ -15,6 +48,18 @@ from thalweg.client.decay import (
     polynomial_decay,
 )
 from thalweg.client.device_setter import replica_device_setter as replica_device_setter
+from thalweg.client.input_producers import (
+    input_producer as input_producer,
+    limit_epochs as limit_epochs,
+    match_filenames_once as match_filenames_once,
+    range_input_producer as range_input_producer,
+    slice_input_producer as slice_input_producer,
+    string_input_producer as string_input_producer,
+)
+from thalweg.client.meta_graph import (
+    export_meta_graph as export_meta_graph,
+    import_meta_graph as import_meta_graph,
+)
 from thalweg.client.moving_averages import (
     ExponentialMovingAverage,
 )
@@ -35,6 +80,13 @@ from thalweg.client.proximal_optimizers import (
     ProximalAdagradOptimizer as ProximalAdagradOptimizer,
     ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer,
 )
+from thalweg.client.queue_runner import (
+    QueueRunner as QueueRunner,
+    QueueRunnerDef as QueueRunnerDef,
+    add_queue_runner as add_queue_runner,
+    start_queue_runners as start_queue_runners,
+)
+from thalweg.client.saver import Saver as Saver
 from thalweg.client.training_steps import (
     assert_global_step,
     create_global_step,
@@ -52,31 +104,69 @@ __all__ = [
     "AdagradDAOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",
+    "Coordinator",
     "ExponentialMovingAverage",
     "FtrlOptimizer",
     "GradientDescentOptimizer",
+    "LooperThread",
     "MomentumOptimizer",
+    "NewCheckpointReader",
     "Optimizer",
     "ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer",
+    "QueueRunner",
+    "QueueRunnerDef",
     "RMSPropOptimizer",
+    "Saver",
+    "add_queue_runner",
     "assert_global_step",
+    "batch",
+    "batch_join",
+    "checkpoint_exists",
+    "checkpoints_iterator",
     "cosine_decay",
     "cosine_decay_restarts",
     "create_global_step",
+    "experimental",
     "exponential_decay",
+    "export_meta_graph",
+    "generate_checkpoint_state_proto",
+    "get_checkpoint_mtimes",
+    "get_checkpoint_state",
     "get_global_step",
     "get_or_create_global_step",
     "global_step",
+    "import_meta_graph",
+    "init_from_checkpoint",
+    "input_producer",
     "inverse_time_decay",
+    "latest_checkpoint",
+    "limit_epochs",
     "linear_cosine_decay",
+    "list_variables",
+    "load_checkpoint",
+    "load_variable",
+    "match_filenames_once",
+    "maybe_batch",
+    "maybe_batch_join",
+    "maybe_shuffle_batch",
+    "maybe_shuffle_batch_join",
     "natural_exp_decay",
     "noisy_linear_cosine_decay",
     "piecewise_constant",
     "piecewise_constant_decay",
     "polynomial_decay",
+    "queue_runner",
+    "range_input_producer",
+    "remove_checkpoint",
     "replica_device_setter",
+    "shuffle_batch",
+    "shuffle_batch_join",
+    "slice_input_producer",
+    "start_queue_runners",
+    "string_input_producer",
     "summary_iterator",
+    "update_checkpoint_state",
     "write_graph",
 ]
 
@@ -99,8 +189,12 @@ def __getattr__(name: str) -> _Any:
         from thalweg.formats.example import message_class
 
         return message_class(name)
+    if name == "SaverDef":
+        from tensorboard.compat.proto.saver_pb2 import SaverDef
+
+        return SaverDef
     raise AttributeError(f"module 'thalweg.train' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MESSAGES})
+    return sorted({*globals(), *_MESSAGES, "SaverDef"})

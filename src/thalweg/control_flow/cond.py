@@ -19,7 +19,7 @@ from thalweg.ops.comparison import equal, less
 from thalweg.ops.constants import constant
 from thalweg.ops.control import with_dependencies
 from thalweg.ops.control_flow import merge_op
-from thalweg.ops.identity import identity
+from thalweg.ops.identity import ensure_shape, identity
 
 Function = Callable[[], Any]
 
@@ -67,7 +67,7 @@ def _predicate(pred: Any) -> Tensor:
         raise TypeError(f"pred of cond must be a bool, but {tensor.name!r} is {tensor.dtype.name}")
     if tensor._shape not in (None, ()):
         raise ValueError(f"pred of cond must be a scalar, but {tensor.name!r} has shape {tensor.shape}")
-    return tensor
+    return tensor if tensor._shape == () else ensure_shape(tensor, ())
 
 
 def _build(branch: Branch, function: Function, which: str, strict: bool) -> tuple[Any, list[Tensor]]:
@@ -90,13 +90,9 @@ def _build(branch: Branch, function: Function, which: str, strict: bool) -> tupl
 
 
 def _require_same(if_true: Any, true_tensors: Sequence[Tensor], if_false: Any, false_tensors: Sequence[Tensor]) -> None:
-    try:
-        nest.assert_same_structure(if_true, if_false, expand_composites=True)
-    except (TypeError, ValueError) as error:
-        raise type(error)(
-            f"true_fn and false_fn of cond return different structures: {_shape_of(if_true)} and "
-            f"{_shape_of(if_false)}. {error}"
-        ) from None
+    kinds = f"{_kind_of(if_true)} and {_kind_of(if_false)}"
+    message = f"true_fn and false_fn of cond return different structures: {kinds}: {{}} and {{}}"
+    structures.require_same(if_true, if_false, message)
     for true_tensor, false_tensor in zip(true_tensors, false_tensors):
         if true_tensor.dtype is not false_tensor.dtype:
             raise ValueError(
@@ -105,7 +101,7 @@ def _require_same(if_true: Any, true_tensors: Sequence[Tensor], if_false: Any, f
             )
 
 
-def _shape_of(structure: Any) -> str:
+def _kind_of(structure: Any) -> str:
     if isinstance(structure, list | tuple):
         return f"{type(structure).__name__} of {len(structure)}"
     return f"dict of {sorted(structure)}" if isinstance(structure, Mapping) else "one value"
@@ -193,7 +189,8 @@ def switch_case(branch_index: Any, branch_fns: Any, default: Function | None = N
     """Returns what the function with the given index gives; `default`, or the last one, if no function has it."""
     functions = _numbered(branch_fns)
     if not isinstance(branch_index, Tensor) or branch_index.dtype is not dtypes.int32:
-        raise TypeError(f"branch_index of switch_case must be an int32 tensor, not {branch_index!r}")
+        given = branch_index.dtype.name if isinstance(branch_index, Tensor) else repr(branch_index)
+        raise TypeError(f"branch_index of switch_case must be an int32 tensor, not {given}")
     if default is not None and not callable(default):
         raise TypeError(f"default of switch_case is not callable: {default!r}")
     with name_scope(name, "switch_case", [branch_index]):

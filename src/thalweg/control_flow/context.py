@@ -130,7 +130,7 @@ def _require_left(element: Tensor | Operation, context: Context | None) -> None:
     loop = next((c for c in home.chain() if isinstance(c, Loop) and not encloses(c, context)), None) if home else None
     if loop is not None:
         raise ValueError(
-            f"Cannot use {element.name!r} outside of the while loop {loop.name!r} that it belongs to: "
+            f"Cannot use {element.name!r} outside of the while loop {loop.title!r} that it belongs to: "
             "return it from the loop's body as a loop variable, or collect it in a TensorArray."
         )
 
@@ -180,6 +180,11 @@ class Loop(Context):
         self.condition: Tensor | None = None
         self.body_pivot: Operation | None = None
         self._count: Tensor | None = None
+
+    @property
+    def title(self) -> str:
+        """The name as the user knows it."""
+        return self.name.rpartition("/")[0] or self.name
 
     def _is_free(self, inputs: list[Tensor]) -> bool:
         # What never changes is there in the last iteration too, the one that the condition ends.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg import dtypes
+from thalweg.control_flow import structures
 from thalweg.control_flow.tensor_array import TensorArray
 from thalweg.control_flow.while_loop import while_loop
 from thalweg.graph import nest
@@ -47,6 +48,19 @@ def _stacked(arrays: Sequence[TensorArray], length: int | None) -> list[Tensor]:
     return results
 
 
+def _written(arrays: Sequence[TensorArray], index: Tensor, values: Any, what: str) -> list[TensorArray]:
+    """Returns the arrays with a structure of values written to them."""
+    written = []
+    for array, value in zip(arrays, nest.flatten(values)):
+        tensor = convert_to_tensor(value, preferred_dtype=array.dtype)
+        if tensor.dtype is not array.dtype:
+            raise TypeError(
+                f"{what} returns {tensor.name!r}, {tensor.dtype.name}, where {array.dtype.name} is expected"
+            )
+        written.append(array.write(index, tensor))
+    return written
+
+
 def _require(function: Any) -> None:
     if not callable(function):
         raise TypeError(f"fn is not callable: {function!r}")
@@ -75,8 +89,10 @@ def map_fn(
 
         def compute(i: Tensor, outputs: list[TensorArray]) -> tuple[Tensor, list[TensorArray]]:
             values = fn(source.read(i))
-            nest.assert_same_structure(structure, values, check_types=False)
-            return i + 1, [array.write(i, value) for array, value in zip(outputs, nest.flatten(values))]
+            wanted = "elems, or else dtype, must have" if dtype is None else "dtype must have"
+            message = f"{wanted} the structure that fn of map_fn returns: {{}} is not {{}}"
+            structures.require_same(structure, values, message, check_types=False)
+            return i + 1, _written(outputs, i, values, "fn of map_fn")
 
         _, results = while_loop(
             lambda i, _: i < source.length,
@@ -176,9 +192,9 @@ def scan(
 
         def compute(i: Tensor, a: Any, outputs: list[TensorArray]) -> tuple[Any, ...]:
             following = fn(a, source.read(i))
-            nest.assert_same_structure(structure, following, check_types=False)
-            values = nest.flatten(following)
-            return i + step, following, [array.write(i, value) for array, value in zip(outputs, values)]
+            message = "fn of scan must return the structure of what it is given, {}, not {}"
+            structures.require_same(structure, following, message, check_types=False)
+            return i + step, following, _written(outputs, i, following, "fn of scan")
 
         ended: Any = (lambda i, *_: i >= 0) if reverse else (lambda i, *_: i < source.length)
         _, _, results = while_loop(

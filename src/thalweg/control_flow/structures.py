@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg.control_flow.tensor_array import TensorArray
 from thalweg.graph import nest
+from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
 
 Convert = Callable[[Any], Tensor]
@@ -28,3 +29,27 @@ def pack_like(structure: Any, tensors: Sequence[Any]) -> Any:
 def renewed(leaf: Any, tensor: Any) -> Any:
     """Returns what stands for a tensor in the place of a leaf: a TensorArray if the leaf is one."""
     return leaf.with_flow(tensor) if isinstance(leaf, TensorArray) else tensor
+
+
+def require_same(wanted: Any, found: Any, message: str, check_types: bool = True) -> None:
+    """Raises ValueError or TypeError, with both in the places of a message, unless structures have the same form."""
+    try:
+        nest.assert_same_structure(wanted, found, check_types, expand_composites=True)
+    except (TypeError, ValueError) as error:
+        raise type(error)(message.format(show(wanted), show(found))) from None
+
+
+def show(structure: Any) -> str:
+    """Returns a structure as Python writes it, with names for tensors."""
+    return repr(nest.map_structure(_Shown, structure))
+
+
+class _Shown:
+    """A leaf of a structure as messages show it."""
+
+    def __init__(self, leaf: Any) -> None:
+        named = isinstance(leaf, Tensor | Operation)
+        self._text = leaf.name if named else repr(leaf) if leaf is None else type(leaf).__name__
+
+    def __repr__(self) -> str:
+        return self._text

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg import dtypes, shapes
 from thalweg.control_flow import structures
 from thalweg.control_flow.context import Loop, LoopVariable
+from thalweg.control_flow.tensor_array import TensorArray
 from thalweg.graph import nest
 from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.default import get_default_graph
@@ -17,6 +19,7 @@ from thalweg.graph.tensor import Tensor
 from thalweg.ops.comparison import less, logical_and
 from thalweg.ops.constants import constant
 from thalweg.ops.control import with_dependencies
+from thalweg.ops.identity import ensure_shape
 from thalweg.shapes import Shape, TensorShape
 
 
@@ -59,15 +62,20 @@ def while_loop(
 class _Plan:
     """The functions and the structure of a loop."""
 
-    def __init__(self, cond: Any, body: Any, loop_vars: Any, invariants: Any) -> None:
+    def __init__(self, cond: Any, body: Any, loop_vars: Any, invariants: Any, counted: bool = False) -> None:
+        self.counted = counted  # that the first variable is not the user's
         self.cond = cond
         self.body = body
         self.loop_vars = loop_vars if nest.is_nested(loop_vars) else [loop_vars]
         self.invariants = invariants
+        count = 1 if isinstance(loop_vars, dict) else len(self.loop_vars)
+        for function, which in ((cond, "cond"), (body, "body")):
+            _require_parameters(function, which, count)
         if invariants is not None:
-            nest.assert_same_structure(
+            structures.require_same(
                 nest.map_structure(lambda _: None, loop_vars),
                 nest.map_structure(lambda _: None, _as_leaves(invariants, loop_vars)),
+                "shape_invariants must have the structure of loop_vars, {}, not {}",
                 check_types=False,
             )
 
@@ -89,13 +97,20 @@ class _Plan:
         counter = constant(0, dtypes.int32, name="iteration_counter")
         invariants = None if self.invariants is None else [TensorShape([]), self.invariants]
         return _Plan(
-            lambda i, values: logical_and(less(i, limit), cond(*values)), counted, [counter, self.loop_vars], invariants
+            lambda i, values: logical_and(less(i, limit), cond(*values)),
+            counted,
+            [counter, self.loop_vars],
+            invariants,
+            True,
         )
 
     def build(self, loop: Loop) -> Any:
         """Adds the loop to the graph and returns its results."""
-        initial = structures.flatten(self.loop_vars, _as_value)
-        for number, (tensor, shape) in enumerate(zip(initial, self._shapes(initial))):
+        leaves = nest.flatten(self.loop_vars, expand_composites=True)
+        if any(leaf is None for leaf in leaves):
+            raise ValueError(f"None cannot be a loop variable, and loop_vars is {structures.show(self.loop_vars)}")
+        initial = structures.flatten(self.loop_vars, convert_to_tensor)
+        for number, (tensor, shape) in enumerate(zip(initial, self._shapes(initial)), start=-self.counted):
             if not shapes.compatible(shape, tensor._shape) or not _at_least(shape, tensor._shape):
                 raise ValueError(
                     f"The shape invariant {shapes.show(shape)} of loop variable {number}, {tensor.name!r}, "
@@ -112,7 +127,6 @@ class _Plan:
             following = self._flattened(returned, loop, variables)
         for variable, tensor in zip(variables, following):
             loop.close(variable, tensor)
-        leaves = nest.flatten(self.loop_vars, expand_composites=True)
         last = [structures.renewed(leaf, variable.exit) for leaf, variable in zip(leaves, variables)]
         return nest.pack_sequence_as(returned, last, expand_composites=True)
 
@@ -133,13 +147,13 @@ class _Plan:
         """Returns what the body gave, which must have the structure of the variables; a list may be a tuple."""
         if not nest.is_nested(returned) or (len(self.loop_vars) == 1 and not _is_sequence_of_one(returned)):
             returned = [returned]
-        try:
-            nest.assert_same_structure(list(self.loop_vars), list(returned), expand_composites=True)
-        except (ValueError, TypeError) as error:
-            raise type(error)(
-                f"The body of the while loop {loop.name!r} must return what it was given: {len(self.loop_vars)} loop "
-                f"variables of the same structure. {error}"
-            ) from None
+        given, found = (self.loop_vars[1], returned[1]) if self.counted else (list(self.loop_vars), list(returned))
+        structures.require_same(
+            given,
+            found,
+            f"The body of the while loop {loop.title!r} must return what it was given, {len(given)} loop variables of "
+            f"the same structure: {{}}, not {{}}{_missing(given, found)}",
+        )
         return returned
 
     def _flattened(self, returned: Any, loop: Loop, variables: Sequence[LoopVariable]) -> list[Tensor]:
@@ -149,16 +163,36 @@ class _Plan:
         def convert(leaf: Any) -> Tensor:
             if isinstance(leaf, Operation):
                 return with_dependencies([leaf], pivot)  # type: ignore[no-any-return]
-            return _as_value(leaf)
+            return convert_to_tensor(leaf)
 
+        leaves = nest.flatten(list(returned), expand_composites=True)
+        before = nest.flatten(list(self.loop_vars), expand_composites=True)
+        for number, each in enumerate(zip(variables, before, leaves), start=-self.counted):
+            _require_kind(loop, number, *each)
         tensors = structures.flatten(list(returned), convert)
-        for number, (variable, tensor) in enumerate(zip(variables, tensors)):
+        for number, (variable, tensor) in enumerate(zip(variables, tensors), start=-self.counted):
             _require_invariant(loop, number, variable, tensor)
         return tensors
 
 
-def _as_value(leaf: Any) -> Tensor:
-    return convert_to_tensor(leaf)
+def _require_parameters(function: Any, which: str, count: int) -> None:
+    """Raises TypeError unless a function can be called with so many loop variables."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # some functions of C do not say
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        raise TypeError(
+            f"{which} of while_loop is called with the {count} loop variables, but its parameters are {signature}"
+        ) from None
+
+
+def _missing(given: Any, returned: Any) -> str:
+    """Returns which loop variables have no new value, if there are too few."""
+    missing = [structures.show(variable) for variable in nest._parts(given)[len(returned) :]]
+    return f"; there is no new value of {', '.join(missing)}" if missing else ""
 
 
 def _is_sequence_of_one(value: Any) -> bool:
@@ -180,10 +214,12 @@ def _as_leaves(invariants: Any, loop_vars: Any) -> Any:
         return _ShapeLeaf(invariants)
     if not nest.is_nested(loop_vars):
         return _ShapeLeaf(invariants)
-    if isinstance(invariants, dict):
+    if isinstance(invariants, dict) and isinstance(loop_vars, dict) and invariants.keys() == loop_vars.keys():
         return {key: _as_leaves(value, loop_vars[key]) for key, value in invariants.items()}
     if not isinstance(invariants, list | tuple) or len(invariants) != len(loop_vars):
-        raise ValueError(f"shape_invariants must have the structure of loop_vars, {loop_vars!r}, not {invariants!r}")
+        raise ValueError(
+            f"shape_invariants must have the structure of loop_vars, {structures.show(loop_vars)}, not {invariants!r}"
+        )
     parts = [_as_leaves(shape, variable) for shape, variable in zip(invariants, nest._parts(loop_vars))]
     return type(invariants)(*parts) if hasattr(invariants, "_fields") else type(invariants)(parts)
 
@@ -196,7 +232,7 @@ def _condition(pred: Any) -> Tensor:
             f"The condition of a while loop must be a scalar bool, but {tensor.name!r} is "
             f"{tensor.dtype.name}{shapes.show(tensor._shape)}"
         )
-    return tensor
+    return tensor if tensor._shape == () else ensure_shape(tensor, ())
 
 
 def _at_least(invariant: Shape, shape: Shape) -> bool:
@@ -208,16 +244,31 @@ def _at_least(invariant: Shape, shape: Shape) -> bool:
     return all(wanted is None or wanted == size for wanted, size in zip(invariant, shape))
 
 
+def _require_kind(loop: Loop, number: int, variable: LoopVariable, was: Any, leaf: Any) -> None:
+    """Raises unless the body gives a tensor for a tensor and an array for an array."""
+    name = variable.enter.op._inputs[0].name
+    if leaf is None:
+        raise ValueError(
+            f"The body of the while loop {loop.title!r} returns None for loop variable {number}, {name!r}."
+        )
+    if isinstance(was, TensorArray) != isinstance(leaf, TensorArray):
+        before, after = ("TensorArray" if isinstance(value, TensorArray) else "tensor" for value in (was, leaf))
+        raise TypeError(
+            f"Loop variable {number}, {name!r}, enters the loop {loop.title!r} as a {before} and becomes a {after} "
+            "after one iteration."
+        )
+
+
 def _require_invariant(loop: Loop, number: int, variable: LoopVariable, tensor: Tensor) -> None:
     name = variable.enter.op._inputs[0].name
     if tensor.dtype is not variable.merge.dtype:
         raise TypeError(
-            f"Loop variable {number}, {name!r}, enters the loop {loop.name!r} as {variable.merge.dtype.name} and "
+            f"Loop variable {number}, {name!r}, enters the loop {loop.title!r} as {variable.merge.dtype.name} and "
             f"becomes {tensor.dtype.name} after one iteration."
         )
     if not _at_least(variable.merge._shape, tensor._shape):
         raise ValueError(
-            f"Loop variable {number}, {name!r}, enters the loop {loop.name!r} with shape "
+            f"Loop variable {number}, {name!r}, enters the loop {loop.title!r} with shape "
             f"{shapes.show(variable.merge._shape)}, but has shape {shapes.show(tensor._shape)} after one iteration. "
             "Say which of its dimensions vary by shape_invariants, or use set_shape on the value in the body."
         )

@@ -88,6 +88,9 @@ def _arrange(
 def _graph_of(values: Sequence[Any]) -> Graph:
     """Returns the graph of the inputs, which must be one, or the default graph if there are no tensors."""
     graph: Graph | None = None
+    default = get_default_graph()
+    if default.captures:
+        return default
     for value in values:
         if type(value) is Tensor:
             if graph is None:
@@ -103,7 +106,7 @@ def _graph_of(values: Sequence[Any]) -> Graph:
                         raise ValueError(
                             f"the inputs come from different graphs: {element} is not in that of the others"
                         )
-    return graph if graph is not None else get_default_graph()
+    return graph if graph is not None else default
 
 
 def _convert_inputs(definition: OpDef, values: Sequence[Any], attrs: dict[str, Any], inputs: list[Tensor]) -> None:

@@ -109,7 +109,8 @@ class AttrDef:
 
     def _admit(self, value: Any) -> None:
         if self.allowed is not None and value not in self.allowed:
-            raise ValueError(f"expected one of {self.show_allowed()}, received {show_value(value)}")
+            kind = TypeError if isinstance(value, DType) else ValueError
+            raise kind(f"expected one of {self.show_allowed()}, received {show_value(value)}")
 
     def show_allowed(self) -> str:
         return ", ".join(sorted(show_value(item) for item in self.allowed or ()))

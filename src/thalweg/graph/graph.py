@@ -69,6 +69,8 @@ class Context(Protocol):
 class Graph:
     """A dataflow graph: operations that may only be added, never changed."""
 
+    captures = False  # whether operations may take tensors of an outer graph, as those of a function's body do
+
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._operations: list[Operation] = []

@@ -47,7 +47,10 @@ def op_scope(values: Any, name: str | None, default_name: str | None = None) -> 
 
 
 def graph_of(values: Any) -> Graph | None:
-    """Returns the graph of the first tensor among the values."""
+    """Returns the graph of the first tensor among the values; a function's body stays in its own."""
+    default = get_default_graph()
+    if default.captures:
+        return default
     for value in values:
         if isinstance(value, Tensor):
             return value.graph

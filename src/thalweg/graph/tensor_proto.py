@@ -73,6 +73,29 @@ def array_proto(array: Array, dtype: DType) -> Any:
     return proto
 
 
+def content_proto(array: Array, dtype: DType) -> Any:
+    """Returns an array as a TensorProto of raw bytes: of strings, the lengths of all before the first."""
+    from tensorboard.compat.proto.tensor_pb2 import TensorProto
+
+    proto = TensorProto(dtype=dtype.as_datatype_enum, tensor_shape=shape_proto(array.shape))
+    if dtype is dtypes.string:
+        items = array.ravel().tolist()
+        proto.tensor_content = b"".join([*(_variable_length(len(item)) for item in items), *items])
+    else:
+        stored = np.ascontiguousarray(array)
+        proto.tensor_content = stored.astype(stored.dtype.newbyteorder("<"), copy=False).tobytes()
+    return proto
+
+
+def _variable_length(number: int) -> bytes:
+    """Returns a number as seven bits a byte, the last of them below 128."""
+    result = bytearray()
+    while number > 0x7F:
+        result.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*result, number])
+
+
 def MakeNdarray(tensor: Any) -> Array:
     """Returns the array that a TensorProto holds; fewer values than elements repeat the last one."""
     dtype = dtypes.as_dtype(tensor.dtype).base_dtype

@@ -219,11 +219,8 @@ def bind_sobol(node: Node, device: Any) -> Function:
     def sample(dim: Tensor, num_results: Tensor, skip: Tensor) -> Tensor:
         values = {i: value.numpy() for i, value in enumerate((dim, num_results, skip))}
         check(node, dim.shape, num_results.shape, skip.shape, values=values)
-        count = int(num_results)
-        if not count:
-            return torch.empty((0, int(dim)), dtype=dtype, device=device.torch)
         engine = torch.quasirandom.SobolEngine(int(dim))  # type: ignore[no-untyped-call]
         engine.fast_forward(int(skip) + 1)  # type: ignore[no-untyped-call]
-        return engine.draw(count, dtype=dtype).to(device.torch)
+        return engine.draw(int(num_results), dtype=dtype).to(device.torch)
 
     return sample

@@ -34,9 +34,9 @@ def widened(function: Function, dtype: DType) -> Function:
     return computed
 
 
-def require_success(info: torch.Tensor, text: str) -> None:
-    """Raises an error if the routine reports one for some matrix."""
-    if info.any():
+def require_success(info: torch.Tensor, text: str, matrices: torch.Tensor | None = None) -> None:
+    """Raises an error if the routine reports one for some matrix; where they are given, for one of finite numbers."""
+    if info.any() and (matrices is None or matrices[info != 0].isfinite().all(-1).all(-1).any()):
         raise errors.InvalidArgumentError(None, None, text)
 
 
@@ -53,7 +53,9 @@ def require_square(x: torch.Tensor) -> None:
 def bind_cholesky(node: Node, device: Any) -> Function:
     def factor(x: torch.Tensor) -> Any:
         result, info = torch.linalg.cholesky_ex(x)
-        require_success(info, "Cholesky decomposition failed: a matrix is not positive definite")
+        if info.any():
+            require_success(info, "Cholesky decomposition failed: a matrix is not positive definite", x)
+            return torch.where((info == 0)[..., None, None], result, torch.full_like(x, torch.nan).tril())
         return result
 
     return widened(factor, node.attrs["T"])

@@ -87,7 +87,7 @@ def bind_dilation_backprop(node: Node, device: Any) -> Function:
         result = torch.zeros_like(image if by_image else filter)
         for i, j, (rows, columns), (y, x) in _cells(window, image, filter):
             chosen = source[:, rows, columns] == i * filter.shape[1] + j
-            part = grad[:, rows, columns] * chosen
+            part = grad[:, rows, columns].where(chosen, 0)
             if by_image:
                 result[:, y, x] += part
             else:

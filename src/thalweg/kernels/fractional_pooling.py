@@ -155,7 +155,7 @@ def bind_fractional_avg_pool_grad(node: Node, device: Any) -> Function:
         each = (
             grad / count.to(grad.dtype) if grad.is_floating_point() else torch.div(grad, count, rounding_mode="trunc")
         )
-        parts = (each.unsqueeze(3) * mask).to(grad.dtype).flatten(1, 3)
+        parts = each.unsqueeze(3).where(mask, 0).to(grad.dtype).flatten(1, 3)
         result = torch.zeros((dims[0], dims[1] * dims[2], dims[3]), dtype=grad.dtype, device=grad.device)
         return result.index_add_(1, windows.flat.flatten(), parts).view(dims)
 

@@ -20,9 +20,11 @@ from thalweg.ops.shape_functions import require
 def _require_boxes(boxes: torch.Tensor, box_ind: torch.Tensor, batch: int) -> None:
     require(boxes.ndim == 2 and boxes.shape[1] == 4, f"boxes has shape {list(boxes.shape)}", expected="4 columns")
     require(box_ind.shape == boxes.shape[:1], f"box_ind has shape {list(box_ind.shape)}", expected="one for each box")
-    if box_ind.numel() and bool(((box_ind < 0) | (box_ind >= batch)).any()):
+    outside, endless = (box_ind < 0) | (box_ind >= batch), ~boxes.isfinite()
+    if bool(outside.any() | endless.any()):
+        require(bool(outside.any()), "boxes has numbers that are not finite", expected="fractions of height and width")
         text = f"box_ind has numbers outside of [0, {batch}), the images of the batch"
-        raise errors.InvalidArgumentError(None, None, text)
+        raise errors.OutOfRangeError(None, None, text)
 
 
 class _Axis:
@@ -79,7 +81,7 @@ def _pixels(image: torch.Tensor) -> torch.Tensor:
     """Returns an image batch as a list of pixels in floats."""
     require(image.ndim == 4, f"image has rank {image.ndim}", expected="batch, height, width, channels")
     require(0 not in image.shape[1:3], f"image has shape {list(image.shape)}", expected="images with pixels")
-    return image.to(torch.float32).reshape(-1, image.shape[3])
+    return image.to(torch.float32).flatten(0, 2)
 
 
 def _take(pixels: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
@@ -136,7 +138,7 @@ def bind_crop_and_resize_grad_image(node: Node, device: Any) -> Callable[..., to
         grid = _Grid(boxes, box_ind, (height, width), (grads.shape[1], grads.shape[2]), method)
         given = torch.where(grid.inside[..., None], grads, 0).to(wide)
         for index, weight in grid.corners():
-            result.index_add_(0, index.reshape(-1), (given * weight[..., None]).reshape(-1, channels))
+            result.index_add_(0, index.reshape(-1), (given * weight[..., None]).flatten(0, 2))
         return result.view(batch, height, width, channels).to(dtype)
 
     return spread
@@ -146,8 +148,9 @@ def bind_crop_and_resize_grad_image(node: Node, device: Any) -> Callable[..., to
 def bind_crop_and_resize_grad_boxes(node: Node, device: Any) -> Callable[..., torch.Tensor]:
     def slope(grads: torch.Tensor, image: torch.Tensor, boxes: torch.Tensor, box_ind: torch.Tensor) -> torch.Tensor:
         pixels = _pixels(image)
-        _require_boxes(boxes, box_ind, image.shape[0])
         _require_grads(grads, boxes, image.shape[3])
+        require(0 not in grads.shape[1:3], f"grads has shape {list(grads.shape)}", expected="crops with pixels")
+        _require_boxes(boxes, box_ind, image.shape[0])
         if not grads.numel() or not pixels.numel():
             return boxes.new_zeros((len(boxes), 4))
         old, new = (image.shape[1], image.shape[2]), (grads.shape[1], grads.shape[2])
@@ -240,7 +243,7 @@ def bind_glimpse(node: Node, device: Any) -> Callable[..., torch.Tensor]:
         require(fits, f"offsets has shape {list(offsets.shape)}", expected="y and x for each image")
         require(size.shape == (2,), f"size has shape {list(size.shape)}", expected="a height and a width")
         height, width = size.tolist()
-        require(height > 0 and width > 0, f"size is [{height}, {width}]", expected="positive sizes")
+        require(height >= 0 and width >= 0, f"size is [{height}, {width}]", expected="sizes of at least 0")
         have = torch.tensor(images.shape[1:3], dtype=torch.float32, device=offsets.device)
         places = offsets * have if normalized else offsets
         if centered:
@@ -294,7 +297,7 @@ def bind_sample(node: Node, device: Any) -> Callable[..., Any]:
         height, width, _ = image_size.tolist()
         require(height > 0 and width > 0, f"image_size is {image_size.tolist()}", expected="positive sizes")
         least = attrs["min_object_covered"] if covered is None else _scalar(covered)
-        require(0 <= least <= 1, f"min_object_covered is {least}", expected="a number of [0, 1]")
+        require(least >= 0, f"min_object_covered is {least}", expected="a share, 0 at least")
         objects = _objects(boxes, height, width, attrs["use_image_if_no_bounding_boxes"])
         window = (0, 0, height, width)
         for _ in range(attrs["max_attempts"]):

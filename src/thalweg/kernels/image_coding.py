@@ -52,7 +52,7 @@ def _only(contents: Any) -> bytes:
 
 
 def _jpeg_options(node: Node) -> dict[str, Any]:
-    keys = ("ratio", "try_recover_truncated", "acceptable_fraction")
+    keys = ("ratio", "fancy_upscaling", "dct_method", "try_recover_truncated", "acceptable_fraction")
     return {key: node.attrs[key] for key in keys if key in node.attrs}
 
 

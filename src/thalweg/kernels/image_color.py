@@ -18,10 +18,10 @@ _CENTERS = (3.0, 2.0, 4.0)  # where red is least, green and blue are greatest on
 def _hue(rgb: torch.Tensor, greatest: torch.Tensor, spread: torch.Tensor) -> torch.Tensor:
     """Returns the hue on a circle of 6; gray has the hue 0."""
     r, g, b = rgb.unbind(-1)
-    safe = torch.where(spread > 0, spread, 1)
+    safe = torch.where(spread == 0, 1, spread)
     blue = torch.where(g == greatest, (b - r) / safe + 2, (r - g) / safe + 4)
     hue = torch.where(r == greatest, (g - b) / safe, blue)
-    hue = torch.where(spread > 0, hue, 0)
+    hue = torch.where(spread == 0, 0, hue)
     return torch.where(hue < 0, hue + 6, hue)
 
 
@@ -40,7 +40,8 @@ def _to_hsv(images: torch.Tensor) -> torch.Tensor:
     _require_channels(images, 1)
     greatest, least = images.amax(-1), images.amin(-1)
     spread = greatest - least
-    saturation = torch.where(greatest > 0, spread / torch.where(greatest > 0, greatest, 1), 0)
+    black = greatest <= 0
+    saturation = torch.where(black, 0, spread / torch.where(black, 1, greatest))
     return torch.stack((_hue(images, greatest, spread) / 6, saturation, greatest), dim=-1)
 
 

@@ -219,6 +219,8 @@ def decode_jpeg(
     channels: int,
     *,
     ratio: int = 1,
+    fancy_upscaling: bool = True,
+    dct_method: str = "",
     try_recover_truncated: bool = False,
     acceptable_fraction: float = 1.0,
     crop: list[int] | None = None,
@@ -232,13 +234,16 @@ def decode_jpeg(
     wanted = channels or (1 if image.mode == "L" else 3)
 
     def load() -> Array:
+        if wanted == 1 and image.mode == "RGB":
+            image.draft("L", None)
         if ratio > 1:
             width, height = (-(-size // ratio) for size in image.size)
             image._size = width, height
             image.tile = [tile._replace(extents=(0, 0, width, height)) for tile in image.tile]
-            image.decoderconfig = (ratio, 0)
-        if wanted == 1 and image.mode == "RGB":
-            image.draft("L", None)
+        # Pillow's drafts enlarge colors plainly and take the fast transform: they cannot be asked for one by one.
+        enlarges = wanted == 3 and len({layer[1:3] for layer in image.layer}) > 1
+        draft = not fancy_upscaling if enlarges else dct_method == "INTEGER_FAST"
+        image.decoderconfig = (ratio, int(draft))
         return np.asarray(image)
 
     pixels: Array = _guarded("JPEG", data, load)

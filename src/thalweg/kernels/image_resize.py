@@ -182,9 +182,13 @@ def _size(size: torch.Tensor) -> tuple[int, int]:
     return height, width
 
 
-def _require_images(images: torch.Tensor) -> None:
+def _require_batch(images: torch.Tensor) -> None:
     require(images.ndim == 4, f"images has rank {images.ndim}", expected="batch, height, width, channels")
-    require(0 not in images.shape[1:3], f"images has shape {list(images.shape)}", expected="images with pixels")
+
+
+def _require_images(images: torch.Tensor) -> None:
+    _require_batch(images)
+    require(0 not in images.shape[1:], f"images has shape {list(images.shape)}", expected="images with pixels")
 
 
 def _in_order(height: tuple[int, int], width: tuple[int, int]) -> tuple[int, ...]:
@@ -241,7 +245,7 @@ def bind_bilinear_grad(node: Node, device: Any) -> Callable[..., torch.Tensor]:
     spread_back = torch.ops.aten.upsample_bilinear2d_backward.default
 
     def spread(grads: torch.Tensor, image: torch.Tensor) -> torch.Tensor:
-        _require_like(grads, image)
+        _require_like(grads, image, _require_images)
         n, h, w, c = image.shape
         if not grads.numel():
             return torch.zeros((n, h, w, c), dtype=dtype, device=grads.device)
@@ -259,9 +263,9 @@ def bind_bilinear_grad(node: Node, device: Any) -> Callable[..., torch.Tensor]:
     return spread
 
 
-def _require_like(grads: torch.Tensor, image: torch.Tensor) -> None:
-    _require_images(grads)
-    _require_images(image)
+def _require_like(grads: torch.Tensor, image: torch.Tensor, check: Callable[[torch.Tensor], None]) -> None:
+    check(grads)
+    check(image)
     same = grads.shape[0] == image.shape[0] and grads.shape[3] == image.shape[3]
     require(same, f"grads has shape {list(grads.shape)}, original_image {list(image.shape)}")
 
@@ -289,7 +293,7 @@ def bind_resize_grad(node: Node, device: Any) -> Callable[..., torch.Tensor]:
     dtype = TORCH[node.dtypes[0]]
 
     def spread(grads: torch.Tensor, image: torch.Tensor) -> torch.Tensor:
-        _require_like(grads, image)
+        _require_like(grads, image, _require_images)
         result = grads.to(dtype if dtype is torch.float64 else torch.float32)
         for axis in _in_order((grads.shape[1], image.shape[1]), (grads.shape[2], image.shape[2])):
             old, new = image.shape[axis], grads.shape[axis]
@@ -321,7 +325,7 @@ def bind_nearest_grad(node: Node, device: Any) -> Callable[..., torch.Tensor]:
     (align, half), place = _attrs(node), device.torch
 
     def spread(grads: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
-        _require_images(grads)
+        _require_batch(grads)
         height, width = _size(size)
         n, h, w, c = grads.shape
         rows = taps("nearest", height, h, align, half, place).indices[0]
@@ -370,8 +374,10 @@ def bind_scale_and_translate_grad(node: Node, device: Any) -> Callable[..., torc
     def spread(
         grads: torch.Tensor, image: torch.Tensor, scale: torch.Tensor, translation: torch.Tensor
     ) -> torch.Tensor:
-        _require_like(grads, image)
+        _require_like(grads, image, _require_batch)
         factors, shifts = _factors(scale), _pair(translation, "translation")
+        if not grads.numel() or not image.numel():
+            return torch.zeros_like(image)
         result = grads
         for axis in (1, 2):
             i, old = axis - 1, image.shape[axis]

@@ -47,7 +47,7 @@ def bind_determinant(node: Node, device: Any) -> Function:
 def bind_log_determinant(node: Node, device: Any) -> Function:
     def determine(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         sign, logarithm = torch.linalg.slogdet(x)
-        return sign, logarithm.to(x.dtype)
+        return torch.where(logarithm.isnan(), torch.nan, sign), logarithm.to(x.dtype)  # torch has 0 for NaN
 
     return widened(determine, node.attrs["T"])
 
@@ -89,9 +89,9 @@ def bind_solve_ls(node: Node, device: Any) -> Function:
         rows, columns = matrix.shape[-2:]
         wide = rows < columns
         gram = matrix @ matrix.mH if wide else matrix.mH @ matrix
-        gram.diagonal(0, -2, -1).add_(float(regularizer))
+        gram.diagonal(0, -2, -1).add_(_weight(regularizer))
         factor, info = torch.linalg.cholesky_ex(gram)
-        require_success(info, _DEFICIENT)
+        require_success(info, _DEFICIENT, gram)
         if wide:
             return matrix.mH @ torch.cholesky_solve(rhs, factor)
         return torch.cholesky_solve(matrix.mH @ rhs, factor)
@@ -99,11 +99,17 @@ def bind_solve_ls(node: Node, device: Any) -> Function:
     return widened(solve, node.attrs["T"])
 
 
+def _weight(regularizer: torch.Tensor) -> float:
+    require(regularizer.ndim == 0, f"l2_regularizer has rank {regularizer.ndim}", expected="a scalar")
+    if regularizer < 0:
+        raise errors.InvalidArgumentError(None, None, f"l2_regularizer is {float(regularizer)}, expected 0 or more")
+    return float(regularizer)
+
+
 def _least_squares(matrix: torch.Tensor, rhs: torch.Tensor, regularizer: torch.Tensor) -> Any:
     """Gives the shortest of the best solutions, whatever the rank."""
     _require_batches(matrix, rhs)
-    if regularizer.ndim:
-        require(False, f"l2_regularizer has rank {regularizer.ndim}", expected="a scalar")
+    _weight(regularizer)
     if matrix.is_cpu and matrix.numel() and rhs.numel():
         return torch.linalg.lstsq(matrix, rhs, driver="gelsy").solution
     return torch.linalg.pinv(matrix) @ rhs

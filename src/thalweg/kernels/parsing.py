@@ -11,7 +11,7 @@ import numpy as np
 from thalweg import dtypes, errors
 from thalweg.dtypes import DType
 from thalweg.graph.step_graph import Node
-from thalweg.graph.tensor_proto import MakeNdarray, shape_proto
+from thalweg.graph.tensor_proto import MakeNdarray, array_proto, content_proto
 from thalweg.kernels.registry import kernel
 from thalweg.kernels.types import from_numpy, to_numpy
 from thalweg.ops.parsing import require_default, stride_of
@@ -298,17 +298,11 @@ def _require_room(proto: Any, dtype: DType) -> None:
 
 @kernel("SerializeTensor", devices=("CPU",))
 def bind_serialize_tensor(node: Node, device: Any) -> Callable[..., Any]:
-    from tensorboard.compat.proto.tensor_pb2 import TensorProto
-
     dtype = node.attrs["T"]
+    make = array_proto if dtype is dtypes.string else content_proto  # strings one by one, numbers as raw bytes
 
     def serialize(value: Any) -> Any:
-        proto = TensorProto(dtype=dtype.as_datatype_enum, tensor_shape=shape_proto(tuple(value.shape)))
-        if dtype is dtypes.string:
-            proto.string_val.extend(value.ravel().tolist())
-        else:
-            array = np.ascontiguousarray(to_numpy(value))
-            proto.tensor_content = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
-        return np.array(proto.SerializeToString(), dtype=object)
+        array = value if dtype is dtypes.string else np.asarray(to_numpy(value))
+        return np.array(make(array, dtype).SerializeToString(), dtype=object)
 
     return serialize

@@ -126,6 +126,8 @@ def bind_product(node: Node, device: Any) -> Function:
 
     def multiply(a: Tensor, b: Tensor, *ends: Tensor) -> Ranged:
         _checked(node, a, b, *ends)
+        if bool(ends[1] <= ends[0]) or bool(ends[3] <= ends[2]):
+            raise InvalidArgumentError(None, None, "the end of a range is not greater than its beginning")
         x, y = _centered(a, ends[:2], types[0]), _centered(b, ends[2:], types[1])
         if node.type == "QuantizedMul":
             product = x * y
@@ -257,7 +259,7 @@ def bind_concat(node: Node, device: Any) -> Function:
     def concat(axis: Tensor, *inputs: Tensor) -> Ranged:
         _checked(node, axis, *inputs, values={0: axis.numpy()})
         parts, lows, highs = inputs[:count], inputs[count : 2 * count], inputs[2 * count :]
-        low, high = min(float(end) for end in lows), max(float(end) for end in highs)
+        low, high = min(0.0, *map(float, lows)), max(map(float, highs))
         if limits(dtype)[0] < 0:
             high = max(abs(low), abs(high))
             low = -high

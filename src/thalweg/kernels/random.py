@@ -153,7 +153,7 @@ def bind_shuffle_strings(node: Node, device: Any) -> Callable[..., Any]:
 
 def _for_each(shape: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
     """Repeats a parameter for a whole sample of the shape."""
-    return parameter.expand(*shape.tolist(), *parameter.shape)
+    return parameter.expand((*shape.tolist(), *parameter.shape))
 
 
 @kernel("RandomGamma")

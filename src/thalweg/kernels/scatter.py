@@ -14,6 +14,8 @@ from thalweg.ops.state import scatter_nd_shapes, scatter_shapes
 
 # torch moves no unsigned words, and sums of them have the bits of signed sums.
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+_TOP_BIT = -(2**63)
+_Combine = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def movable(value: torch.Tensor) -> torch.Tensor:
@@ -122,12 +124,16 @@ def scatter_sub(buffer: torch.Tensor, indices: torch.Tensor, updates: torch.Tens
     movable(buffer).index_add_(0, flat, movable(rows).neg())
 
 
-def _by_rounds(combine: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Callable[..., None]:
-    """Returns a scatter that combines old rows with updates; an index that comes again is served in a later round."""
+def _by_rounds(of_numbers: _Combine, of_words: _Combine | None = None) -> Callable[..., None]:
+    """Returns a scatter that combines old rows with updates; an index that comes again is served in a later round.
+
+    `of_words` combines unsigned numbers of 64 bits, which it finds in signed ones.
+    """
 
     def scatter(buffer: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> None:
         flat, rows = _checked(buffer, indices, updates)
         wide = torch.int64 if buffer.dtype in _SIGNED else buffer.dtype
+        combine = of_words if of_words and buffer.dtype is torch.uint64 else of_numbers
         for part in _rounds(flat):
             at = flat[part].long()
             old = movable(buffer).index_select(0, at).view(buffer.dtype)
@@ -152,14 +158,26 @@ def _divide(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.div(a, b, rounding_mode=None if a.is_floating_point() or a.is_complex() else "trunc")
 
 
+def _divide_words(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Divides half of a, which is no negative number; the rest says whether b is in a once more."""
+    even = _divide(a >> 1 & ~_TOP_BIT, b) * 2
+    more = (a - even * b ^ _TOP_BIT) >= (b ^ _TOP_BIT)
+    return torch.where(b < 0, (a ^ _TOP_BIT) >= (b ^ _TOP_BIT), even + more)
+
+
+def _of_words(choose: _Combine) -> _Combine:
+    """Returns a choice by order for words, whose order is that of signed numbers with the top bit turned."""
+    return lambda a, b: choose(a ^ _TOP_BIT, b ^ _TOP_BIT) ^ _TOP_BIT
+
+
 SCATTER: dict[str, Callable[..., None]] = {
     "Update": scatter_update,
     "Add": scatter_add,
     "Sub": scatter_sub,
     "Mul": _by_rounds(torch.mul),
-    "Div": _by_rounds(_divide),
-    "Min": _by_rounds(torch.minimum),
-    "Max": _by_rounds(torch.maximum),
+    "Div": _by_rounds(_divide, _divide_words),
+    "Min": _by_rounds(torch.minimum, _of_words(torch.minimum)),
+    "Max": _by_rounds(torch.maximum, _of_words(torch.maximum)),
 }
 
 

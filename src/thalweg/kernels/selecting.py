@@ -141,11 +141,15 @@ def distinct(x: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tensor, tor
 
 @kernel("Unique", "UniqueWithCounts")
 def bind_unique(node: Node, device: Any) -> Function:
+    return _bind_unique(node, distinct)
+
+
+def _bind_unique(node: Node, find: Function) -> Function:
     kind, outputs = TORCH[node.attrs["out_idx"]], len(node.dtypes)
 
-    def unique(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def unique(x: Any) -> tuple[Any, ...]:
         require(x.ndim == 1, f"x must be a vector, got {show(tuple(x.shape))}")
-        values, which, counts = distinct(x, 0)
+        values, which, counts = find(x, 0)
         return (values, which.to(kind), counts.to(kind))[:outputs]
 
     return unique
@@ -153,29 +157,39 @@ def bind_unique(node: Node, device: Any) -> Function:
 
 @kernel("UniqueV2")
 def bind_unique_v2(node: Node, device: Any) -> Function:
+    return _bind_unique_v2(node, distinct)
+
+
+def _bind_unique_v2(node: Node, find: Function) -> Function:
     kind = TORCH[node.attrs["out_idx"]]
 
-    def unique(x: torch.Tensor, axis: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def unique(x: Any, axis: torch.Tensor) -> tuple[Any, torch.Tensor]:
         require(axis.ndim == 1, f"axis must be a vector, got {show(tuple(axis.shape))}")
         require(axis.numel() == 1 or x.ndim == 1, f"x must be a vector without an axis, got {show(tuple(x.shape))}")
-        values, which, _ = distinct(x, int(axis) if axis.numel() else 0)
+        values, which, _ = find(x, int(axis) if axis.numel() else 0)
         return values, which.to(kind)
 
     return unique
 
 
+def distinct_strings(x: Any, dim: int) -> tuple[Any, torch.Tensor, torch.Tensor]:
+    """Returns what `distinct` does, of strings."""
+    slices = np.moveaxis(x, dim, 0)
+    keys = x.tolist() if x.ndim == 1 else [tuple(part.ravel().tolist()) for part in slices]
+    place: dict[Any, int] = {}
+    which = torch.tensor([place.setdefault(key, len(place)) for key in keys], dtype=torch.int64)
+    first = np.unique(which.numpy(), return_index=True)[1]
+    return np.moveaxis(slices[first], 0, dim), which, torch.bincount(which, minlength=len(place))
+
+
 @kernel("Unique", "UniqueWithCounts", **STRINGS)
 def bind_unique_strings(node: Node, device: Any) -> Function:
-    kind, outputs = TORCH[node.attrs["out_idx"]], len(node.dtypes)
+    return _bind_unique(node, distinct_strings)
 
-    def unique(x: Any) -> tuple[Any, ...]:
-        place: dict[bytes, int] = {}
-        which = torch.tensor([place.setdefault(item, len(place)) for item in x.tolist()], dtype=torch.int64)
-        values = np.empty(len(place), dtype=object)
-        values[:] = list(place)
-        return (values, which.to(kind), torch.bincount(which, minlength=len(place)).to(kind))[:outputs]
 
-    return unique
+@kernel("UniqueV2", **STRINGS)
+def bind_unique_v2_strings(node: Node, device: Any) -> Function:
+    return _bind_unique_v2(node, distinct_strings)
 
 
 @kernel("ListDiff")

@@ -40,12 +40,22 @@ def _as_text(values: Any) -> list[Any]:
     return flat if isinstance(values, np.ndarray) else [str(value).encode() for value in flat]
 
 
-def _as_numbers(hash_function: Hash) -> Callable[[Any], list[Any]]:
-    """Returns the reader of features as numbers: integers as they are, strings hashed."""
+def _as_numbers(values: Any) -> list[Any]:
+    """Returns features as numbers: integers as they are, strings hashed."""
+    flat = values.reshape(-1).tolist()
+    return hash_all(farmhash64, flat).tolist() if isinstance(values, np.ndarray) else [v & _MASK for v in flat]
+
+
+def _as_hashed(hash_function: Hash, strong: bool) -> Callable[[Any], list[Any]]:
+    """Returns the reader of features hashed; of integers the lower half counts, dense ones stay as they are if weak."""
 
     def read(values: Any) -> list[Any]:
         flat = values.reshape(-1).tolist()
-        return hash_all(hash_function, flat).tolist() if isinstance(values, np.ndarray) else [v & _MASK for v in flat]
+        if not isinstance(values, np.ndarray):
+            if values.ndim == 2 and not strong:
+                return [v & _MASK for v in flat]
+            flat = [(v & 0xFFFFFFFF).to_bytes(4, "little") for v in flat]
+        return hash_all(hash_function, flat).tolist()  # type: ignore[no-any-return]
 
     return read
 
@@ -98,7 +108,7 @@ def _as_strings(columns: list[Rows], separator: bytes) -> Any:
 
 
 def _as_hashes(columns: list[Rows], key: int | None, buckets: int) -> Any:
-    limit = buckets or 2**63 - 1
+    limit = buckets if buckets > 0 else 2**63 - 1
 
     def combine(features: tuple[int, ...]) -> int:
         state, rest = (features[0], features[1:]) if key is None else (key & _MASK, features)
@@ -112,13 +122,14 @@ def _as_hashes(columns: list[Rows], key: int | None, buckets: int) -> Any:
 
 @kernel("SparseCross", devices=("CPU",))
 def bind_cross(node: Node, device: Any) -> Function:
+    """Goes by the types: strings are joined, integers are hashes, whatever hashed_output says."""
     attrs = node.attrs
-    hashed = attrs["hashed_output"]
-    wanted = dtypes.int64 if hashed else dtypes.string
-    require(attrs["out_type"] is wanted, f"out_type is {attrs['out_type'].name}", expected=f"{wanted.name} values")
-    if hashed:
-        read = _as_numbers(farmhash64)
-        return lambda *inputs: _as_hashes(_rows(node, inputs, read), attrs["hash_key"], attrs["num_buckets"])
+    if attrs["internal_type"] is dtypes.string:
+        kinds = (*attrs["sparse_types"], *attrs["dense_types"])
+        require(dtypes.int64 not in kinds, "internal_type is string", expected="int64 for features that are integers")
+    if attrs["out_type"] is dtypes.int64:
+        key, buckets = attrs["hash_key"], attrs["num_buckets"]
+        return lambda *inputs: _as_hashes(_rows(node, inputs, _as_numbers), key, buckets)
     return lambda *inputs: _as_strings(_rows(node, inputs, _as_text), b"_X_")
 
 
@@ -138,9 +149,8 @@ def bind_cross_hashed(node: Node, device: Any) -> Function:
         *features, buckets, strong, salt = inputs
         require(buckets.ndim == strong.ndim == 0, "num_buckets and strong_hash must be scalars", expected="scalars")
         require(salt.shape == (2,), f"salt has shape {list(salt.shape)}", expected="two numbers")
-        require(int(buckets) >= 0, f"num_buckets is {int(buckets)}", expected="0 at least")
         first, second = (number & _MASK for number in salt.tolist())
-        read = _as_numbers(siphash((first, second)) if bool(strong) else farmhash64)
+        read = _as_hashed(siphash((first, second)) if strong else farmhash64, bool(strong))
         return _as_hashes(_rows(node, features, read), None, int(buckets))
 
     return cross

@@ -15,7 +15,7 @@ from thalweg.kernels.registry import kernel
 from thalweg.kernels.segment import segment_reduce, segment_sum
 from thalweg.kernels.shaping import Function, signed
 from thalweg.kernels.sparse import linear, number, place, require_fit, require_inside, require_shape
-from thalweg.kernels.sparse_shaping import spread
+from thalweg.kernels.sparse_shaping import match, require_gradients, spread
 from thalweg.kernels.unsigned import on_host
 from thalweg.ops.shape_functions import normalize_axis, require
 from thalweg.ops.sparse_math import require_broadcast
@@ -58,7 +58,9 @@ def _magnitude(values: torch.Tensor) -> torch.Tensor:
 @kernel("SparseAddGrad")
 def bind_add_grad(node: Node, device: Any) -> Function:
     def gradient(grad: torch.Tensor, a: torch.Tensor, b: torch.Tensor, total: torch.Tensor) -> Any:
-        return spread(grad, a, total), spread(grad, b, total)
+        require_gradients(grad, a, total)
+        require_gradients(grad, b, total)
+        return spread(grad, *match(a, total)), spread(grad, *match(b, total))
 
     return gradient
 

@@ -87,14 +87,14 @@ def _numbers(values: torch.Tensor) -> torch.Tensor:
 
 def _weights(values: torch.Tensor, weights: torch.Tensor) -> torch.Tensor | None:
     """Returns a weight for each value, None if each counts once."""
-    if weights.shape == (0,):
+    if not weights.numel():
         return None
     require(
         weights.shape == values.shape,
         f"weights has shape {show(tuple(weights.shape))}",
         expected=f"a weight for each value, {show(tuple(values.shape))}, or none",
     )
-    return weights.reshape(-1) if weights.numel() else None
+    return weights.reshape(-1)
 
 
 @kernel("SparseBincount")
@@ -114,7 +114,7 @@ def bind_bincount(node: Node, device: Any) -> Function:
         total = require_shape(result)
         numbers, factors = _numbers(values), _weights(values, weights)
         if len(sizes) == 2:
-            require_inside(indices[:, :1], sizes[:1])
+            require_inside(indices, sizes)
             # A number that is too large must not count in the next row.
             places = torch.where(numbers < bins, indices[:, 0] * bins + numbers, total)
         else:
@@ -137,8 +137,7 @@ def _counted(
     numbers, factors = _numbers(values), _weights(values, weights)
     kept = numbers < most if most >= 0 else torch.ones_like(numbers, dtype=torch.bool)
     numbers, rows = numbers[kept], rows[kept]
-    width = max(int(numbers.max()) + 1 if numbers.numel() else 0, least)
-    width = width if most < 0 else min(width, most)
+    width = most if most >= 0 else max(int(numbers.max()) + 1 if numbers.numel() else 1, least)
     pairs, owners = torch.unique(torch.stack([rows, numbers], dim=1), dim=0, return_inverse=True)
     ones = torch.ones(numbers.numel(), dtype=weights.dtype, device=values.device)
     if node.attrs["binary_output"]:

@@ -13,7 +13,7 @@ from thalweg import dtypes
 from thalweg.dtypes import DType
 from thalweg.errors import InvalidArgumentError
 from thalweg.graph.step_graph import Node
-from thalweg.graph.tensor_proto import MakeNdarray, array_proto
+from thalweg.graph.tensor_proto import MakeNdarray, content_proto
 from thalweg.kernels.registry import kernel
 from thalweg.kernels.shaping import Function
 from thalweg.kernels.sparse import linear, require_fit, require_order, require_shape
@@ -27,7 +27,7 @@ _HOST: dict[str, Any] = {"devices": ("CPU",), "out_type": [dtypes.string]}
 
 def _as_strings(indices: Array, values: Array, shape: Array, dtype: DType) -> list[bytes]:
     pairs = ((indices, dtypes.int64), (values, dtype), (shape, dtypes.int64))
-    return [array_proto(array, kind).SerializeToString() for array, kind in pairs]
+    return [content_proto(array, kind).SerializeToString() for array, kind in pairs]
 
 
 def _strings(items: Sequence[Any], shape: tuple[int, ...]) -> Array:

@@ -12,7 +12,7 @@ import torch
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import kernel
 from thalweg.kernels.shaping import Function, signed
-from thalweg.kernels.sparse import LIMIT, is_inside, number, place, require_fit, require_shape
+from thalweg.kernels.sparse import LIMIT, is_inside, number, place, require_fit, require_inside, require_shape
 from thalweg.ops.shape_functions import normalize_axis, require
 from thalweg.ops.shaping import reshaped
 from thalweg.ops.sparse_shaping import split_sizes
@@ -59,6 +59,13 @@ def bind_reshape(node: Node, device: Any) -> Function:
         require_shape(sizes, "input_shape")
         target: Any = reshaped(tuple(sizes), new_shape.tolist())
         require_shape(target, "new_shape")
+        require(
+            0 not in sizes or not indices.shape[0],
+            f"{indices.shape[0]} indices in a tensor of shape {sizes}",
+            expected="no indices where there are no elements",
+        )
+        if target == tuple(sizes):
+            return indices, shape
         if not len(target):
             return indices.new_zeros((indices.shape[0], 0)), torch.tensor([], dtype=torch.int64)
         return place(number(indices, sizes), target), torch.tensor(target, dtype=torch.int64)
@@ -108,6 +115,7 @@ def bind_split(node: Node, device: Any) -> Function:
         require(axis.ndim == 0, f"split_dim has shape {list(axis.shape)}", expected="a scalar")
         sizes = shape.tolist()
         along, pieces = split_sizes(sizes, int(axis.item()), number_of_pieces)
+        require_inside(indices, sizes)
         rows, elements, shapes = [], [], []
         start = 0
         for size in pieces:
@@ -135,6 +143,7 @@ def bind_slice(node: Node, device: Any) -> Function:
             expected=f"{len(limits)}, one for each dimension",
         )
         require(min(sizes, default=0) >= 0, f"size is {sizes}", expected="sizes of at least 0")
+        require_shape(limits)
         inside = torch.ones(indices.shape[0], dtype=torch.bool, device=indices.device)
         for axis, (first, length, limit) in enumerate(zip(starts, sizes, limits)):
             column = indices[:, axis]
@@ -146,8 +155,11 @@ def bind_slice(node: Node, device: Any) -> Function:
     return cut
 
 
-def match(rows: torch.Tensor, others: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Returns for each row the position of an equal one among others, and whether there is one."""
+def match(rows: torch.Tensor, others: torch.Tensor, *, once: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns for each row the position of an equal one among others, and whether there is one.
+
+    Each of the others is taken by all rows that equal it, or, if `once`, by one: the first by the first, and so on.
+    """
     both = torch.cat([others, rows])
     if not others.shape[0] or not rows.shape[0]:
         none = torch.zeros(rows.shape[0], dtype=torch.int64, device=rows.device)
@@ -159,22 +171,36 @@ def match(rows: torch.Tensor, others: torch.Tensor) -> tuple[torch.Tensor, torch
     else:
         numbers = torch.unique(both, dim=0, return_inverse=True)[1]
     known, wanted = numbers[: others.shape[0]], numbers[others.shape[0] :]
-    ordered, order = torch.sort(known)
-    at = torch.searchsorted(ordered, wanted).clamp_(max=known.numel() - 1)
-    return order[at], ordered[at] == wanted
+    ordered, order = torch.sort(known, stable=True)
+    first = torch.searchsorted(ordered, wanted)
+    at = first + _occurrence(wanted) if once else first
+    found = at < known.numel()
+    at = at.clamp_(max=known.numel() - 1)
+    return order[at], found & (ordered[at] == wanted)
 
 
-def spread(values: torch.Tensor, rows: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
-    """Returns for each row the value of an equal one among others, 0 if there is none."""
+def _occurrence(numbers: torch.Tensor) -> torch.Tensor:
+    """Returns for each number how many equal ones come before it."""
+    ordered, order = torch.sort(numbers, stable=True)
+    result = torch.empty_like(order)
+    result[order] = torch.arange(order.numel(), device=order.device) - torch.searchsorted(ordered, ordered)
+    return result
+
+
+def require_gradients(values: torch.Tensor, rows: torch.Tensor, others: torch.Tensor) -> None:
+    """Requires a gradient for each of the others, which have indices as long as the rows."""
     require(
         values.shape == others.shape[:1],
         f"backprop_val_grad has shape {list(values.shape)}",
         expected=f"one gradient for each of {others.shape[0]} indices",
     )
     require(rows.shape[1] == others.shape[1], "the indices differ in length", expected="indices of one rank")
-    at, found = match(rows, others)
+
+
+def spread(values: torch.Tensor, at: torch.Tensor, found: torch.Tensor) -> torch.Tensor:
+    """Returns the values at matched positions, 0 where there is none."""
     if not values.numel():
-        return torch.zeros(rows.shape[0], dtype=values.dtype, device=values.device)
+        return torch.zeros(at.numel(), dtype=values.dtype, device=values.device)
     return torch.where(found, signed(values)[at], 0).view(values.dtype)
 
 
@@ -187,6 +213,10 @@ def bind_slice_grad(node: Node, device: Any) -> Function:
             f"input_start has shape {list(start.shape)}",
             expected=f"[{indices.shape[1]}], a start for each dimension",
         )
-        return spread(grad, indices - start.to(indices.device), outputs)
+        require_gradients(grad, indices, outputs)
+        at, found = match(indices - start.to(indices.device), outputs, once=True)
+        missing = outputs.shape[0] - int(found.sum())
+        require(not missing, f"{missing} of output_indices are not in the input", expected="indices of a slice of it")
+        return spread(grad, at, found)
 
     return gradient

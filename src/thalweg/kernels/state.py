@@ -193,9 +193,8 @@ def bind_gather_nd(node: Node, device: Any) -> Call:
 
 @kernel("ResourceScatterUpdate", dtype=_TENSORS)
 @kernel("ResourceScatterUpdate", devices=("CPU",), dtype=[dtypes.string])
-@kernel(*(f"ResourceScatter{verb}" for verb in ("Add", "Sub", "Mul")), dtype=dtypes.NUMERIC)
-@kernel("ResourceScatterDiv", dtype=dtypes.NUMERIC - {dtypes.uint64})
-@kernel("ResourceScatterMin", "ResourceScatterMax", dtype=dtypes.REAL - {dtypes.uint64})
+@kernel(*(f"ResourceScatter{verb}" for verb in ("Add", "Sub", "Mul", "Div")), dtype=dtypes.NUMERIC)
+@kernel("ResourceScatterMin", "ResourceScatterMax", dtype=dtypes.REAL)
 def bind_scatter(node: Node, device: Any) -> Call:
     change = SCATTER[node.type.removeprefix("ResourceScatter")]
     return call_method(node, device, "update", change, Input(1), Input(2))

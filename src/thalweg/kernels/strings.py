@@ -282,9 +282,11 @@ def bind_ngrams(node: Node, device: Any) -> Function:
         ends = [0]
         for start, end in itertools.pairwise(bounds):
             row = data[start:end].tolist()
-            found = [gram for width in widths for gram in windows(row, width)] if row else []
-            if not found and row and attrs["preserve_short_sequences"] and widths:
-                found = list(windows(row, len(row) + 2 * max(pad_width, 0))) or [separator.join(row)]
+            found = [gram for width in widths for gram in windows(row, width)]
+            if not found and row and attrs["preserve_short_sequences"]:
+                if pad_width < 0:
+                    raise invalid("without ngram_widths, pad_width must say how much a short sequence is padded")
+                found = list(windows(row, len(row) + 2 * pad_width))
             result += found
             ends.append(len(result))
         return string_array(result, (len(result),)), torch.tensor(ends, dtype=dtype)

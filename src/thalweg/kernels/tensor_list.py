@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from thalweg import dtypes, errors
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import Call, Input, Known, kernel
+from thalweg.kernels.types import TORCH
 
 List = tuple[Any, ...]
 _EMPTY: List = ()
@@ -36,6 +39,16 @@ def bind_push(node: Node, device: Any) -> Callable[..., Any]:
 @kernel("TensorListPopBack")
 def bind_pop(node: Node, device: Any) -> Call:
     return Call(pop, (Input(0),))
+
+
+@kernel("_ListRows")
+def bind_rows(node: Node, device: Any) -> Callable[..., Any]:
+    nothing = torch.empty((0, node.attrs["width"]), dtype=TORCH[node.dtypes[0]], device=device.torch)
+
+    def rows(elements: List) -> Any:
+        return torch.cat(_elements(elements)) if elements else nothing
+
+    return rows
 
 
 @kernel("AddN", T=[dtypes.variant])

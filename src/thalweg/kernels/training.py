@@ -273,7 +273,7 @@ def _sgd(
     )
 
 
-@kernel("ResourceApplyAdam", "_ApplyAdamGroup", T=dtypes.FLOATING)
+@kernel("ResourceApplyAdam", "_ApplyAdamGroup", T=_TYPES)
 def bind_adam(node: Node, device: Any) -> Call:
     use_nesterov = node.attrs["use_nesterov"]
     fused = node.attrs["T"] in _FUSED and not use_nesterov

@@ -94,6 +94,8 @@ def corrected_rate(lr: Number, beta1_power: Number, beta2_power: Number) -> Numb
     """Returns Adam's rate with the correction for moments that started at zero."""
     if isinstance(beta2_power, torch.Tensor):
         return lr * (1 - beta2_power).sqrt() / (1 - beta1_power)
+    if isinstance(beta2_power, complex):
+        return corrected_rate(lr, beta1_power, torch.tensor(beta2_power, dtype=torch.complex128)).item()
     if beta1_power != 1 and beta2_power <= 1:
         return lr * math.sqrt(1 - beta2_power) / (1 - beta1_power)
     return corrected_rate(lr, beta1_power, torch.tensor(beta2_power)).item()
@@ -241,7 +243,7 @@ def add_sign(
     var: torch.Tensor, m: torch.Tensor, lr: Number, alpha: Number, sign_decay: Number, beta: Number, grad: torch.Tensor
 ) -> None:
     m.mul_(beta).add_(grad * (1 - beta))
-    var.sub_((grad.sign() * m.sign()).mul_(sign_decay).add_(alpha).mul_(grad).mul_(lr))
+    var.sub_((grad.sign() * m.sign()).mul_(sign_decay).add_(alpha).mul_(lr).mul_(grad))
 
 
 def power_sign(
@@ -254,4 +256,4 @@ def power_sign(
     grad: torch.Tensor,
 ) -> None:
     m.mul_(beta).add_(grad * (1 - beta))
-    var.sub_((grad.sign() * m.sign()).mul_(sign_decay).mul_(logbase).exp_().mul_(grad).mul_(lr))
+    var.sub_((grad.sign() * m.sign()).mul_(sign_decay).mul_(logbase).exp_().mul_(lr).mul_(grad))

@@ -14,7 +14,7 @@ def _decoded(c: Inference) -> Sequence[Shape]:
     require(not c.shapes[0], f"contents has shape {show(c.shapes[0])}", expected="a scalar")
     channels, samples = c.attrs["desired_channels"], c.attrs["desired_samples"]
     for key, number in (("desired_channels", channels), ("desired_samples", samples)):
-        require(number >= -1 and number != 0, f"{key} is {number}", expected="a number, or -1 for the file's own")
+        require(number >= -1, f"{key} is {number}", expected="a number, or -1 for the file's own")
     return [(None if samples < 0 else samples, None if channels < 0 else channels), ()]
 
 

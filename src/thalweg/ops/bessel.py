@@ -80,7 +80,7 @@ _DIMENSIONS = 2999  # as many as TensorFlow has direction numbers for
 def _sobol(c: Inference) -> Sequence[Shape]:
     dim, count, skip = (scalar_value(c, i) for i in range(3))
     require(dim is None or 0 < dim <= _DIMENSIONS, f"dim is {dim}", expected=f"1 to {_DIMENSIONS}")
-    require(count is None or count >= 0, f"num_results is {count}", expected="at least 0")
+    require(count is None or count > 0, f"num_results is {count}", expected="at least 1")
     require(skip is None or skip >= 0, f"skip is {skip}", expected="at least 0")
     fits = None in (count, skip) or count + skip < 2**31
     require(fits, f"num_results {count} and skip {skip} are too many", expected="a sum below 2**31")

@@ -8,7 +8,7 @@ from typing import Any
 from thalweg import dtypes
 from thalweg.graph import attr
 from thalweg.graph.convert import convert_to_tensor
-from thalweg.graph.infer import Inference
+from thalweg.graph.infer import Inference, complete, static_value
 from thalweg.graph.op_def import op
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
@@ -22,7 +22,7 @@ from thalweg.ops.printing import Assert
 from thalweg.ops.reduction import reduce_max, reduce_prod
 from thalweg.ops.segment import unsorted_segment_sum
 from thalweg.ops.shape_functions import require, scalar_value, vector_size
-from thalweg.shapes import Shape, compatible, merge, show
+from thalweg.shapes import Shape, compatible, merge, num_elements, show
 
 _COUNTED = frozenset((dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64))
 
@@ -47,15 +47,17 @@ histogram_fixed_width_op = op(
 )
 
 
-def _require_weights(values: Shape, weights: Shape) -> None:
-    fits = weights is None or 0 in weights or None in weights or compatible(values, weights)
+def _require_weights(values: Shape, weights: Shape, alike: bool) -> None:
+    """Requires no weights, or one for each value: in the same shape, or in any."""
+    count, given = num_elements(values), num_elements(weights)
+    fits = given in (None, 0) or (compatible(values, weights) if alike else count in (None, given))
     require(fits, f"weights have shape {show(weights)}", expected=f"none, or one for each of {show(values)}")
 
 
 def _bincount(c: Inference) -> Sequence[Shape]:
     size = scalar_value(c, 1)
     require(size is None or size >= 0, f"size is {size}", expected="size >= 0")
-    _require_weights(c.shapes[0], c.shapes[2])
+    _require_weights(c.shapes[0], c.shapes[2], alike=c.definition.name == "DenseBincount")
     return [(size,)]
 
 
@@ -124,15 +126,25 @@ def bincount(
     """Counts how often each integer occurs, or sums its weights; the result ends with the largest integer."""
     with name_scope(name, "bincount", [arr, weights]):
         arr = convert_to_tensor(arr, dtypes.int32, name="arr")
-        nonempty = greater(reduce_prod(shape(arr)), 0)
-        size = multiply(cast(nonempty, dtypes.int32), add(reduce_max(arr), 1))
-        if minlength is not None:
-            size = maximum(convert_to_tensor(minlength, dtypes.int32, name="minlength"), size)
-        if maxlength is not None:
-            size = minimum(convert_to_tensor(maxlength, dtypes.int32, name="maxlength"), size)
+        size = _bins(arr, minlength, maxlength)
         if weights is not None:
             return unsorted_segment_sum(convert_to_tensor(weights, name="weights"), arr, size)
         return bincount_op(arr, size, constant([], dtype))
+
+
+def _bins(arr: Tensor, minlength: Any, maxlength: Any) -> Tensor:
+    """Returns one number more than the largest, 0 if there are none, within limits; a constant where that is known."""
+    least = None if minlength is None else convert_to_tensor(minlength, dtypes.int32, name="minlength")
+    most = None if maxlength is None else convert_to_tensor(maxlength, dtypes.int32, name="maxlength")
+    known, low, high = (None if t is None else complete(static_value(t)) for t in (arr, least, most))
+    if most is not None and low is not None and high is not None and high <= low:
+        return most
+    if known is not None:
+        size = constant(int(known.max(initial=-1)) + 1, dtypes.int32)
+    else:
+        size = multiply(cast(greater(reduce_prod(shape(arr)), 0), dtypes.int32), add(reduce_max(arr), 1))
+    size = size if least is None else maximum(least, size)
+    return size if most is None else minimum(most, size)
 
 
 def confusion_matrix(

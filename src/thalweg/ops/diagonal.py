@@ -153,8 +153,11 @@ def _matrix_diag_part_v2(c: Inference) -> Sequence[Shape]:
 
 
 def _matrix_set_diag_v2(c: Inference) -> Sequence[Shape]:
-    source = at_least_rank(c, 0, 2)
-    merge(_band_shape(source, _limits(c, 2)), at_least_rank(c, 1, 1))
+    source, diagonal = at_least_rank(c, 0, 2), at_least_rank(c, 1, 1)
+    if source is not None and diagonal is not None:
+        fits = len(source) - 1 <= len(diagonal) <= len(source)
+        require(fits, f"diagonal has shape {show(diagonal)}", expected=f"rank {len(source) - 1} or {len(source)}")
+    merge(_band_shape(source, _limits(c, 2)), diagonal)
     return [source]
 
 

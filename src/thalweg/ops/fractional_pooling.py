@@ -14,6 +14,11 @@ from thalweg.ops.shape_functions import require, with_rank
 from thalweg.shapes import Shape, merge, show
 
 
+def _require_elements(source: Shape) -> None:
+    assert source is not None
+    require(0 not in source, f"the input is empty: {show(source)}", expected="at least one element")
+
+
 def _pool(c: Inference) -> Sequence[Shape]:
     source, ratio = with_rank(c, 0, 4), c.attrs["pooling_ratio"]
     assert source is not None
@@ -22,7 +27,7 @@ def _pool(c: Inference) -> Sequence[Shape]:
     require(all(r >= 1 for r in ratio), f"pooling_ratio is {list(ratio)}", expected="ratios of at least 1")
     seeded = c.attrs["seed"] != 0 or c.attrs["seed2"] != 0
     require(c.attrs["deterministic"] or not seeded, "seeds are given", expected="none unless deterministic")
-    require(0 not in source, f"the input is empty: {show(source)}", expected="at least one element")
+    _require_elements(source)
     sizes = [None if s is None else math.floor(s / r) for s, r in zip(source[1:3], ratio[1:3])]
     for size, given in zip(sizes, source[1:3]):
         require(size is None or size > 0, f"a dimension of {given} is too small for the ratio", expected="more")
@@ -45,6 +50,7 @@ def pooled_shape(c: Inference, source: Shape, grad: int) -> None:
 
 def _max_pool_grad(c: Inference) -> Sequence[Shape]:
     source, pooled = with_rank(c, 0, 4), with_rank(c, 1, 4)
+    _require_elements(source)
     pooled_shape(c, source, 2)
     try:
         merge(pooled, c.shapes[2])
@@ -57,6 +63,9 @@ def _avg_pool_grad(c: Inference) -> Sequence[Shape]:
     sizes = c.shape_value(0)
     length = with_rank(c, 0, 1)
     require(length in ((None,), (4,)), f"orig_input_tensor_shape has shape {show(length)}", expected="4 sizes")
+    value = c.partial(0)
+    for number in () if value is None or value.ndim != 1 else value.tolist():
+        require(number is None or number >= 0, f"orig_input_tensor_shape is {value}", expected="no negative size")
     source = (None,) * 4 if sizes is None else sizes
     pooled_shape(c, source, 1)
     return [source]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg import dtypes
-from thalweg.graph import attr
+from thalweg.graph import attr, nest
 from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.infer import Inference, complete, static_value
 from thalweg.graph.op_def import op
@@ -204,7 +204,7 @@ def gather_v2(
 
 def _as_indices(indices: Any) -> Any:
     """Returns an empty list of indices as integers, which it is not by itself."""
-    if isinstance(indices, list | tuple) and np.size(np.array(indices, dtype=object)) == 0:
+    if isinstance(indices, list | tuple) and not nest.flatten(indices):
         return np.array(indices, np.int32)
     return indices
 

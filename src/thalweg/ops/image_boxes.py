@@ -32,26 +32,26 @@ def _boxes(c: Inference, index: int) -> int | None:
     return same_dimension(boxes[0], numbers[0], "sizes", expected="an image number for each box")
 
 
-def _two(c: Inference, index: int) -> tuple[int | None, int | None]:
+def _two(c: Inference, index: int, least: int) -> tuple[int | None, int | None]:
     name, shape = c.definition.inputs[index].name, with_rank(c, index, 1)
     assert shape is not None
     require(shape[0] in (None, 2), f"{name} has {shape[0]} elements", expected="a height and a width")
     value = c.partial(index)
     for number in () if value is None or value.ndim != 1 else value.tolist():
-        require(number is None or number > 0, f"{name} is {value}", expected="positive sizes")
+        require(number is None or number >= least, f"{name} is {value}", expected=f"sizes of at least {least}")
     height, width = c.shape_value(index) or (None, None)
     return height, width
 
 
-def _require_pixels(shape: Shape) -> None:
-    require(shape is None or 0 not in shape[1:3], f"image has shape {show(shape)}", expected="images with pixels")
+def _require_pixels(shape: Shape, name: str = "image") -> None:
+    require(shape is None or 0 not in shape[1:3], f"{name} has shape {show(shape)}", expected="images with pixels")
 
 
 def _crops(c: Inference) -> Sequence[Shape]:
     image = with_rank(c, 0, 4)
     assert image is not None
     _require_pixels(image)
-    return [(_boxes(c, 1), *_two(c, 3), image[3])]
+    return [(_boxes(c, 1), *_two(c, 3, 1), image[3])]
 
 
 def _crops_grad_image(c: Inference) -> Sequence[Shape]:
@@ -72,6 +72,7 @@ def _crops_grad_boxes(c: Inference) -> Sequence[Shape]:
     grads, image = with_rank(c, 0, 4), with_rank(c, 1, 4)
     assert grads is not None and image is not None
     _require_pixels(image)
+    _require_pixels(grads, "grads")
     same_dimension(grads[3], image[3], "channels", expected="grads.shape[3] == image.shape[3]")
     return [(same_dimension(grads[0], _boxes(c, 2), "sizes", expected="grads for each box"), 4)]
 
@@ -176,7 +177,7 @@ def _glimpsed(c: Inference) -> Sequence[Shape]:
     noise = c.attrs["noise"]
     require(noise in ("uniform", "gaussian", "zero"), f"noise is {noise!r}", expected="uniform, gaussian or zero")
     batch = same_dimension(images[0], offsets[0], "sizes", expected="an offset for each image")
-    return [(batch, *_two(c, 1), images[3])]
+    return [(batch, *_two(c, 1, 0), images[3])]
 
 
 _GLIMPSE: dict[str, Any] = {

@@ -47,10 +47,9 @@ def _decoded(c: Inference) -> Sequence[Shape]:
 
 
 def _decoded_jpeg(c: Inference) -> Sequence[Shape]:
-    ratio, method, fraction = c.attrs["ratio"], c.attrs["dct_method"], c.attrs["acceptable_fraction"]
+    ratio, method = c.attrs["ratio"], c.attrs["dct_method"]
     require(ratio in (1, 2, 4, 8), f"ratio is {ratio}", expected="1, 2, 4 or 8")
     require(method in _METHODS, f"dct_method is {method!r}", expected="'INTEGER_FAST', 'INTEGER_ACCURATE' or ''")
-    require(0 <= fraction <= 1, f"acceptable_fraction is {fraction}", expected="a fraction of [0, 1]")
     return _decoded(c)
 
 

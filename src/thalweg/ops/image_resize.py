@@ -38,7 +38,7 @@ def _sizes(c: Inference, index: int = 1) -> tuple[int | None, int | None]:
 
 
 def _require_pixels(shape: Shape) -> None:
-    require(shape is None or 0 not in shape[1:3], f"images has shape {show(shape)}", expected="images with pixels")
+    require(shape is None or 0 not in shape[1:], f"images has shape {show(shape)}", expected="images with pixels")
 
 
 def _require_one_way(c: Inference) -> None:
@@ -46,23 +46,30 @@ def _require_one_way(c: Inference) -> None:
     require(not both, "align_corners and half_pixel_centers are both true", expected="one of them at most")
 
 
-def _resized(c: Inference) -> Sequence[Shape]:
-    _require_one_way(c)
+def _of_sizes(c: Inference) -> Sequence[Shape]:
     images = with_rank(c, 0, 4)
     assert images is not None
-    height, width = _sizes(c)
-    _require_pixels(images)
-    return [(images[0], height, width, images[3])]
+    return [(images[0], *_sizes(c), images[3])]
+
+
+def _resized(c: Inference) -> Sequence[Shape]:
+    _require_one_way(c)
+    _require_pixels(with_rank(c, 0, 4))
+    return _of_sizes(c)
+
+
+def _of_image(c: Inference) -> Sequence[Shape]:
+    grads, image = with_rank(c, 0, 4), with_rank(c, 1, 4)
+    assert grads is not None and image is not None
+    batch, channels = merge((grads[0], grads[3]), (image[0], image[3])) or (None, None)
+    return [(batch, image[1], image[2], channels)]
 
 
 def _unresized(c: Inference) -> Sequence[Shape]:
     _require_one_way(c)
-    grads, image = with_rank(c, 0, 4), with_rank(c, 1, 4)
-    assert grads is not None and image is not None
-    batch, channels = merge((grads[0], grads[3]), (image[0], image[3])) or (None, None)
-    _require_pixels(image)
-    _require_pixels(grads)
-    return [(batch, image[1], image[2], channels)]
+    for index in (0, 1):
+        _require_pixels(with_rank(c, index, 4))
+    return _of_image(c)
 
 
 def _resize(name: str, output: str, doc: str, differentiable: bool = True, **attrs: Any) -> OpDef:
@@ -104,7 +111,7 @@ resize_nearest_grad = op(
     align_corners=False,
     half_pixel_centers=False,
     host="size",
-    infer=_resized,
+    infer=_of_sizes,
     doc="The gradient of ResizeNearestNeighbor.",
 )
 
@@ -124,7 +131,7 @@ def _scaled(c: Inference) -> Sequence[Shape]:
 
 def _unscaled(c: Inference) -> Sequence[Shape]:
     _require_kernel(c)
-    return _unresized(c)
+    return _of_image(c)
 
 
 scale_and_translate = op(

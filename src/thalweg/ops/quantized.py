@@ -83,12 +83,10 @@ def _product(c: Inference) -> Shape:
 
 
 def _reshape(c: Inference) -> Shape:
-    vector_size(c, 1)
-    target = c.partial(1)
+    rank, target = vector_size(c, 1), c.partial(1)
     if target is not None:
         return reshaped(c.shapes[0], target.tolist())
-    size = c.shapes[1]
-    return None if size is None or size[0] is None else (None,) * size[0]
+    return None if rank is None else reshaped(c.shapes[0], [None] * rank)
 
 
 def _requantize(c: Inference) -> Shape:

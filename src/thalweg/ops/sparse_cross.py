@@ -44,8 +44,6 @@ def _cross_hashed(c: Inference) -> Sequence[Shape]:
     ranked(c, last - 2, 0)
     ranked(c, last - 1, 0)
     same_dimension(ranked(c, last, 1)[0], 2, "numbers in salt", expected="a salt of two numbers")
-    buckets = c.value(last - 2)
-    require(buckets is None or buckets.item() >= 0, f"num_buckets is {buckets}", expected="0 at least")
     return _cross(c)
 
 

@@ -15,7 +15,15 @@ from thalweg.graph.sparse_tensor import SparseTensor, is_sparse
 from thalweg.graph.tensor import Tensor
 from thalweg.ops import array, math, special
 from thalweg.ops.reduction import one_of
-from thalweg.ops.shape_functions import normalize_axis, require, same_dimension, scalar_value, vector_size, with_rank
+from thalweg.ops.shape_functions import (
+    normalize_axis,
+    require,
+    require_sizes,
+    same_dimension,
+    scalar_value,
+    vector_size,
+    with_rank,
+)
 from thalweg.ops.sparse import as_sparse, parts
 from thalweg.shapes import Shape, merge, show
 
@@ -59,6 +67,7 @@ def _dense_add(c: Inference) -> Sequence[Shape]:
 def _dense_matmul(c: Inference) -> Sequence[Shape]:
     _, rank = parts(c, 0, 1, 2)
     require(rank in (None, 2), f"a has rank {rank}", expected="a sparse matrix")
+    require_sizes(c, 2)
     a, b = c.shape_value(2) or (None, None), with_rank(c, 3, 2)
     assert b is not None
     rows, inner = (a[1], a[0]) if c.attrs["adjoint_a"] else (a[0], a[1])

@@ -15,7 +15,7 @@ from thalweg.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_spars
 from thalweg.graph.tensor import Tensor
 from thalweg.ops import array
 from thalweg.ops.constants import constant
-from thalweg.ops.shape_functions import at_least_rank, require, scalar_value, vector_size
+from thalweg.ops.shape_functions import at_least_rank, require, require_sizes, scalar_value, vector_size
 from thalweg.ops.sparse import as_sparse, parts
 from thalweg.shapes import Shape, show
 
@@ -24,6 +24,7 @@ def _fill_empty_rows(c: Inference) -> Sequence[Shape]:
     count, rank = parts(c, 0, 1, 2)
     require(rank is None or rank >= 1, "the sparse tensor is a scalar", expected="rank 1 at least")
     require(not c.shapes[3], f"default_value has shape {show(c.shapes[3])}", expected="a scalar")
+    require_sizes(c, 2)
     shape = c.shape_value(2)
     return [(None, rank), (None,), (None if shape is None else shape[0],), (count,)]
 
@@ -49,7 +50,7 @@ def _require_weights(values: Shape, weights: Shape) -> None:
     """Requires a weight for each value, or no weights."""
     if values is not None and weights is not None and None not in (*values, *weights):
         what = f"weights has shape {show(weights)}, the values {show(values)}"
-        require(weights in ((0,), values), what, expected="a weight for each value, or none")
+        require(0 in weights or weights == values, what, expected="a weight for each value, or none")
 
 
 def _require_lengths(c: Inference) -> None:

@@ -98,6 +98,7 @@ def _slice(c: Inference) -> Sequence[Shape]:
     _, rank = parts(c, 0, 1, 2)
     for index in (3, 4):
         rank = same_dimension(rank, vector_size(c, index), "ranks", expected="start and size for each dimension")
+    require_sizes(c, 2)
     sizes = c.value(4)
     require(sizes is None or min(sizes.tolist(), default=0) >= 0, f"size is {sizes}", expected="sizes of at least 0")
     return [(None, rank), (None,), (rank,)]
@@ -105,7 +106,9 @@ def _slice(c: Inference) -> Sequence[Shape]:
 
 def _slice_grad(c: Inference) -> Sequence[Shape]:
     count, _ = parts(c, 1, None, 2)
-    parts(c, 3, 0, 2)
+    kept, _ = parts(c, 3, 0, 2)
+    fits = count is None or kept is None or kept <= count
+    require(fits, f"output_indices has {kept} rows, input_indices {count}", expected="at most as many")
     return [(count,)]
 
 

@@ -40,7 +40,7 @@ def _sample(c: Inference) -> Sequence[Shape]:
         parameters = broadcast(parameters, shape)
     if result is not None and parameters is not None:
         tail = result[len(result) - len(parameters) :] if len(result) >= len(parameters) else None
-        fits = tail is not None and all(p in (None, 1) or d in (None, p) for d, p in zip(tail, parameters))
+        fits = tail is not None and all(p is None or d in (None, p) for d, p in zip(tail, parameters))
         require(fits, f"the parameters have shape {show(parameters)}", expected=f"the end of {show(result)}")
     return [result]
 

@@ -46,3 +46,12 @@ pop_back_op = op(
     infer=_popped,
     doc="The list without its last element, and that element.",
 )
+list_rows_op = op(
+    "_ListRows",
+    "input_handle: variant -> output: element_dtype",
+    element_dtype=attr.types(),
+    width=attr.AttrDef("int"),
+    differentiable=False,
+    infer=lambda c: [(None, c.attrs["width"])],
+    doc="All rows of a list of matrices, in one matrix.",
+)

@@ -27,6 +27,8 @@ def _require_rows(count: int | None, rhs: Shape) -> None:
 
 
 def _solved(c: Inference) -> Sequence[Shape]:
+    fits = c.attrs["partial_pivoting"] or not c.attrs["perturb_singular"]
+    require(fits, "perturb_singular without partial_pivoting", expected="partial_pivoting with it")
     diagonals, rhs = at_least_rank(c, 0, 2), at_least_rank(c, 1, 2)
     if diagonals is None:
         return [rhs]

@@ -90,6 +90,8 @@ def _bias_of(node: Node) -> tuple[Node | None, Output | None]:
     if product[0].type not in ("MatMul", "Conv2D") or shape is None or bias_shape is None:
         return None, None
     fits = len(bias_shape) == 1 and bias_shape[0] is not None and bias_shape[0] == shape[-1]
+    if product[0].type == "MatMul" and node.type != "BiasAdd" and None not in shape and bias_shape == shape:
+        fits = True
     if product[0].type == "Conv2D" and product[0].attrs["data_format"] != "NHWC":
         return None, None
     return (product[0], bias) if fits else (None, None)

@@ -54,7 +54,7 @@ def compile_partial_step(
 
 
 def _compile(step: StepGraph, config: ConfigProto, devices: Sequence[Device]) -> Executable:
-    optimize(step, config.graph_options.optimizer_options, lambda node: evaluate(node, devices[0]))
+    optimize(step, config.graph_options, lambda node: evaluate(node, devices[0]))
     # What runs by tokens cannot be cut, so it stays on the host.
     names = [device.name for device in devices if device.type == "CPU" or not step.is_free]
     placement = place(step, names, device_types, config.allow_soft_placement)

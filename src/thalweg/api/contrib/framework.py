@@ -3,6 +3,14 @@
 from thalweg.api.version_switches import (
     is_tensor,
 )
+from thalweg.client.checkpoint_reader import (
+    assign_from_checkpoint,
+    assign_from_checkpoint_fn,
+    init_from_checkpoint,
+    list_variables,
+    load_checkpoint,
+    load_variable,
+)
 from thalweg.client.training_steps import (
     assert_global_step,
     create_global_step,
@@ -26,6 +34,18 @@ from thalweg.library.arg_scope import (
 from thalweg.library.choose import (
     smart_cond,
     smart_constant_value,
+)
+from thalweg.library.deprecation import (
+    deprecated,
+    deprecated_arg_values,
+    deprecated_args,
+)
+from thalweg.library.graph_questions import (
+    VariableDeviceChooser,
+    get_graph_from_inputs,
+    get_name_scope,
+    get_placeholders,
+    zero_initializer,
 )
 from thalweg.library.model_variables import (
     add_model_variable,
@@ -58,12 +78,16 @@ from thalweg.ops.check import (
     assert_same_float_dtype,
     assert_scalar,
 )
+from thalweg.ops.script import (
+    py_func,
+)
 from thalweg.ops.sorting import (
     argsort,
     sort,
 )
 
 __all__ = [
+    "VariableDeviceChooser",
     "add_arg_scope",
     "add_model_variable",
     "arg_scope",
@@ -75,15 +99,23 @@ __all__ = [
     "assert_same_float_dtype",
     "assert_scalar",
     "assert_scalar_int",
+    "assign_from_checkpoint",
+    "assign_from_checkpoint_fn",
     "assign_from_values",
     "assign_from_values_fn",
     "create_global_step",
     "current_arg_scope",
+    "deprecated",
+    "deprecated_arg_values",
+    "deprecated_args",
     "filter_variables",
     "get_global_step",
+    "get_graph_from_inputs",
     "get_local_variables",
     "get_model_variables",
+    "get_name_scope",
     "get_or_create_global_step",
+    "get_placeholders",
     "get_trainable_variables",
     "get_unique_variable",
     "get_variable_full_name",
@@ -93,11 +125,16 @@ __all__ = [
     "get_variables_to_restore",
     "global_variable",
     "has_arg_scope",
+    "init_from_checkpoint",
     "init_scope",
     "is_tensor",
+    "list_variables",
+    "load_checkpoint",
+    "load_variable",
     "local_variable",
     "model_variable",
     "nest",
+    "py_func",
     "reduce_sum_n",
     "remove_squeezable_dimensions",
     "smart_cond",
@@ -106,4 +143,5 @@ __all__ = [
     "variable",
     "with_same_shape",
     "with_shape",
+    "zero_initializer",
 ]

@@ -18,7 +18,9 @@ from thalweg.library.vocabularies import (
     IdTableWithHashBuckets,
     StrongHashSpec,
     index_table_from_file,
+    index_table_from_file as string_to_index_table_from_file,
     index_table_from_tensor,
+    index_table_from_tensor as string_to_index_table_from_tensor,
     index_to_string,
     index_to_string_table_from_file,
     index_to_string_table_from_tensor,
@@ -46,4 +48,6 @@ __all__ = [
     "index_to_string_table_from_file",
     "index_to_string_table_from_tensor",
     "string_to_index",
+    "string_to_index_table_from_file",
+    "string_to_index_table_from_tensor",
 ]

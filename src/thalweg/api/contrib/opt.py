@@ -13,21 +13,37 @@ from thalweg.client.decoupled_optimizers import (
 from thalweg.client.external_optimizers import ExternalOptimizerInterface, ScipyOptimizerInterface
 from thalweg.client.lbfgs import LBFGSOptimizer
 from thalweg.client.sign_optimizers import AddSignOptimizer, PowerSignOptimizer
+from thalweg.client.step_optimizers import AdamGSOptimizer, LazyAdamGSOptimizer, RegAdagradOptimizer
+from thalweg.client.wrapping_optimizers import (
+    DropStaleGradientOptimizer,
+    MovingAverageOptimizer,
+    MultitaskOptimizerWrapper,
+    VariableClippingOptimizer,
+    clip_gradients_by_global_norm,
+)
 
 __all__ = [
     "AccumulatingOptimizer",
     "AdaMaxOptimizer",
+    "AdamGSOptimizer",
     "AdamWOptimizer",
     "AddSignOptimizer",
     "DecoupledWeightDecayExtension",
+    "DropStaleGradientOptimizer",
     "ExternalOptimizerInterface",
     "LAMBOptimizer",
     "LARSOptimizer",
     "LBFGSOptimizer",
+    "LazyAdamGSOptimizer",
     "LazyAdamOptimizer",
     "MomentumWOptimizer",
+    "MovingAverageOptimizer",
+    "MultitaskOptimizerWrapper",
     "NadamOptimizer",
     "PowerSignOptimizer",
+    "RegAdagradOptimizer",
     "ScipyOptimizerInterface",
+    "VariableClippingOptimizer",
+    "clip_gradients_by_global_norm",
     "extend_with_decoupled_weight_decay",
 ]

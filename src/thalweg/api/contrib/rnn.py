@@ -10,6 +10,20 @@ from thalweg.library.rnn.cells import (
     MultiRNNCell,
     RNNCell,
 )
+from thalweg.library.rnn.convolutional import (
+    Conv1DLSTMCell,
+    Conv2DLSTMCell,
+    Conv3DLSTMCell,
+    ConvLSTMCell,
+)
+from thalweg.library.rnn.fused import (
+    FusedRNNCell,
+    FusedRNNCellAdaptor,
+    LSTMBlockFusedCell,
+    LSTMBlockWrapper,
+    TimeReversedFusedRNN,
+    best_effort_input_batch_size,
+)
 from thalweg.library.rnn.gated import (
     GRUBlockCell,
     GRUBlockCellV2,
@@ -17,6 +31,27 @@ from thalweg.library.rnn.gated import (
     LayerNormBasicLSTMCell,
     LSTMBlockCell,
     UGRNNCell,
+)
+from thalweg.library.rnn.grid import (
+    BidirectionalGridLSTMCell,
+    GridLSTMCell,
+    TimeFreqLSTMCell,
+)
+from thalweg.library.rnn.highway import (
+    CompiledWrapper,
+    HighwayWrapper,
+)
+from thalweg.library.rnn.independent import (
+    IndRNNCell,
+    IndyGRUCell,
+    IndyLSTMCell,
+    SRUCell,
+)
+from thalweg.library.rnn.lstm_variants import (
+    CoupledInputForgetGateLSTMCell,
+    GLSTMCell,
+    NASCell,
+    PhasedLSTMCell,
 )
 from thalweg.library.rnn.projections import (
     AttentionCellWrapper,
@@ -46,24 +81,47 @@ __all__ = [
     "AttentionCellWrapper",
     "BasicLSTMCell",
     "BasicRNNCell",
+    "BidirectionalGridLSTMCell",
+    "CompiledWrapper",
+    "Conv1DLSTMCell",
+    "Conv2DLSTMCell",
+    "Conv3DLSTMCell",
+    "ConvLSTMCell",
+    "CoupledInputForgetGateLSTMCell",
     "DeviceWrapper",
     "DropoutWrapper",
     "EmbeddingWrapper",
+    "FusedRNNCell",
+    "FusedRNNCellAdaptor",
+    "GLSTMCell",
     "GRUBlockCell",
     "GRUBlockCellV2",
     "GRUCell",
+    "GridLSTMCell",
+    "HighwayWrapper",
+    "IndRNNCell",
+    "IndyGRUCell",
+    "IndyLSTMCell",
     "InputProjectionWrapper",
     "IntersectionRNNCell",
     "LSTMBlockCell",
+    "LSTMBlockFusedCell",
+    "LSTMBlockWrapper",
     "LSTMCell",
     "LSTMStateTuple",
     "LayerNormBasicLSTMCell",
     "LayerRNNCell",
     "MultiRNNCell",
+    "NASCell",
     "OutputProjectionWrapper",
+    "PhasedLSTMCell",
     "RNNCell",
     "ResidualWrapper",
+    "SRUCell",
+    "TimeFreqLSTMCell",
+    "TimeReversedFusedRNN",
     "UGRNNCell",
+    "best_effort_input_batch_size",
     "stack_bidirectional_dynamic_rnn",
     "stack_bidirectional_rnn",
     "static_bidirectional_rnn",

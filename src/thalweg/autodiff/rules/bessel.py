@@ -71,7 +71,8 @@ def bessel_k0e(op: Operation, grad: Tensor) -> Tensor:
 @gradient("BesselK1e")
 def bessel_k1e(op: Operation, grad: Tensor) -> Tensor:
     x, y = op._inputs[0], op.outputs[0]
-    return multiply(grad, subtract(subtract(y, realdiv(y, x)), bessel.bessel_k0e_op(x)))
+    factor = subtract(_number(1, x), realdiv(_number(1, x), x))  # infinite at 0, where y - y / x would be NaN
+    return multiply(grad, subtract(multiply(y, factor), bessel.bessel_k0e_op(x)))
 
 
 @gradient("Dawsn")

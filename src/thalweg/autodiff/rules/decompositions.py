@@ -12,7 +12,20 @@ from thalweg.ops.decompositions import eig_op, self_adjoint_eig_op, svd_op
 from thalweg.ops.diagonal import matrix_band_part, matrix_diag_op, matrix_diag_part_op, matrix_set_diag_op
 from thalweg.ops.joining import concat
 from thalweg.ops.linalg import matrix_solve_op, matrix_triangular_solve_op
-from thalweg.ops.math import add, cast, complex, conj, imag, minimum, multiply, real, square, subtract, truediv
+from thalweg.ops.math import (
+    add,
+    cast,
+    complex,
+    conj,
+    imag,
+    minimum,
+    multiply,
+    negative,
+    real,
+    square,
+    subtract,
+    truediv,
+)
 from thalweg.ops.matrix import batch_matmul_op
 from thalweg.ops.selecting import one_hot
 
@@ -83,7 +96,7 @@ def svd(op: Operation, grad_s: Tensor, grad_u: Tensor, grad_v: Tensor) -> Tensor
     safe = truediv(s, add(square(s), _TINY[s.dtype.real_dtype.size]))
     diagonal = _as_real(grad_s)
     if s.dtype.is_complex:
-        phase = imag(matrix_diag_part_op(by_u))
+        phase = negative(imag(matrix_diag_part_op(by_v)))
         diagonal = add(diagonal, multiply(complex(zeros_like(phase), phase), safe))
     inner = add(_scaled(rotation_u, s), multiply(expand_dims(s, -1), rotation_v))
     inner = add(inner, matrix_diag_op(diagonal))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg.autodiff.registry import gradient
+from thalweg.autodiff.rules.broadcasting import sum_to_shape_of
 from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
 from thalweg.ops.array import expand_dims, gather_nd, range as count_up, reshape, scatter_nd, shape, size
 from thalweg.ops.reduction import reduce_sum
+from thalweg.ops.segment import unsorted_segment_sum
 from thalweg.ops.sparse_shaping import sparse_reorder_op, sparse_slice_grad_op
 
 
@@ -18,10 +20,7 @@ def sparse_to_dense(op: Operation, grad: Tensor) -> list[Any]:
     rank = None if indices._shape is None else len(indices._shape)
     places = indices if rank == 2 else reshape(indices, [-1, 1]) if rank is not None else _as_rows(op)
     at_places = gather_nd(grad, places)
-    by_values = (
-        at_places if values._shape is not None and len(values._shape) == 1 else reshape(at_places, shape(values))
-    )
-    return [None, None, by_values, reduce_sum(grad) - reduce_sum(at_places)]
+    return [None, None, sum_to_shape_of(values, at_places), reduce_sum(grad) - reduce_sum(at_places)]
 
 
 def _as_rows(op: Operation) -> Tensor:
@@ -44,5 +43,8 @@ def sparse_slice(op: Operation, by_indices: Any, grad: Tensor, by_shape: Any) ->
 
 @gradient("SparseSliceGrad")
 def sparse_slice_grad(op: Operation, grad: Tensor) -> list[Any]:
-    _, indices, start, outputs = op.inputs
-    return [sparse_slice_grad_op(grad, outputs, -start, indices), None, None, None]
+    """Takes the gradient at each place that an output came from, by the output's number there."""
+    before, indices, start, outputs = op.inputs
+    count = size(before)
+    numbers = sparse_slice_grad_op(count_up(1, count + 1), indices, start, outputs)
+    return [unsorted_segment_sum(grad, numbers - 1, count), None, None, None]

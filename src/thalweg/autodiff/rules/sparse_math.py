@@ -11,6 +11,7 @@ from thalweg.graph.tensor import Tensor
 from thalweg.ops import array, math
 from thalweg.ops.comparison import equal
 from thalweg.ops.reduction import reduce_sum
+from thalweg.ops.segment import unsorted_segment_sum
 from thalweg.ops.sparse_math import (
     sparse_add_grad_op,
     sparse_dense_cwise_add_op,
@@ -18,7 +19,6 @@ from thalweg.ops.sparse_math import (
     sparse_tensor_dense_add_op,
     sparse_tensor_dense_matmul_op,
 )
-from thalweg.ops.sparse_shaping import sparse_slice_grad_op
 
 
 @gradient("SparseAdd")
@@ -29,10 +29,12 @@ def sparse_add(op: Operation, by_indices: Any, grad: Tensor, by_shape: Any) -> l
 
 @gradient("SparseAddGrad")
 def sparse_add_grad(op: Operation, by_a: Tensor, by_b: Tensor) -> list[Any]:
-    _, a, b, total = op.inputs
-    start = array.zeros([array.shape(total)[1]], dtypes.int64)
+    """Adds up the gradients at the places of the terms, by the number that each place has in the sum."""
+    before, a, b, total = op.inputs
+    count = array.size(before)
+    in_a, in_b = sparse_add_grad_op.many(array.range(1, count + 1), a, b, total)
     return [
-        sparse_slice_grad_op(by_a, total, start, a) + sparse_slice_grad_op(by_b, total, start, b),
+        unsorted_segment_sum(by_a, in_a - 1, count) + unsorted_segment_sum(by_b, in_b - 1, count),
         None,
         None,
         None,

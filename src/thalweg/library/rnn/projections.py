@@ -23,7 +23,13 @@ from thalweg.ops.shaping import expand_dims, reshape
 from thalweg.ops.slicing import slice as slice_of
 
 
-def linear(args: Any, output_size: int, bias: bool = True, bias_initializer: Any = None) -> Tensor:
+def linear(
+    args: Any,
+    output_size: int,
+    bias: bool = True,
+    bias_initializer: Any = None,
+    kernel_initializer: Any = None,
+) -> Tensor:
     """Returns the arguments side by side, times a kernel and plus a bias of the variable scope in force."""
     parts: Sequence[Any] = args if isinstance(args, list | tuple) else [args]
     depth = 0
@@ -32,7 +38,7 @@ def linear(args: Any, output_size: int, bias: bool = True, bias_initializer: Any
             raise ValueError(f"linear expects matrices of known width, saw {part.shape}")
         depth += part._shape[1]
     dtype = parts[0].dtype
-    kernel = get_variable("kernel", [depth, output_size], dtype)
+    kernel = get_variable("kernel", [depth, output_size], dtype, kernel_initializer)
     if not bias:
         from thalweg.ops.matrix import matmul
 

@@ -1,0 +1,11 @@
+"""tf.contrib.sparsemax: a softmax with zeros."""
+
+from thalweg.ops.sparsemax import (
+    sparsemax,
+    sparsemax_loss,
+)
+
+__all__ = [
+    "sparsemax",
+    "sparsemax_loss",
+]

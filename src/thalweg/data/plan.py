@@ -1,0 +1,189 @@
+"""Plans: datasets as they run. A definition is a dataset in the graph, a plan is one whose parameters have values."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from thalweg import errors
+from thalweg.data.function import BoundFunction, Function
+from thalweg.data.serial import decode, encode
+from thalweg.data.structure import flatten, signature_of
+from thalweg.execute.threads import computing
+from thalweg.kernels.waiting import kept
+from thalweg.runtime.devices import Device
+from thalweg.runtime.executable import Executable
+
+Element = tuple[Any, ...]
+
+
+class Definition:
+    """What a dataset does: the class of its passes, its structure, and how its inputs are divided."""
+
+    def __init__(
+        self,
+        kind: type[Elements],
+        structure: Any,
+        parents: int = 0,
+        values: int = 0,
+        functions: Sequence[Function] = (),
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.structure = structure
+        self.parents = parents
+        self.values = values
+        self.functions = tuple(functions)
+        self.options = options or {}
+        signature = signature_of(structure)
+        self.types = tuple(dtype for dtype, _ in signature)
+        self.shapes = tuple(shape for _, shape in signature)
+
+    def bind(self, device: Any) -> Callable[..., Plan]:
+        """Returns what makes a plan of the values of all inputs: parents, parameters, captured values."""
+        compiled: dict[Function, Executable] = {}
+        return lambda *inputs: Plan(self, inputs, device, compiled)
+
+
+class Plan:
+    """A dataset ready to be iterated over, as often as one likes."""
+
+    def __init__(
+        self, definition: Definition, inputs: Element, device: Device, compiled: dict[Function, Executable]
+    ) -> None:
+        self.definition = definition
+        self.options = definition.options
+        self.types, self.shapes = definition.types, definition.shapes
+        self.parents: tuple[Plan, ...] = inputs[: definition.parents]
+        start = definition.parents + definition.values
+        self.values = tuple(map(kept, inputs[definition.parents : start]))
+        self._captured = []
+        for function in definition.functions:
+            captured = inputs[start : start + len(function.captured)]
+            self._captured.append(tuple(map(_kept, captured)))
+            start += len(captured)
+        self._device = device
+        self._compiled = compiled
+        self._lock = threading.Lock()
+        self.memory: Any = None  # what passes share: cached elements, the source of their seeds
+
+    @property
+    def structure(self) -> Any:
+        return self.definition.structure
+
+    @property
+    def leaves(self) -> list[Any]:
+        return flatten(self.definition.structure)
+
+    def integer(self, index: int, name: str, least: int | None = None) -> int:
+        """Returns a parameter that is an integer."""
+        value = self.values[index]
+        if value.ndim:
+            raise invalid(f"{name} has shape {list(value.shape)}, expected a scalar")
+        if least is not None and int(value) < least:
+            raise invalid(f"{name} is {int(value)}, expected at least {least}")
+        return int(value)
+
+    def function(self, index: int = 0) -> BoundFunction:
+        """Returns a function for one pass: one without state is shared by all."""
+        function = self.definition.functions[index]
+        if function.is_stateful:
+            return BoundFunction(function.compile(self._device), self._captured[index])
+        with self._lock:
+            if function not in self._compiled:
+                self._compiled[function] = function.compile(self._device)
+            return BoundFunction(self._compiled[function], self._captured[index])
+
+    def iterate(self) -> Elements:
+        return self.definition.kind(self)
+
+
+def _kept(value: Any) -> Any:
+    """Returns a captured value; handles and datasets are no memory of the step."""
+    return kept(value) if hasattr(value, "ndim") else value
+
+
+def invalid(text: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, text)
+
+
+class Elements:
+    """One pass over a dataset: gives its elements in order, and can be saved in between.
+
+    Subclasses name the attributes that say where the pass is. An attribute that is a pass itself is saved as such.
+    """
+
+    __slots__ = ("plan",)
+    kept: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    def __iter__(self) -> Elements:
+        return self
+
+    def __next__(self) -> Element:
+        raise StopIteration
+
+    def state(self) -> Any:
+        """Returns the position as plain values."""
+        return {name: getattr(self, name) for name in self.kept}
+
+    def restore(self, state: Any) -> None:
+        """Goes to a position; this pass has not begun."""
+        for name in self.kept:
+            setattr(self, name, state[name])
+
+    def close(self) -> None:
+        """Ends what goes on in the background."""
+
+    def saved(self, made: Element | None) -> bytes:
+        """Returns the position as bytes, with an element that was made and not taken."""
+        return encode({"made": made, "state": self.state()})
+
+    def load(self, saved: bytes) -> Element | None:
+        """Goes to a position; returns the element that was made before and not taken."""
+        tree = decode(saved)
+        try:
+            self.restore(tree["state"])
+            made = tree["made"]
+        except (KeyError, TypeError, IndexError, AttributeError) as error:
+            raise invalid(
+                f"the saved position is not one of this dataset: {type(error).__name__}: {error}"
+            ) from None
+        return None if made is None else tuple(made)
+
+
+class Unary(Elements):
+    """A pass over a dataset that is made of one other."""
+
+    __slots__ = ("input",)
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        self.input: Elements = plan.parents[0].iterate()
+
+    def state(self) -> Any:
+        return {**super().state(), "input": self.input.state()}
+
+    def restore(self, state: Any) -> None:
+        super().restore(state)
+        self.input.restore(state["input"])
+
+    def close(self) -> None:
+        self.input.close()
+
+
+class Outermost(Unary):
+    """The pass that an iterator asks: its thread computes as steps do."""
+
+    __slots__ = ()
+
+    def __init__(self, plan: Plan) -> None:
+        Elements.__init__(self, plan)
+        self.input = plan.iterate()
+
+    def __next__(self) -> Element:
+        with computing():
+            return next(self.input)

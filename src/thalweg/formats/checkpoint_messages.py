@@ -1,0 +1,75 @@
+"""The messages of checkpoints: header and entries of a bundle, slices, and the state of a folder.
+
+The classes are built when they are first asked for, in a pool of their own, so that they may stand beside TensorFlow's.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+_FILE = "tensorflow/core/protobuf/checkpoint.proto"
+
+# Fields by number: kind, then name; a star marks those that repeat.
+_MESSAGES: dict[str, dict[int, str]] = {
+    "VersionDef": {1: "int32 producer", 2: "int32 min_consumer", 3: "int32* bad_consumers"},
+    "Dim": {1: "int64 size", 2: "string name"},
+    "TensorShapeProto": {2: "Dim* dim", 3: "bool unknown_rank"},
+    "Extent": {1: "int64 start", 2: "int64 length"},
+    "TensorSliceProto": {1: "Extent* extent"},
+    "BundleHeaderProto": {1: "int32 num_shards", 2: "int32 endianness", 3: "VersionDef version"},
+    "BundleEntryProto": {
+        1: "int32 dtype",
+        2: "TensorShapeProto shape",
+        3: "int32 shard_id",
+        4: "int64 offset",
+        5: "int64 size",
+        6: "fixed32 crc32c",
+        7: "TensorSliceProto* slices",
+    },
+    "CheckpointState": {
+        1: "string model_checkpoint_path",
+        2: "string* all_model_checkpoint_paths",
+        3: "double* all_model_checkpoint_timestamps",
+        4: "double last_preserved_timestamp",
+    },
+}
+
+
+def _file() -> Any:
+    from google.protobuf import descriptor_pb2
+
+    kinds = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name=_FILE, package="tensorflow", syntax="proto3")
+    for name, fields in _MESSAGES.items():
+        message = file.message_type.add(name=name)
+        for number, text in fields.items():
+            kind, field_name = text.split()
+            field = message.field.add(name=field_name, number=number)
+            field.label = kinds.LABEL_REPEATED if kind.endswith("*") else kinds.LABEL_OPTIONAL
+            kind = kind.rstrip("*")
+            if kind in _MESSAGES:
+                field.type, field.type_name = kinds.TYPE_MESSAGE, f".tensorflow.{kind}"
+            else:
+                field.type = kinds.Type.Value(f"TYPE_{kind.upper()}")
+    length = next(m for m in file.message_type if m.name == "Extent")
+    length.oneof_decl.add(name="has_length")  # a slice without a length is a whole axis
+    length.field[1].oneof_index = 0
+    return file
+
+
+@functools.cache
+def _pool() -> Any:
+    from google.protobuf import descriptor_pool
+
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(_file())
+    return pool
+
+
+@functools.cache
+def message_class(name: str) -> Any:
+    """Returns the class of a message by its name."""
+    from google.protobuf import message_factory
+
+    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"tensorflow.{name}"))

@@ -1,0 +1,103 @@
+"""Checkpoints written in the background: who asked for that, and the thread that does it, in the order of the calls."""
+
+from __future__ import annotations
+
+import queue
+import re
+import threading
+from collections.abc import Callable
+
+from thalweg import errors
+
+_PART = re.compile(r"(.*)_temp_[0-9a-f]+/part-\d{5}-of-\d{5}$", re.DOTALL)
+_waiting: dict[str, BackgroundWriter] = {}  # the writers that are to take over a save, by the prefix saved to
+_lock = threading.Lock()
+
+
+class BackgroundWriter:
+    """Does what is given to it on a thread of its own; what went wrong is raised to whoever comes next."""
+
+    def __init__(self) -> None:
+        self._queue: queue.Queue[Callable[[], None] | None] = queue.Queue()
+        self._thread: threading.Thread | None = None
+        self._failure: Exception | None = None
+        self._failed = False  # what follows a failure, up to the end of that save, is left out
+
+    def put(self, work: Callable[[], None]) -> None:
+        """Takes work, which starts when all before it is done."""
+        with _lock:
+            if self._thread is None:
+                # No daemon: a program that ends waits for its last checkpoint.
+                self._thread = threading.Thread(target=self._run, name="checkpoints")
+                self._thread.start()
+            self._queue.put(work)
+
+    def end_of_save(self, work: Callable[[], None]) -> None:
+        """Takes the last work of a save; after it the thread ends if nothing else has come."""
+
+        def last() -> None:
+            try:
+                if not self._failed:
+                    work()
+            finally:
+                self._failed = False
+
+        self.put(last)
+        self._queue.put(None)
+
+    def _run(self) -> None:
+        while True:
+            work = self._queue.get()
+            if work is None:
+                with _lock:
+                    if self._queue.empty():
+                        self._thread = None
+                        return
+                continue
+            try:
+                if not self._failed or work.__name__ == "last":
+                    work()
+            except Exception as error:
+                self._failed = work.__name__ != "last"
+                self._failure = self._failure or error
+            del work  # with the values that it holds
+
+    def wait(self) -> None:
+        """Waits until all is written; raises what went wrong."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+        self.raise_failure()
+
+    def raise_failure(self) -> None:
+        """Raises, once, what went wrong since it was asked last."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def taking_over(self, prefix: str) -> _TakingOver:
+        """Is a context in which saves to the prefix are handed to this writer."""
+        return _TakingOver(prefix, self)
+
+
+class _TakingOver:
+    """Announces a writer for a prefix while a step runs."""
+
+    def __init__(self, prefix: str, writer: BackgroundWriter) -> None:
+        self._prefix = prefix
+        self._writer = writer
+
+    def __enter__(self) -> None:
+        if _waiting.setdefault(self._prefix, self._writer) is not self._writer:
+            raise errors.AlreadyExistsError(None, None, f"another save to {self._prefix} is under way")
+
+    def __exit__(self, *exception: object) -> None:
+        _waiting.pop(self._prefix, None)
+
+
+def writer_for(prefix: str) -> BackgroundWriter | None:
+    """Returns the writer that is to take over a save to a prefix, or to a shard of it."""
+    if not _waiting:
+        return None
+    shard = _PART.match(prefix)
+    return _waiting.get(shard[1] if shard else prefix)

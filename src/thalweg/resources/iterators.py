@@ -1,0 +1,252 @@
+"""Iterators: where steps take the elements of a dataset, one after another.
+
+Elements are made by a worker, one at a time, while steps wait for them in line and hold no thread. A step that is
+cancelled leaves the line; the element that was made for it goes to the next one.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from thalweg import errors
+from thalweg.dtypes import DType
+from thalweg.resources.waiting import STUCK, Attempt, Fail, Finish, Outcome, Resource, Step, tell
+from thalweg.resources.workers import workers
+from thalweg.shapes import Shape, compatible, show
+
+Element = tuple[Any, ...]
+
+
+class Elements(Protocol):
+    """One pass over a dataset."""
+
+    def __next__(self) -> Element: ...
+    def saved(self, made: Element | None) -> bytes: ...
+    def load(self, saved: bytes) -> Element | None: ...
+    def close(self) -> None: ...
+
+
+class Dataset(Protocol):
+    """What elements can be taken from, again and again."""
+
+    types: Sequence[DType]
+    shapes: Sequence[Shape]
+
+    def iterate(self) -> Elements: ...
+
+
+class _Task(Attempt):
+    """Something that a step asks of the elements; a worker does it when it is first in line."""
+
+    __slots__ = ("_do", "outcome")
+
+    def __init__(self, do: Callable[[], Element], step: Step, finish: Finish, fail: Fail) -> None:
+        super().__init__(step, finish, fail)
+        self._do = do
+        self.outcome: Outcome = STUCK
+
+    def advance(self) -> Outcome:
+        return self.outcome
+
+    def do(self) -> Outcome:
+        """Returns what came of it, an error among other things."""
+        return outcome_of(self._do)
+
+
+def outcome_of(do: Callable[[], Element]) -> Outcome:
+    """Returns the result of a call, or the typed error that it ended with."""
+    try:
+        return do()
+    except StopIteration:
+        return errors.OutOfRangeError(None, None, "End of sequence")
+    except errors.OpError as error:
+        return error
+    except MemoryError as error:
+        return errors.ResourceExhaustedError(None, None, str(error))
+    except Exception as error:
+        return errors.InternalError(None, None, f"{type(error).__name__}: {error}")
+
+
+class IteratorResource(Resource):
+    """A position in a dataset that steps share, empty until it is made of one."""
+
+    kept: weakref.WeakValueDictionary[str, IteratorResource] = weakref.WeakValueDictionary()
+
+    def __init__(self, name: str, types: Sequence[DType], shapes: Sequence[Shape]) -> None:
+        super().__init__(name, deque())
+        self.types = tuple(types)
+        self.shapes = tuple(shapes)
+        self.first: Callable[[], Dataset] | None = None  # makes the dataset of a one-shot iterator
+        self._dataset: Dataset | None = None
+        self._elements: Elements | None = None
+        self._made: Element | errors.OpError | None = None  # for a step that went away meanwhile
+        self._busy = False
+        self._serial = 0  # of the dataset: what is made of an earlier one is dropped
+
+    @property
+    def handle(self) -> str:
+        """A text by which this process finds the iterator."""
+        handle = f"iterator/{self.name}/{id(self):x}"
+        IteratorResource.kept[handle] = self
+        return handle
+
+    # -- datasets -----------------------------------------------------------------------------------------------------
+
+    def make(self, dataset: Dataset) -> None:
+        """Begins with the first element of a dataset."""
+        self._require_fit(dataset)
+        self._exchange(dataset, dataset.iterate())
+
+    def _exchange(self, dataset: Dataset | None, elements: Elements | None) -> None:
+        with self.lock:
+            old, self._elements, self._dataset = self._elements, elements, dataset
+            self._made = None
+            self._serial += 1
+        if old is not None:
+            old.close()
+
+    def _require_fit(self, dataset: Dataset) -> None:
+        if tuple(dataset.types) != self.types:
+            own, given = (", ".join(dtype.name for dtype in side) for side in (self.types, dataset.types))
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                errors.describe("the dataset has elements of other types", expected=own, received=given),
+            )
+        for index, (own_shape, shape) in enumerate(zip(self.shapes, dataset.shapes)):
+            if not compatible(own_shape, shape):
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    errors.describe(
+                        f"component {index} of the dataset has another shape",
+                        expected=show(own_shape),
+                        received=show(shape),
+                    ),
+                )
+
+    def _current(self) -> Elements:
+        if self._elements is None and self.first is not None:
+            first, self.first = self.first, None
+            try:
+                self.make(first())
+            except BaseException:
+                self.first = first
+                raise
+        if self._elements is None:
+            raise errors.FailedPreconditionError(
+                None,
+                None,
+                errors.describe(
+                    f"the iterator {self.name!r} has not been initialized",
+                    hint="run its initializer before a step asks for an element",
+                ),
+            )
+        return self._elements
+
+    # -- what steps ask -----------------------------------------------------------------------------------------------
+
+    def get_next(self, step: Step, finish: Finish, fail: Fail) -> None:
+        """Finishes with the components of the next element."""
+        self._line_up(_Task(self._next, step, finish, fail))
+
+    def get_state(self, step: Step, finish: Finish, fail: Fail) -> None:
+        """Finishes with the position as bytes."""
+        self._line_up(_Task(self._state, step, finish, fail))
+
+    def set_state(self, saved: bytes, step: Step, finish: Finish, fail: Fail) -> None:
+        """Goes to a position of the same dataset."""
+        self._line_up(_Task(lambda: self._restore(saved), step, finish, fail))
+
+    def _next(self) -> Element:
+        made, self._made = self._made, None
+        if isinstance(made, errors.OpError):
+            raise made
+        return next(self._current()) if made is None else made
+
+    def _state(self) -> Element:
+        made = self._made
+        return (self._current().saved(None if isinstance(made, errors.OpError) else made),)
+
+    def _restore(self, saved: bytes) -> Element:
+        self._current()
+        dataset = self._dataset
+        assert dataset is not None
+        elements = dataset.iterate()
+        try:
+            made = elements.load(saved)
+        except BaseException:
+            elements.close()
+            raise
+        self._exchange(dataset, elements)
+        self._made = made
+        return ()
+
+    # -- the line -----------------------------------------------------------------------------------------------------
+
+    def _line_up(self, task: _Task) -> None:
+        with self.lock:
+            self.lines[0].append(task)
+            idle, self._busy = not self._busy, True
+        if idle:
+            workers.start(self._work)
+        if not task.is_over:
+            task.listen(self._withdraw)
+
+    def _work(self) -> None:
+        """Does what those in line ask for, until nobody is left."""
+        while True:
+            with self.lock:
+                if not self.lines[0]:
+                    self._busy = False
+                    return
+                task, serial = self.lines[0][0], self._serial
+            assert isinstance(task, _Task)
+            outcome = task.do()
+            with self.lock:
+                if task.is_over:  # withdrawn, and nobody took what was made for it
+                    if task._do == self._next and serial == self._serial:
+                        self._made = outcome
+                    ended = []
+                else:
+                    task.outcome = outcome
+                    ended = self.advance()
+            tell(ended)
+            del task, outcome, ended
+
+    def forget(self) -> None:
+        self.first = self._dataset = self._made = None
+        self._serial += 1
+        elements, self._elements = self._elements, None
+        if elements is not None:
+            elements.close()
+
+
+def single_element(dataset: Dataset, step: Step, finish: Finish, fail: Fail) -> None:
+    """Finishes with the only element of a dataset."""
+
+    def take() -> Element:
+        elements = dataset.iterate()
+        try:
+            found = next(elements, None)
+            if found is None:
+                raise errors.InvalidArgumentError(None, None, "Dataset was empty.")
+            if next(elements, None) is not None:
+                raise errors.InvalidArgumentError(None, None, "Dataset had more than one element.")
+            return found
+        finally:
+            elements.close()
+
+    def work() -> None:
+        outcome = outcome_of(take)
+        if isinstance(outcome, BaseException):
+            fail(step, outcome)  # type: ignore[arg-type]
+        else:
+            finish(*outcome)
+
+    workers.start(work)
+
+
