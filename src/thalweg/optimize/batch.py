@@ -131,7 +131,7 @@ class _Products:
         handle, flow = self._outside.get(read.inputs[0][0]), self._outside.get(read.inputs[2][0])
         if handle is None or flow is None or flow[0].type != "TensorArrayScatterV3" or flow[0].inputs[0] != handle:
             return None
-        scatter = flow[0]
+        scatter: Node = flow[0]
         value, shape = scatter.inputs[2], scatter.input_shape(2)
         first = scatter.inputs[3][0]
         if first is not handle[0] or shape is None or len(shape) != 3 or not _counts_up(scatter):
@@ -232,7 +232,8 @@ class _Products:
 
     def _accumulated(self, index: int, uses: dict[Output, list[Node]]) -> Node | None:
         """Returns what is added to a variable in each iteration, if it is a product of rows or a sum of them."""
-        argument, (total, _) = (self._body.feeds[index], 0), self._body.fetches[index]
+        argument = (self._body.feeds[index], 0)
+        total: Node = self._body.fetches[index][0]
         if total.type not in ("Add", "AddV2") or total.guard or total.controls or argument not in total.inputs:
             return None
         if uses[argument] != [total] or uses[total, 0] != [self._loop] or argument in self._asked_by_condition():

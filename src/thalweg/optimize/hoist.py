@@ -1,7 +1,7 @@
 """Hoist: what is the same in every iteration of a loop is computed once, before it.
 
-A variable that the loop does not change is read once; and a value that a loop saves for its gradient in every iteration,
-though it never changes, is not saved at all.
+A variable that the loop does not change is read once; and a value that never changes, though a loop saves it for its
+gradient in every iteration, is not saved at all.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from thalweg import dtypes
 from thalweg.graph.step_graph import Node, Output, Region, StepGraph
 
 # Operations that fail for no value, given that their shapes fit: a loop without iterations must not fail either.
-_SAFE = set(
-    """Abs Add AddV2 AddN BatchMatMul BatchMatMulV2 BiasAdd BroadcastTo Cast Concat ConcatV2 Conj Cos Erf Exp ExpandDims
-    Expm1 Fill Identity Log Log1p LogicalAnd LogicalNot LogicalOr MatMul Max Maximum Mean Min Minimum Mul Neg OnesLike
-    Pack Pad PadV2 Pow Range Rank RealDiv Reciprocal Relu Reshape ReverseV2 Rsqrt Select Shape Sigmoid Sign Sin Size
-    Slice Softmax Softplus Split SplitV Sqrt Square SquaredDifference Squeeze StopGradient StridedSlice Sub Sum Tanh Tile
-    Transpose Unpack ZerosLike""".split()
-)
+_SAFE = {
+    "Abs", "Add", "AddV2", "AddN", "BatchMatMul", "BatchMatMulV2", "BiasAdd", "BroadcastTo", "Cast", "Concat",
+    "ConcatV2", "Conj", "Cos", "Erf", "Exp", "ExpandDims", "Expm1", "Fill", "Identity", "Log", "Log1p", "LogicalAnd",
+    "LogicalNot", "LogicalOr", "MatMul", "Max", "Maximum", "Mean", "Min", "Minimum", "Mul", "Neg", "OnesLike",
+    "Pack", "Pad", "PadV2", "Pow", "Range", "Rank", "RealDiv", "Reciprocal", "Relu", "Reshape", "ReverseV2", "Rsqrt",
+    "Select", "Shape", "Sigmoid", "Sign", "Sin", "Size", "Slice", "Softmax", "Softplus", "Split", "SplitV", "Sqrt",
+    "Square", "SquaredDifference", "Squeeze", "StopGradient", "StridedSlice", "Sub", "Sum", "Tanh", "Tile",
+    "Transpose", "Unpack", "ZerosLike",
+}  # fmt: skip
 _READS = ("ReadVariableOp", "ResourceGather", "VariableShape")
 
 
@@ -119,7 +121,7 @@ def _recall_what_never_changed(step: StepGraph, loops: Iterable[Node]) -> bool:
 
 
 def _always_saved(loop: Node, index: int) -> Output | None:
-    """Returns the value of outside that a loop saves in a list, the same in every iteration, if that is what it does."""
+    """Returns the value of outside that a loop saves in a list in every iteration, if that is what it does."""
     region: Region = loop.attrs["region"]
     push = region.body.fetches[index][0]
     first = loop.inputs[index][0]

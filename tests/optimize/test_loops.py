@@ -1,0 +1,230 @@
+"""What leaves a loop: the same numbers with and without, and programs that show what is left in it."""
+
+import numpy as np
+import pytest
+
+import thalweg as tf
+from thalweg.config import RewriterConfig
+
+STEPS, BATCH, WIDTH, UNITS = 4, 3, 2, 5
+
+
+def config(**switches):
+    return tf.ConfigProto(graph_options=tf.GraphOptions(rewrite_options=RewriterConfig(**switches)))
+
+
+INSIDE = config(loop_optimization=RewriterConfig.OFF)
+AS_WRITTEN = config(arithmetic_optimization=RewriterConfig.OFF)
+
+
+def same_numbers(fetches, feed=None, tolerance=1e-5):
+    """Runs with everything, without products leaving loops, and with nothing leaving them; compares all three."""
+    results, state = [], []
+    for chosen in (tf.ConfigProto(), AS_WRITTEN, INSIDE):
+        with tf.Session(config=chosen) as session:
+            session.run(tf.global_variables_initializer())
+            state = state or session.run(tf.global_variables())
+            for variable, value in zip(tf.global_variables(), state):
+                variable.load(value, session)
+            results.append(session.run(fetches, feed))
+    for other in results[1:]:
+        for a, b in zip(results[0], other, strict=True):
+            np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+def inside_loops(fetches, feed=(), chosen=None):
+    """Returns the lines of a step's program that stand in loops."""
+    with tf.Session(config=chosen) as session:
+        session.run(tf.global_variables_initializer())
+        return [line.strip() for line in session.show_program(fetches, feed).splitlines() if line.startswith(" " * 8)]
+
+
+def calls(lines, name):
+    return sum(f"= {name}(" in line for line in lines)
+
+
+# -- what never changes -----------------------------------------------------------------------------------------------
+
+
+def test_what_never_changes_is_computed_before_the_loop():
+    x = tf.placeholder(tf.float32, [3])
+    _, y = tf.while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, y * tf.tanh(tf.sin(x))), [0, x])
+    lines = inside_loops(y, [x])
+    assert calls(lines, "sin") == calls(lines, "tanh") == 0 and calls(lines, "mul") == 1
+    assert calls(inside_loops(y, [x], INSIDE), "sin") == 1
+    same_numbers([y], {x: [0.1, 0.2, 0.3]})
+
+
+def test_it_leaves_nested_loops_altogether():
+    x = tf.placeholder(tf.float32, [3])
+
+    def outer(i, y):
+        return i + 1, tf.while_loop(lambda j, z: j < 2, lambda j, z: (j + 1, z * tf.sin(x)), [0, y])[1]
+
+    _, y = tf.while_loop(lambda i, y: i < 3, outer, [0, x])
+    assert calls(inside_loops(y, [x]), "sin") == 0
+    same_numbers([y], {x: [0.1, 0.2, 0.3]})
+
+
+def test_a_condition_computes_once_what_it_compares_with():
+    x = tf.placeholder(tf.float32, [])
+    y = tf.while_loop(lambda y: y < tf.sqrt(x), lambda y: y + 1.0, [0.0])
+    assert calls(inside_loops(y, [x]), "sqrt") == 0
+    same_numbers([y], {x: 17.0})
+
+
+def test_a_variable_is_read_once_and_not_saved():
+    w = tf.get_variable("w", [3], use_resource=True)
+    y = tf.while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, tf.sin(y * w)), [0, tf.ones([3])])[1]
+    (grad,) = tf.gradients(y, w)
+    lines = inside_loops([y, grad])
+    assert not any("read_w" in line for line in lines)
+    assert calls(lines, "push") == 2  # the product, and the variable of the loop before
+    same_numbers([y, grad])
+
+
+def test_a_variable_that_the_loop_changes_is_read_in_it():
+    w = tf.get_variable("w", [], initializer=tf.constant_initializer(1.0), use_resource=True)
+
+    def body(i, y):
+        with tf.control_dependencies([w.assign_add(1.0)]):
+            return i + 1, y + w.read_value()
+
+    y = tf.while_loop(lambda i, y: i < 3, body, [0, 0.0])[1]
+    with tf.Session() as session:
+        session.run(w.initializer)
+        assert session.run(y) == 2.0 + 3.0 + 4.0
+
+
+def test_a_loop_without_iterations_fails_for_nothing():
+    x = tf.placeholder(tf.float32, [3])
+    index = tf.placeholder(tf.int32, [])
+    n = tf.placeholder(tf.int32, [])
+    y = tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y + tf.gather(x, index)), [0, 1.0])[1]
+    with tf.Session() as session:
+        assert session.run(y, {x: [1, 2, 3], index: 2, n: 2}) == 7.0
+        assert session.run(y, {x: [1, 2, 3], index: 9, n: 0}) == 1.0
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(y, {x: [1, 2, 3], index: 9, n: 1})
+
+
+# -- matrix products --------------------------------------------------------------------------------------------------
+
+
+def _cell(x, h, w, b, order):
+    joined = tf.concat([x, h] if order else [h, x], 1)
+    return tf.tanh(tf.nn.bias_add(tf.matmul(joined, w), b))
+
+
+def _weights():
+    w = tf.get_variable("w", [WIDTH + UNITS, UNITS], initializer=tf.random_uniform_initializer(-1, 1, seed=1))
+    return w, tf.get_variable("b", [UNITS], initializer=tf.random_uniform_initializer(-1, 1, seed=2))
+
+
+def _loop(x, cell, steps=STEPS, start=None):
+    array = tf.TensorArray(tf.float32, steps).unstack(x)
+    h = tf.zeros([BATCH, UNITS]) if start is None else start
+    return tf.while_loop(lambda t, h: t < steps, lambda t, h: (t + 1, cell(array.read(t), h)), [0, h])[1]
+
+
+@pytest.mark.parametrize("order", [True, False])
+def test_products_with_the_sequence_leave_the_loop(order):
+    x = tf.placeholder(tf.float32, [STEPS, BATCH, WIDTH])
+    w, b = _weights()
+    h = _loop(x, lambda x_t, h: _cell(x_t, h, w, b, order))
+    gradients = tf.gradients(h, [w, b])
+    lines = inside_loops([h, *gradients], [x])
+    assert calls(lines, "addmm") == 1 and calls(lines, "mm") == 1 and calls(lines, "sum") == 0
+    same_numbers([h, *gradients], {x: np.random.RandomState(0).randn(STEPS, BATCH, WIDTH)})
+
+
+def test_so_do_their_gradients_of_gradients():
+    x = tf.placeholder(tf.float32, [STEPS, BATCH, WIDTH])
+    w, b = _weights()
+    h = _loop(x, lambda x_t, h: _cell(x_t, h, w, b, True))
+    first = tf.gradients(h, [w, b, x])
+    second = tf.gradients([tf.reduce_sum(g * g) for g in first], [w, b, x])
+    same_numbers([h, *first, *second], {x: np.random.RandomState(0).randn(STEPS, BATCH, WIDTH)}, 1e-4)
+
+
+def test_a_product_with_the_sequence_alone_and_a_transposed_matrix():
+    x = tf.placeholder(tf.float32, [STEPS, BATCH, WIDTH])
+    w = tf.get_variable("w", [UNITS, WIDTH], initializer=tf.random_uniform_initializer(-1, 1, seed=1))
+    h = _loop(x, lambda x_t, h: tf.tanh(h + tf.matmul(x_t, w, transpose_b=True)))
+    (gradient,) = tf.gradients(h, w)
+    assert calls(inside_loops(h, [x]), "mm") == 0
+    same_numbers([h, gradient], {x: np.random.RandomState(0).randn(STEPS, BATCH, WIDTH)})
+
+
+def test_the_length_of_the_sequence_may_be_data():
+    x = tf.placeholder(tf.float32, [None, BATCH, WIDTH])
+    w, b = _weights()
+    h = _loop(x, lambda x_t, h: _cell(x_t, h, w, b, True), steps=tf.shape(x)[0])
+    fetches = [h, *tf.gradients(h, [w, b])]
+    assert calls(inside_loops(fetches, [x]), "addmm") == 1
+    for steps in (0, 1, 6):
+        same_numbers(fetches, {x: np.random.RandomState(0).randn(steps, BATCH, WIDTH)})
+
+
+def test_reading_past_the_end_is_still_an_error():
+    x = tf.placeholder(tf.float32, [STEPS, BATCH, WIDTH])
+    w, b = _weights()
+    array = tf.TensorArray(tf.float32, STEPS).unstack(x)
+    start = [0, tf.zeros([BATCH, UNITS])]
+    h = tf.while_loop(lambda t, h: t < 9, lambda t, h: (t + 1, _cell(array.read(t), h, w, b, True)), start)[1]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(tf.errors.OpError, match="cannot read element 4 of an array of 4"):
+            session.run(h, {x: np.zeros([STEPS, BATCH, WIDTH])})
+
+
+@pytest.mark.parametrize("make", ["BasicLSTMCell", "GRUCell", "LSTMCell", "BasicRNNCell"])
+def test_cells(make):
+    x = tf.placeholder(tf.float32, [STEPS, BATCH, WIDTH])
+    cell = getattr(tf.nn.rnn_cell, make)(UNITS)
+    tf.set_random_seed(1)
+    outputs, state = tf.nn.dynamic_rnn(cell, x, sequence_length=[4, 1, 2], dtype=tf.float32, time_major=True)
+    gradients = tf.gradients(outputs, [*tf.trainable_variables(), x])
+    same_numbers([outputs, *tf.nest.flatten(state), *gradients], {x: np.random.RandomState(0).randn(4, 3, 2)})
+
+
+def test_a_sum_that_is_kept_for_nobody_stays():
+    """A loop that adds up products without a gradient would keep all of them in memory."""
+    x = tf.placeholder(tf.float32, [BATCH, WIDTH])
+    total = tf.while_loop(
+        lambda i, a: i < 5,
+        lambda i, a: (i + 1, a + tf.matmul(x, tf.sin(a[:1, :]) + x, transpose_a=True)),
+        [0, tf.zeros([2, 2])],
+    )[1]
+    same_numbers([total], {x: np.ones([BATCH, WIDTH])})
+
+
+# -- controls ---------------------------------------------------------------------------------------------------------
+
+
+def test_nobody_waits_for_what_has_no_effect():
+    x = tf.placeholder(tf.float32, [3])
+    with tf.control_dependencies([tf.exp(x, name="idle")]):
+        y = tf.sin(x)
+    with tf.Session() as session:
+        assert "exp" not in session.show_program(y, [x])
+
+
+def test_what_has_an_effect_is_waited_for_even_behind_something_else():
+    v = tf.Variable(1.0, use_resource=True)
+    with tf.control_dependencies([v.assign_add(1.0)]):
+        between = tf.constant(0.0) + 1.0
+    with tf.control_dependencies([tf.group(between)]):
+        y = v.read_value()
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert session.run(y) == 2.0
+        assert session.run(y) == 3.0
+
+
+def test_a_fetched_group_runs_all_that_is_in_it():
+    ran = []
+    x = tf.py_func(lambda: ran.append(1) or np.float32(1), [], tf.float32)
+    with tf.Session() as session:
+        session.run(tf.group(x + 1.0))
+    assert ran == [1]
