@@ -14,7 +14,7 @@ FOLDERS = {"tensorflow": "tf", "jax": "jax"}
 
 def interpreter(peer: str) -> Path:
     """Finds a peer's Python: BENCH_PYTHON_<PEER>, else an environment of its own, else this one."""
-    library = peer.removesuffix("_compile")
+    library = peer.partition("_")[0]
     named = os.environ.get(f"BENCH_PYTHON_{library.upper()}")
     if named:
         return Path(named)
@@ -38,7 +38,7 @@ def variables(peer: str) -> dict[str, str]:
     """Gives the environment of a peer's process; Thalweg comes from this source tree."""
     given = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3", PYTHONWARNINGS="ignore")
     given.pop("PYTHONDONTWRITEBYTECODE", None)  # an import is timed as users see it, from compiled files
-    if peer == "thalweg":
+    if peer.startswith("thalweg"):
         given["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT / "src"), os.environ.get("PYTHONPATH"))))
     return given
 

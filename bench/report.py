@@ -9,14 +9,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from rows import GRAPH_PHASES, GRAPH_SIZES, PEERS, ROWS, TITLES, US, Row
+from rows import GRAPH_PHASES, GRAPH_SIZES, ROWS, TITLES, US, Row
 
 COLOURS = {
     "thalweg": "#0b6e99",
+    "thalweg_reference": "#7fb3c8",
     "tensorflow": "#e8a33d",
+    "tensorflow_v2": "#f2cd92",
     "jax": "#8f7cc0",
     "torch": "#d9674c",
     "torch_compile": "#e6b0a3",
+    "plain": "#9aa5a0",
 }
 INK, PALE = "#2b2b2b", "#8a8a8a"
 VERDICTS = {None: PALE, True: "#2e7d32", False: "#c62828"}
@@ -69,10 +72,11 @@ def _cpu() -> str:
 
 def table(summary: Any) -> str:
     """Draws the table in text: medians in the row's unit, Thalweg against the limit, and the verdict."""
-    head = ["work", "unit", *(TITLES[peer] for peer in PEERS), "bar", "of limit", "verdict"]
+    peers = [peer for peer in TITLES if any(peer in row["medians"] for row in summary["rows"])]
+    head = ["work", "unit", *(TITLES[peer] for peer in peers), "bar", "of limit", "verdict"]
     lines = [head]
     for row in summary["rows"]:
-        cells = [_figure(row["medians"].get(peer)) for peer in PEERS]
+        cells = [_figure(row["medians"].get(peer)) for peer in peers]
         ratio = "-" if row["ratio"] is None else f"{row['ratio']:.2f}"
         verdict = {None: "no value", True: "met", False: "MISSED"}[row["met"]]
         lines.append([row["title"], row["unit"], *cells, row["bar"], ratio, verdict])
@@ -98,12 +102,12 @@ def _figure(value: float | None) -> str:
     return f"{value:.{2 if value >= 0.995 else 3}f}" if value < 100 else f"{value:.1f}"
 
 
-def save(summary: Any, folder: Path) -> None:
-    """Writes cpu.json and, where matplotlib is installed, cpu.png."""
+def save(summary: Any, folder: Path, name: str) -> None:
+    """Writes a section's JSON and, where matplotlib is installed, its picture."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "cpu.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+    (folder / f"{name}.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     try:
-        draw(summary, folder / "cpu.png")
+        draw(summary, folder / f"{name}.png")
     except ImportError as error:
         print(f"no picture: {error}; pip install matplotlib")
 
@@ -118,10 +122,11 @@ def draw(summary: Any, path: Path) -> None:
     graphs = {row["name"]: row for row in summary["rows"] if row["name"].startswith("graph_")}
     rows = [row for row in summary["rows"] if row["name"] not in graphs]
     panels = len(rows) + bool(graphs)
+    most = max((len(row["medians"]) for row in rows), default=1)
     lines = -(-panels // COLUMNS)
     figure, axes = plt.subplots(lines, COLUMNS, figsize=(13.5, 2.6 * lines + 0.7), squeeze=False, layout="constrained")
     for axis, row in zip(axes.flat, rows):
-        _panel(axis, row, next(known for known in ROWS if known.name == row["name"]))
+        _panel(axis, row, next(known for known in ROWS if known.name == row["name"]), most)
     if graphs:
         _curves(axes.flat[len(rows)], graphs, summary["graph_sizes"])
     for axis in axes.flat[panels:]:
@@ -133,9 +138,12 @@ def draw(summary: Any, path: Path) -> None:
     plt.close(figure)
 
 
-def _panel(axis: Any, row: Any, known: Row) -> None:
-    """Draws the peers of one row, on a logarithmic axis where they are far apart."""
+def _panel(axis: Any, row: Any, known: Row, most: int) -> None:
+    """Draws the peers of one row, on a logarithmic axis where they are far apart; every panel has room for `most`."""
     names = [peer for peer in known.peers if peer in row["medians"]]
+    if not names:
+        axis.set_axis_off()
+        return
     values = [row["medians"][name] for name in names]
     marks = [*values, *([row["limit"]] if row["limit"] else [])]
     axis.barh(range(len(names)), values, color=[COLOURS[name] for name in names], height=0.6)
@@ -151,7 +159,7 @@ def _panel(axis: Any, row: Any, known: Row) -> None:
         label = {"xytext": (4, 0), "textcoords": "offset points", "va": "center", "fontsize": 9, "color": INK}
         axis.annotate(_figure(value), (value, place), bbox=paper, **label)
     axis.set_yticks(range(len(names)), [TITLES[name] for name in names], fontsize=9, color=INK)
-    axis.set_ylim(len(PEERS) - 0.5, -0.5)
+    axis.set_ylim(most - 0.5, -0.5)
     unit = f", {row['unit']}" if row["unit"] else ""
     _dress(axis, f"{row['title']}{unit}", f"{row['bar']}{_verdict(row, ': ')}", row["met"])
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+
+from workloads import data
 
 US = "thalweg"
 PEERS = (US, "tensorflow", "jax", "torch", "torch_compile")
 TITLES = {
     "thalweg": "Thalweg",
+    "thalweg_reference": "reference",  # Thalweg itself, on the work that the row's bar refers to
     "tensorflow": "TensorFlow",
+    "tensorflow_v2": "TF, functional",  # with control_flow_v2: loops are functions until they are lowered
     "jax": "JAX",
     "torch": "torch eager",
     "torch_compile": "torch.compile",
+    "plain": "plain file",
 }
 GRAPH_SIZES = (25_000, 50_000, 100_000)
 GRAPH_PHASES = ("build", "gradients", "first_run")
@@ -20,18 +25,24 @@ GRAPH_PHASES = ("build", "gradients", "first_run")
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A limit: a number, or a share of the best of some peers."""
+    """A limit: a number, or a share of the best of some peers; `also` is a second one that must be met too."""
 
     value: float
     against: tuple[str, ...] = ()
     at_least: bool = False
+    also: Bar | None = None
 
     def limit(self, values: Mapping[str, float]) -> float | None:
         """Gives the limit in the row's unit, or None when no peer that it refers to has a value."""
+        strictest = max if self.at_least else min
+        limits = [self._share(values, strictest), self.also.limit(values) if self.also else None]
+        return strictest((limit for limit in limits if limit is not None), default=None)
+
+    def _share(self, values: Mapping[str, float], best: Callable[..., float]) -> float | None:
         if not self.against:
             return self.value
         known = [values[peer] for peer in self.against if peer in values]
-        return self.value * min(known) if known else None
+        return self.value * best(known) if known else None
 
     def met(self, values: Mapping[str, float]) -> bool | None:
         limit = self.limit(values)
@@ -41,15 +52,19 @@ class Bar:
 
     def words(self) -> str:
         sign = ">=" if self.at_least else "<="
+        also = f", {self.also.words()}" if self.also else ""
         if not self.against:
-            return f"{sign} {self.value:,.4g}"
+            return f"{sign} {self.value:,.4g}{also}"
         whom = "best peer" if len(self.against) > 1 else TITLES[self.against[0]]
-        return f"{sign} {self.value:g} x {whom}"
+        return f"{sign} {self.value:g} x {whom}{also}"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One measurement and its bar; `scale` turns seconds or bytes into the unit."""
+    """One measurement and its bar; `scale` turns seconds or bytes into the unit.
+
+    inverse: the unit is a rate. slow: a step takes seconds, so that a round is one step, and rounds are few.
+    """
 
     name: str
     title: str
@@ -60,6 +75,7 @@ class Row:
     workload: str = ""
     busy: bool = False
     inverse: bool = False
+    slow: bool = False
 
     def convert(self, value: float) -> float:
         return self.scale / value if self.inverse else self.scale * value
@@ -99,4 +115,109 @@ GRAPH = tuple(
     Row(f"graph_{phase}", f"100,000 nodes: {phase.replace('_', ' ')}", "s", 1.0, Bar(GRAPH_LIMITS[phase]), (US,))
     for phase in GRAPH_PHASES
 ) + (Row("graph_growth", "growth of all three, exponent (1 = linear)", "", 1.0, Bar(GRAPH_GROWTH), (US,)),)
-ROWS = (*STEPS, *GRAPH, IMPORT, MEMORY)
+
+TENSORFLOWS = ("tensorflow", "tensorflow_v2")  # the faster one counts
+BESIDE = ("thalweg", "thalweg_reference")
+LSTM_PEERS = (US, *TENSORFLOWS, "jax", "torch", "torch_compile")
+NOISE = 1.05  # what "no slower" leaves to the clock
+LOOPS = (
+    Row(
+        "while_loop",
+        f"while_loop, {data.LOOP_ITERATIONS:,} x 2 scalar operations",
+        "ms",
+        1e3,
+        Bar(0.7, TENSORFLOWS),
+        (US, *TENSORFLOWS),
+        workload="while_loop",
+    ),
+    Row(
+        "lstm",
+        f"LSTM by while_loop, {data.LSTM_STEPS} steps",
+        "ms",
+        1e3,
+        Bar(0.95, LSTM_PEERS[1:]),
+        LSTM_PEERS,
+        workload="lstm",
+    ),
+    Row(
+        "lstm_long",
+        f"LSTM, {data.LSTM_LONG_STEPS} steps; reference: {data.LSTM_STEPS}",
+        "ms",
+        1e3,
+        Bar(10.5, ("thalweg_reference",)),
+        BESIDE,
+        workload="lstm_long",
+    ),
+    Row(
+        "rnn_lengths",
+        f"dynamic_rnn, lengths 5..{data.LSTM_STEPS}; reference: none",
+        "ms",
+        1e3,
+        Bar(NOISE, ("thalweg_reference",)),
+        BESIDE,
+        workload="rnn_lengths",
+    ),
+)
+
+INPUT = (
+    Row(
+        "queue",
+        "enqueue and dequeue a scalar, 2 threads",
+        "1000/s",
+        data.QUEUE_ELEMENTS / 1e3,
+        Bar(2.0, ("tensorflow",), at_least=True),
+        (US, "tensorflow"),
+        workload="queue",
+        inverse=True,
+    ),
+    Row(
+        "records",
+        "1 KB records: decode, shuffle, batch 128",
+        "1000/s",
+        data.RECORD_BATCH / 1e3,
+        Bar(0.8, ("tensorflow",), at_least=True, also=Bar(2.0, ("torch",), at_least=True)),
+        (US, "tensorflow", "torch"),
+        workload="records",
+        inverse=True,
+    ),
+    Row(
+        "examples",
+        "1 KB examples: parse, shuffle, batch 128",
+        "1000/s",
+        data.RECORD_BATCH / 1e3,
+        Bar(0.8, ("tensorflow",), at_least=True),
+        (US, "tensorflow"),
+        workload="examples",
+        inverse=True,
+    ),
+)
+
+# 0.8 of the speed is 1.25 of the time.
+FILE_BAR = Bar(1.25, ("plain",), also=Bar(1.0, ("tensorflow",)))
+FILE_PEERS = (US, "tensorflow", "plain")
+CHECKPOINTS = (
+    Row("save", "save 1 GB, to the disk", "s", 1.0, FILE_BAR, FILE_PEERS, workload="save", slow=True),
+    Row("restore", "restore 1 GB, from the disk", "s", 1.0, FILE_BAR, FILE_PEERS, workload="restore", slow=True),
+    Row(
+        "restore_cached",
+        "restore 1 GB, from the page cache",
+        "s",
+        1.0,
+        Bar(1.0, ("tensorflow",)),
+        FILE_PEERS,
+        workload="restore_cached",
+        slow=True,
+    ),
+    Row(
+        "step_saving",
+        "training step while saving; reference: not saving",
+        "ms",
+        1e3,
+        Bar(1.2, ("thalweg_reference",)),
+        BESIDE,
+        workload="step_saving",
+    ),
+)
+
+SECTIONS = {"cpu": (*STEPS, *GRAPH, IMPORT, MEMORY), "loops": LOOPS, "input": INPUT, "checkpoints": CHECKPOINTS}
+ROWS = tuple(row for rows in SECTIONS.values() for row in rows)

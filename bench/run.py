@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -16,7 +18,7 @@ import environments
 import quiet
 import report
 from peers import PeerError, Worker, busy_core, import_seconds, once
-from rows import GRAPH, GRAPH_PHASES, GRAPH_SIZES, IMPORT, MEMORY, PEERS, ROWS, STEPS, Row
+from rows import GRAPH, GRAPH_PHASES, GRAPH_SIZES, IMPORT, MEMORY, SECTIONS, TITLES, Row
 
 ROUND_SECONDS = 0.5
 SLOW_ROUNDS = 3
@@ -38,6 +40,9 @@ class Bench:
         self.results: dict[str, Rounds] = {}
         self.notes: list[str] = []
         self.disturbed: dict[str, float] = {}
+        # Peers share files through a folder of this run.
+        self._files = tempfile.TemporaryDirectory(prefix="bench-")
+        os.environ["BENCH_FILES"] = self._files.name
         for name in names:
             self._start(name)
 
@@ -59,15 +64,18 @@ class Bench:
         first: dict[str, list[float]] = {}
         for name in self._present(row):
             try:
-                answer = self.workers[name].ask("prepare", workload=row.workload)
-                counts[name] = max(5, min(200_000, math.ceil(ROUND_SECONDS / answer["seconds"])))
+                answer = self.workers[name].ask("prepare", workload=row.workload, slow=row.slow)
+                counts[name] = 1 if row.slow else max(5, min(200_000, math.ceil(ROUND_SECONDS / answer["seconds"])))
                 first[name] = answer["first"]
             except PeerError as error:
                 self.note(name, row.name, error)
         self._compare(row, first)
         with busy_core() if row.busy else nullcontext() as load:
             own = [load] if load else []
-            self._rounds(row, list(counts), self.rounds, lambda name: self._step(name, counts[name]), own)
+            rounds = self.slow_rounds if row.slow else self.rounds
+            self._rounds(row, list(counts), rounds, lambda name: self._step(name, counts[name]), own)
+        for name in counts:
+            self.workers[name].ask("forget")
 
     def _step(self, name: str, steps: int) -> float:
         seconds: float = self.workers[name].ask("run", steps=steps)["seconds"]
@@ -157,28 +165,42 @@ class Bench:
             self.notes.append(f"{name}: measured while other processes used up to {cores:.1f} cores")
         for worker in self.workers.values():
             worker.close()
+        self._files.cleanup()
 
 
-def measure(bench: Bench, wanted: set[str]) -> None:
-    """Measures the rows that are wanted, in the order of the table."""
-    for row in STEPS:
-        if row.name in wanted:
-            print(f"measuring {row.name}", file=sys.stderr)
-            bench.steps(row)
-    if any(row.name in wanted for row in GRAPH):
-        print("measuring graphs", file=sys.stderr)
-        bench.graphs()
-    for row, measurement in ((IMPORT, bench.imports), (MEMORY, bench.memory)):
-        if row.name in wanted:
-            print(f"measuring {row.name}", file=sys.stderr)
-            measurement(row)
+def measure(bench: Bench, rows: Sequence[Row]) -> None:
+    """Measures rows in the order of the table; the graphs' rows come from one measurement."""
+    others = {IMPORT.name: bench.imports, MEMORY.name: bench.memory}
+    graphs = [row for row in rows if row in GRAPH]
+    for row in rows:
+        if row in graphs[1:]:
+            continue
+        print(f"measuring {row.name}", file=sys.stderr)
+        if row in graphs:
+            bench.graphs()
+        else:
+            others.get(row.name, bench.steps)(row)
 
 
-def arguments() -> argparse.Namespace:
-    names = [row.name for row in ROWS]
+def section(name: str, wanted: Sequence[Row], given: argparse.Namespace) -> None:
+    """Runs the peers that a section's rows need, prints its table, and saves it when it is whole."""
+    peers = given.peers.split(",") if given.peers else TITLES
+    bench = Bench([peer for peer in peers if any(peer in row.peers for row in wanted)], given.rounds)
+    try:
+        measure(bench, wanted)
+    finally:
+        bench.close()
+    summary = report.summary(bench.results, bench.versions, bench.notes, environments.two_cores())
+    print(f"{name}\n\n{report.table(summary)}\n", flush=True)
+    if not given.rows:
+        report.save(summary, given.results, name)
+
+
+def arguments(rows: Sequence[Row]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
+    names = [row.name for row in rows]
     parser.add_argument("--rows", default="", help=f"some of {','.join(names)}; nothing is saved then")
-    parser.add_argument("--peers", default=",".join(PEERS), help="some of %(default)s")
+    parser.add_argument("--peers", default="", help=f"some of {','.join(TITLES)}")
     parser.add_argument("--rounds", type=int, default=7, help="rounds a row (default %(default)s)")
     parser.add_argument("--results", type=Path, default=Path(__file__).with_name("results"), help="where to save")
     given = parser.parse_args()
@@ -188,19 +210,16 @@ def arguments() -> argparse.Namespace:
     return given
 
 
-def main() -> None:
-    given = arguments()
-    wanted = set(filter(None, given.rows.split(","))) or {row.name for row in ROWS}
-    cores = environments.two_cores()
-    bench = Bench(given.peers.split(","), given.rounds)
-    try:
-        measure(bench, wanted)
-    finally:
-        bench.close()
-    summary = report.summary(bench.results, bench.versions, bench.notes, cores)
-    print(report.table(summary))
-    if not given.rows:
-        report.save(summary, given.results)
+def main(*sections: str) -> None:
+    """Measures sections, all of them when none is named."""
+    named = {name: SECTIONS[name] for name in sections or SECTIONS}
+    given = arguments([row for rows in named.values() for row in rows])
+    wanted = set(filter(None, given.rows.split(",")))
+    environments.two_cores()
+    for name, rows in named.items():
+        chosen = [row for row in rows if not wanted or row.name in wanted]
+        if chosen:
+            section(name, chosen, given)
 
 
 if __name__ == "__main__":

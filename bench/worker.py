@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
+import platform
 import sys
 import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+from workloads.task import Task
 
 WARM_SECONDS = 0.5
 CHECK_STEPS = 3
+GRAPH_PROGRAMS = ("graph", "loop", "input", "checkpoint")
 
 
 class Peer:
@@ -25,26 +31,34 @@ class Peer:
         self.module, self.programs = _load(name)
         self.import_seconds = time.perf_counter() - start
         self.step: Callable[[], Any] | None = None
+        self.slow = False
 
     def hello(self) -> dict[str, Any]:
         version = getattr(self.module, "__version__", "")
         return {"version": version, "programs": sorted(self.programs)}
 
-    def prepare(self, workload: str) -> dict[str, Any]:
+    def prepare(self, workload: str, slow: bool = False) -> dict[str, Any]:
         """Builds a workload, keeps its first losses, warms it up and says how long one step takes."""
-        self.step = None
+        self.forget()
         step = self.programs[workload]()
-        first = [_number(step()) for _ in range(CHECK_STEPS)]
+        first = [_number(step()) for _ in range(1 if slow else CHECK_STEPS)]
         seconds, count = 0.0, 0
-        while seconds < WARM_SECONDS or count < 5:
+        while not slow and (seconds < WARM_SECONDS or count < 5):
             seconds, count = seconds + _time(step, 1), count + 1
-        self.step = step
-        return {"first": first, "seconds": _time(step, 5) / 5}
+        self.step, self.slow = step, slow
+        return {"first": first, "seconds": None if slow else _time(step, 5) / 5}
+
+    def forget(self) -> dict[str, Any]:
+        """Frees what the last workload took."""
+        self.step = None
+        gc.collect()
+        return {}
 
     def run(self, steps: int) -> dict[str, Any]:
         """Runs the prepared step: seconds for each, the mean, since medians hide what a busy machine does."""
         assert self.step is not None
-        self.step()
+        if not self.slow:
+            self.step()
         return {"seconds": _time(self.step, steps) / steps}
 
     def memory(self, workload: str, steps: int) -> dict[str, Any]:
@@ -65,26 +79,42 @@ class Peer:
 
 
 def _load(name: str) -> tuple[Any, dict[str, Callable[[], Any]]]:
-    if name in ("thalweg", "tensorflow"):
-        tf = importlib.import_module("thalweg" if name == "thalweg" else "tensorflow.compat.v1")
+    """Imports a peer's library and its programs; what follows the library's name says which of them."""
+    library, _, variant = name.partition("_")
+    if library in ("thalweg", "tensorflow"):
+        tf = importlib.import_module("thalweg" if library == "thalweg" else "tensorflow.compat.v1")
         if tf.__file__ is None:
             raise ImportError(f"{name} is a folder without __init__.py, not a package")
-        if name == "tensorflow":
+        if library == "tensorflow":
             tf.disable_v2_behavior()
-        programs = importlib.import_module("workloads.graph_programs").PROGRAMS
+        if variant == "v2":
+            tf.enable_control_flow_v2()
+        programs = _graph_programs("REFERENCES" if variant == "reference" else "PROGRAMS")
         return tf, {key: lambda program=program: program(tf) for key, program in programs.items()}
-    if name == "jax":
-        return importlib.import_module("jax"), importlib.import_module("workloads.jax_programs").PROGRAMS
-    torch_programs = importlib.import_module("workloads.torch_programs")
-    torch = importlib.import_module("torch")
-    return torch, torch_programs.COMPILED if name == "torch_compile" else torch_programs.PROGRAMS
+    if library == "plain":
+        module = SimpleNamespace(__version__=platform.python_version())
+        return module, importlib.import_module("workloads.plain_programs").PROGRAMS
+    programs = importlib.import_module(f"workloads.{library}_programs")
+    return importlib.import_module(library), programs.COMPILED if variant == "compile" else programs.PROGRAMS
+
+
+def _graph_programs(which: str) -> dict[str, Callable[[Any], Any]]:
+    modules = (importlib.import_module(f"workloads.{name}_programs") for name in GRAPH_PROGRAMS)
+    return {key: program for module in modules for key, program in getattr(module, which, {}).items()}
 
 
 def _time(step: Callable[[], Any], steps: int) -> float:
+    """Times steps; what a Task does before and after them is left out."""
+    before, step, after = (step.before, step.step, step.after) if isinstance(step, Task) else (None, step, None)
+    if before is not None:
+        before()
     start = time.perf_counter()
     for _ in range(steps):
         step()
-    return time.perf_counter() - start
+    seconds = time.perf_counter() - start
+    if after is not None:
+        after()
+    return seconds
 
 
 def _number(value: Any) -> float | None:

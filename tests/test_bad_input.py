@@ -21,6 +21,7 @@ EXEMPT = {
         ["EmptyTensorList", "TensorListPopBack", "TensorListPushBack"], "is a value that only other operations can read"
     ),
     "MutexLock": "is a value that only ConsumeMutexLock can read",
+    "_Dataset": "is a value that only iterators can read",
     **dict.fromkeys(
         ["ResourceAccumulatorTakeGradient", "SparseAccumulatorTakeGradient"],
         "waits for as many gradients as it is asked for",
@@ -53,6 +54,9 @@ NEVER_RUNS = {
     **dict.fromkeys(
         (f"Stack{name}V2" for name in ["Close", "Pop", "Push"]), "takes the handle of a stack of the same step"
     ),
+    "_OneShotIterator": "takes the token of a dataset that the process made before",
+    "IteratorFromStringHandleV2": "takes the handle of an iterator of the same session",
+    "_RestoreIterator": "takes what _IteratorState gave",
 }
 NAMES = sorted(set(OPS) - set(EXEMPT))
 

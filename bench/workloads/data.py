@@ -18,6 +18,28 @@ CNN_MOMENTUM = 0.9
 
 CLASSES = 10
 
+LOOP_ITERATIONS = 1000
+
+LSTM_STEPS = 50
+LSTM_LONG_STEPS = 500
+LSTM_SHORTEST = 5
+LSTM_BATCH = 32
+LSTM_WIDTH = 128
+LSTM_RATE = 0.1
+
+QUEUE_ELEMENTS = 2000
+QUEUE_CAPACITY = 100
+
+RECORDS = 20_000
+RECORD_FLOATS = 256
+RECORD_BATCH = 128
+SHUFFLED = 10_000
+
+CHECKPOINT_VARIABLES = 16
+CHECKPOINT_ROWS = 16_384  # of 1024 floats: 64 MiB a variable
+
+WIDE_SIZES = (784, 2048, 2048, 10)
+
 Layer = tuple[np.ndarray, np.ndarray]
 
 
@@ -27,9 +49,9 @@ def mlp_batch() -> tuple[np.ndarray, np.ndarray]:
     return x, random.integers(0, CLASSES, MLP_BATCH).astype(np.int32)
 
 
-def mlp_layers() -> list[Layer]:
+def mlp_layers(sizes: tuple[int, ...] = MLP_SIZES) -> list[Layer]:
     random = np.random.default_rng(2)
-    return [_layer(random, (rows, columns)) for rows, columns in pairwise(MLP_SIZES)]
+    return [_layer(random, (rows, columns)) for rows, columns in pairwise(sizes)]
 
 
 def cnn_batch() -> tuple[np.ndarray, np.ndarray]:
@@ -45,6 +67,26 @@ def cnn_layers() -> tuple[list[Layer], Layer]:
     convolutions = [_layer(random, (3, 3, *channels)) for channels in pairwise(CNN_CHANNELS)]
     side = CNN_IMAGE // 2 ** len(convolutions)
     return convolutions, _layer(random, (side * side * CNN_CHANNELS[-1], CLASSES))
+
+
+def lstm_batch(steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns inputs, time first, and what the last output should be."""
+    random = np.random.default_rng(5)
+    x = random.standard_normal((steps, LSTM_BATCH, LSTM_WIDTH), np.float32)
+    return x, random.random((LSTM_BATCH, LSTM_WIDTH), np.float32)
+
+
+def lstm_weights() -> Layer:
+    """Returns one matrix for input and state, and biases, for the gates i, j, f, o; f starts open."""
+    random = np.random.default_rng(6)
+    weights = random.standard_normal((2 * LSTM_WIDTH, 4 * LSTM_WIDTH), np.float32) / np.float32(16)
+    bias = np.zeros((4, LSTM_WIDTH), np.float32)
+    bias[2] = 1
+    return weights, bias.reshape(-1)
+
+
+def lstm_lengths() -> np.ndarray:
+    return np.random.default_rng(7).integers(LSTM_SHORTEST, LSTM_STEPS + 1, LSTM_BATCH).astype(np.int32)
 
 
 def _layer(random: np.random.Generator, shape: tuple[int, ...]) -> Layer:

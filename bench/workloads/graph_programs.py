@@ -56,18 +56,22 @@ def null_ops(tf: Any) -> Step:
 
 def mlp(tf: Any) -> Step:
     with tf.Graph().as_default() as graph:
-        x = tf.placeholder(tf.float32, [data.MLP_BATCH, data.MLP_SIZES[0]])
-        labels = tf.placeholder(tf.int32, [data.MLP_BATCH])
-        h = x
-        layers = data.mlp_layers()
-        for i, layer in enumerate(layers):
-            weights, bias = _variables(tf, f"layer{i}", layer)
-            h = tf.matmul(h, weights) + bias
-            if i < len(layers) - 1:
-                h = tf.nn.relu(h)
-        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=h))
-        train = tf.train.AdamOptimizer(data.MLP_RATE).minimize(loss)
-        return _training(tf, graph, loss, train, (x, labels), data.mlp_batch())
+        return classifier(tf, graph, data.mlp_layers())[0]
+
+
+def classifier(tf: Any, graph: Any, layers: list[data.Layer]) -> tuple[Step, Any]:
+    """Builds an MLP with these first values and gives its training step and session."""
+    x = tf.placeholder(tf.float32, [data.MLP_BATCH, data.MLP_SIZES[0]])
+    labels = tf.placeholder(tf.int32, [data.MLP_BATCH])
+    h = x
+    for i, layer in enumerate(layers):
+        weights, bias = _variables(tf, f"layer{i}", layer)
+        h = tf.matmul(h, weights) + bias
+        if i < len(layers) - 1:
+            h = tf.nn.relu(h)
+    loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=h))
+    train = tf.train.AdamOptimizer(data.MLP_RATE).minimize(loss)
+    return _training(tf, graph, loss, train, (x, labels), data.mlp_batch())
 
 
 def cnn(tf: Any) -> Step:
@@ -85,7 +89,7 @@ def cnn(tf: Any) -> Step:
         logits = tf.matmul(tf.reshape(h, [data.CNN_BATCH, dense[0].shape[0]]), weights) + bias
         loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
         train = tf.train.MomentumOptimizer(data.CNN_RATE, data.CNN_MOMENTUM).minimize(loss)
-        return _training(tf, graph, loss, train, (x, labels), data.cnn_batch())
+        return _training(tf, graph, loss, train, (x, labels), data.cnn_batch())[0]
 
 
 def _variables(tf: Any, name: str, layer: data.Layer) -> tuple[Any, Any]:
@@ -93,13 +97,15 @@ def _variables(tf: Any, name: str, layer: data.Layer) -> tuple[Any, Any]:
     return tf.Variable(weights, name=f"{name}/weights"), tf.Variable(bias, name=f"{name}/bias")
 
 
-def _training(tf: Any, graph: Any, loss: Any, train: Any, inputs: tuple[Any, Any], batch: tuple[Any, Any]) -> Step:
+def _training(
+    tf: Any, graph: Any, loss: Any, train: Any, inputs: tuple[Any, Any], batch: tuple[Any, Any]
+) -> tuple[Step, Any]:
     session = tf.Session(graph=graph)
     session.run(tf.global_variables_initializer())
     x, labels = inputs
     images, classes = batch
     fetches = [loss, train]
-    return lambda: session.run(fetches, {x: images, labels: classes})[0]
+    return lambda: session.run(fetches, {x: images, labels: classes})[0], session
 
 
 def graph_times(tf: Any, nodes: int) -> dict[str, float]:

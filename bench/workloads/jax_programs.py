@@ -59,6 +59,27 @@ def cnn() -> Step:
     return _training(update, (layers, jax.tree.map(jnp.zeros_like, layers)), data.cnn_batch())
 
 
+def lstm() -> Step:
+    def loss_of(layer: Any, x: Any, target: Any) -> Any:
+        weights, bias = layer
+
+        def cell(state: Any, x: Any) -> Any:
+            c, h = state
+            i, j, f, o = jnp.split(jnp.concatenate([x, h], 1) @ weights + bias, 4, 1)
+            c = c * jax.nn.sigmoid(f) + jax.nn.sigmoid(i) * jnp.tanh(j)
+            return (c, jnp.tanh(c) * jax.nn.sigmoid(o)), None
+
+        zeros = jnp.zeros_like(target)
+        (_, h), _ = jax.lax.scan(cell, (zeros, zeros), x)
+        return jnp.mean(jnp.square(h - target))
+
+    def update(layer: Any, x: Any, target: Any) -> Any:
+        loss, gradients = jax.value_and_grad(loss_of)(layer, x, target)
+        return jax.tree.map(lambda p, g: p - data.LSTM_RATE * g, layer, gradients), loss
+
+    return _training(update, jax.tree.map(jnp.asarray, data.lstm_weights()), data.lstm_batch(data.LSTM_STEPS))
+
+
 def _cross_entropy(logits: Any, labels: Any) -> Any:
     return -jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1).mean()
 
@@ -75,4 +96,4 @@ def _training(update: Callable[..., Any], state: Any, batch: tuple[Any, Any]) ->
     return step
 
 
-PROGRAMS: dict[str, Callable[[], Step]] = {"session_run": session_run, "mlp": mlp, "cnn": cnn}
+PROGRAMS: dict[str, Callable[[], Step]] = {"session_run": session_run, "mlp": mlp, "cnn": cnn, "lstm": lstm}

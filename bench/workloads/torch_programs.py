@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from workloads import data
+from workloads import data, records
 
 Step = Callable[[], Any]
 
@@ -38,6 +41,64 @@ def cnn(compiled: bool = False) -> Step:
     model = nn.Sequential(*modules, Flatten(), _linear(dense)).to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), data.CNN_RATE, momentum=data.CNN_MOMENTUM, fused=True)
     return _training(model, optimizer, data.cnn_batch(), compiled)
+
+
+def lstm(compiled: bool = False) -> Step:
+    """Trains the LSTM; compiled as one function, whose loop over the steps is unrolled."""
+    weights, bias = (nn.Parameter(torch.from_numpy(array)) for array in data.lstm_weights())
+    optimizer = torch.optim.SGD([weights, bias], data.LSTM_RATE, fused=True)
+    inputs, wanted = data.lstm_batch(data.LSTM_STEPS)
+
+    def loss_of(x: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        c = h = torch.zeros_like(target)
+        for step_input in x.unbind(0):
+            i, j, f, o = torch.addmm(bias, torch.cat([step_input, h], 1), weights).chunk(4, 1)
+            c = c * torch.sigmoid(f) + torch.sigmoid(i) * torch.tanh(j)
+            h = torch.tanh(c) * torch.sigmoid(o)
+        return torch.square(h - target).mean()
+
+    if compiled:
+        loss_of = torch.compile(loss_of)
+
+    def step() -> float:
+        loss = loss_of(torch.from_numpy(inputs), torch.from_numpy(wanted))
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+class Records(torch.utils.data.Dataset[torch.Tensor]):
+    """Reads records by their number, without comparing checksums, which torch has nothing for."""
+
+    HEAD, TAIL = 12, 4  # what TFRecord puts around each record
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDONLY)
+        self._size = 4 * data.RECORD_FLOATS
+
+    def __len__(self) -> int:
+        return data.RECORDS
+
+    def __getitem__(self, number: int) -> torch.Tensor:
+        frame = self.HEAD + self._size + self.TAIL
+        return torch.frombuffer(
+            bytearray(os.pread(self._file, self._size, number * frame + self.HEAD)), dtype=torch.float32
+        )
+
+
+def raw_records() -> Step:
+    """Gives one batch a step, epoch after epoch, from a DataLoader without workers."""
+    loader = torch.utils.data.DataLoader(Records(records.raw_file()), data.RECORD_BATCH, shuffle=True, drop_last=True)
+    batches = itertools.chain.from_iterable(itertools.repeat(loader))
+    records.check(next(batches).numpy())
+
+    def step() -> None:
+        next(batches)
+
+    return step
 
 
 class Flatten(nn.Module):
@@ -89,5 +150,15 @@ def _training(model: nn.Module, optimizer: Any, batch: tuple[np.ndarray, np.ndar
     return step
 
 
-PROGRAMS: dict[str, Callable[[], Step]] = {"session_run": session_run, "mlp": mlp, "cnn": cnn}
-COMPILED: dict[str, Callable[[], Step]] = {"mlp": lambda: mlp(compiled=True), "cnn": lambda: cnn(compiled=True)}
+PROGRAMS: dict[str, Callable[[], Step]] = {
+    "session_run": session_run,
+    "mlp": mlp,
+    "cnn": cnn,
+    "lstm": lstm,
+    "records": raw_records,
+}
+COMPILED: dict[str, Callable[[], Step]] = {
+    "mlp": lambda: mlp(compiled=True),
+    "cnn": lambda: cnn(compiled=True),
+    "lstm": lambda: lstm(compiled=True),
+}

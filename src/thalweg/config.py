@@ -198,6 +198,9 @@ class ConfigProto(Message):
         disable_thread_spinning: bool
         share_cluster_devices_in_session: bool
         optimize_for_static_graph: bool
+        host_swap_limit_in_mb: int
+        placer: str  # who chooses devices, and the file of costs that it reckons with
+        cost_model: str
 
     device_count: dict[str, int]
     intra_op_parallelism_threads: int

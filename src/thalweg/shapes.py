@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from math import prod
+from numbers import Real
 from typing import Any, TypeAlias, overload
 
 from thalweg.errors import ShapeError
@@ -39,13 +40,18 @@ def as_shape(value: Any) -> Shape:
     return tuple(map(_as_size, sizes))
 
 
+def is_whole(value: Any) -> bool:
+    """Tells whether a float is a whole number: `width / 2` gives one where an integer is meant."""
+    return isinstance(value, Real) and not hasattr(value, "__index__") and bool(value == value // 1)
+
+
 def _as_size(value: Any) -> int | None:
     if value is None:
         return None
     if isinstance(value, Dimension):
         return value._value
     try:
-        size = operator.index(value)
+        size = operator.index(int(value) if is_whole(value) else value)
     except TypeError:
         raise TypeError(f"A dimension is an integer or None, not {value!r} of type {type(value).__name__}.") from None
     if size < 0:

@@ -76,7 +76,7 @@ def test_stale_gradients_are_dropped():
     optimizer = opt.DropStaleGradientOptimizer(tf.train.GradientDescentOptimizer(0.1), staleness=1)
     late = tf.placeholder_with_default(0, [])
     moved = step_count.assign_add(tf.cast(late, tf.int64), read_value=False)
-    (grad, _), = optimizer.compute_gradients(2.0 * v, [v])
+    ((grad, _),) = optimizer.compute_gradients(2.0 * v, [v])
     with tf.control_dependencies([grad, moved]):
         grad = tf.identity(grad)
     step = optimizer.apply_gradients([(grad, v)], global_step=step_count)
@@ -93,9 +93,7 @@ def test_stale_gradients_are_dropped():
 
 @pytest.mark.parametrize("lazy", [False, True])
 def test_adam_by_the_global_step_is_adam(lazy):
-    kinds = (
-        (opt.LazyAdamOptimizer, opt.LazyAdamGSOptimizer) if lazy else (tf.train.AdamOptimizer, opt.AdamGSOptimizer)
-    )
+    kinds = (opt.LazyAdamOptimizer, opt.LazyAdamGSOptimizer) if lazy else (tf.train.AdamOptimizer, opt.AdamGSOptimizer)
     count = tf.train.get_or_create_global_step()
     start = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32)
     a, b = tf.Variable(start), tf.Variable(start)

@@ -30,7 +30,8 @@ def sample(name, shape):
         return rng.randint(0, 0x7f00, count).astype(np.uint16).reshape(shape)
     kind = np.dtype(KINDS.get(name, name))
     if kind.kind in "fc":
-        return (rng.normal(size=count) + (1j * rng.normal(size=count) if kind.kind == "c" else 0)).astype(kind).reshape(shape)
+        imaginary = 1j * rng.normal(size=count) if kind.kind == "c" else 0
+        return (rng.normal(size=count) + imaginary).astype(kind).reshape(shape)
     return rng.randint(0, 100, count).astype(kind).reshape(shape)
 
 def all_samples(names):
@@ -167,7 +168,8 @@ def test_slices_and_shards_of_ours(tmp_path):
 whole = np.load(sys.argv[2])
 wanted = ["", "10 7 2,5:1,4", "10 7 4,6:0,2"]
 w = tf.raw_ops.RestoreV2(prefix=sys.argv[1], tensor_names=["w"] * 3, shape_and_slices=wanted, dtypes=[tf.float64] * 3)
-x = tf.raw_ops.RestoreV2(prefix=sys.argv[1], tensor_names=["x0", "x1", "x2"], shape_and_slices=[""] * 3, dtypes=[tf.int32] * 3)
+names = ["x0", "x1", "x2"]
+x = tf.raw_ops.RestoreV2(prefix=sys.argv[1], tensor_names=names, shape_and_slices=[""] * 3, dtypes=[tf.int32] * 3)
 with tf.Session() as session:
     a, b, c = session.run(w)
     assert session.run(x) == [0, 1, 2]
@@ -309,3 +311,45 @@ with tf.Session() as session:
         assert len(tf.trainable_variables()) == 4
         assert session.run(tf.train.get_global_step()) == 6
         assert session.run("net/words/Read/ReadVariableOp:0").tolist() == [b"a", b"bc", b""]
+
+
+@pytest.mark.parametrize("optimizer", ["GradientDescent", "Momentum", "Adam"])
+def test_a_graph_of_reference_variables_runs_here(tmp_path, optimizer):
+    """What TensorFlow 1 makes unless it is told otherwise: VariableV2, Assign and their kin."""
+    run_tensorflow(
+        f"""
+MAKE = lambda: tf.train.{optimizer}Optimizer(*{(0.01, 0.9) if optimizer == "Momentum" else (0.01,)})
+"""
+        + MODEL.replace("use_resource=True", "use_resource=False")
+        .replace("tf.train.AdamOptimizer(0.01)", "MAKE()")
+        .replace("SHARDED", "False")
+        + """
+tf.disable_resource_variables()
+saver = model(tf)
+table = tf.get_variable("table", [4, 2], initializer=tf.ones_initializer(), use_resource=False)
+count = tf.Variable(0, name="count", use_resource=False)
+tf.group(tf.scatter_add(table, [1, 1], [[1., 2.], [3., 4.]]), tf.assign_add(count, 2), name="scatter")
+tf.square(tf.assign(count, 10), name="chained")
+tf.add(table, 1.0, name="direct")
+assert table.op.type == "VariableV2"
+init = tf.variables_initializer([table, count], name="init_more")
+with tf.Session() as session:
+    session.run(["init", "init_more"])
+    train(session)
+    saver.save(session, sys.argv[1] + "/model")
+    np.save(sys.argv[1] + "/losses.npy", train(session))
+""",
+        tmp_path,
+    )
+    losses = np.load(tmp_path / "losses.npy")
+    _, train = _model(False)
+    with tf.Graph().as_default(), tf.Session() as session:
+        saver = tf.train.import_meta_graph(str(tmp_path / "model.meta"))
+        session.run(["init", "init_more"])
+        saver.restore(session, str(tmp_path / "model"))
+        np.testing.assert_allclose(train(session), losses, rtol=1e-4)
+        session.run("scatter")
+        table, count = (next(v for v in tf.global_variables() if v.name == name) for name in ("table:0", "count:0"))
+        assert session.run(table).tolist() == [[1, 1], [5, 7], [1, 1], [1, 1]]
+        assert session.run("direct:0").tolist() == [[2, 2], [6, 8], [2, 2], [2, 2]]
+        assert session.run(count) == 2 and session.run("chained:0") == 100

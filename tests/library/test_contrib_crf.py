@@ -28,7 +28,9 @@ def numbers(time: int = TIME):
 
 
 def score_of(potentials, transitions, tags):
-    return sum(potentials[t, tag] for t, tag in enumerate(tags)) + sum(transitions[a, b] for a, b in zip(tags, tags[1:]))
+    return sum(potentials[t, tag] for t, tag in enumerate(tags)) + sum(
+        transitions[a, b] for a, b in itertools.pairwise(tags)
+    )
 
 
 def all_scores(potentials, transitions, length):

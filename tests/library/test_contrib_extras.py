@@ -42,7 +42,9 @@ def test_covariance_and_correlation_over_batches(weighted):
     expected = np.cov(x, y, fweights=w.astype(int))
     np.testing.assert_allclose(updated, values, rtol=1e-5)
     np.testing.assert_allclose(values[0], expected[0, 1], rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(values[1], expected[0, 1] / np.sqrt(expected[0, 0] * expected[1, 1]), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        values[1], expected[0, 1] / np.sqrt(expected[0, 0] * expected[1, 1]), rtol=1e-4, atol=1e-6
+    )
 
 
 def test_concatenation_of_batches():

@@ -83,7 +83,9 @@ def test_the_unit_ball_and_scaled_gradients():
 
 def test_one_filter_for_all_channels():
     x = floats(2, 5, 6, 3)
-    out = layers.conv2d_in_plane(x, [1, 2], padding="VALID", activation_fn=None, weights_initializer=tf.ones_initializer())
+    out = layers.conv2d_in_plane(
+        x, [1, 2], padding="VALID", activation_fn=None, weights_initializer=tf.ones_initializer()
+    )
     np.testing.assert_allclose(run(out), x[:, :, 1:] + x[:, :, :-1], rtol=1e-5, atol=1e-6)
     assert [v.op.name for v in tf.trainable_variables()] == ["ConvInPlane/weights", "ConvInPlane/biases"]
 

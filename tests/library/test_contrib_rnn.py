@@ -98,9 +98,7 @@ def test_every_cell_runs_in_a_loop_and_learns(name: str) -> None:
 def test_ind_rnn() -> None:
     x, h = floats(BATCH, WIDTH), floats(BATCH, UNITS)
     (got, _), v = step(rnn.IndRNNCell(UNITS), x, h)
-    expected = np.tanh(
-        x @ v["ind_rnn_cell/kernel_w"] + h * v["ind_rnn_cell/kernel_u"] + v["ind_rnn_cell/bias"]
-    )
+    expected = np.tanh(x @ v["ind_rnn_cell/kernel_w"] + h * v["ind_rnn_cell/kernel_u"] + v["ind_rnn_cell/bias"])
     np.testing.assert_allclose(got, expected, rtol=1e-4)
 
 
@@ -109,9 +107,7 @@ def test_indy_gru() -> None:
     (got, _), v = step(rnn.IndyGRUCell(UNITS, name="g"), x, h)
     gates = x @ v["g/gates/kernel_w"] + np.tile(h, (1, 2)) * v["g/gates/kernel_u"] + v["g/gates/bias"]
     r, u = np.split(sigmoid(gates), 2, 1)
-    candidate = np.tanh(
-        x @ v["g/candidate/kernel_w"] + r * h * v["g/candidate/kernel_u"] + v["g/candidate/bias"]
-    )
+    candidate = np.tanh(x @ v["g/candidate/kernel_w"] + r * h * v["g/candidate/kernel_u"] + v["g/candidate/bias"])
     np.testing.assert_allclose(got, u * h + (1 - u) * candidate, rtol=1e-4)
 
 
@@ -133,9 +129,8 @@ def test_nas_and_coupled_gates() -> None:
     x, c, m = floats(BATCH, WIDTH), floats(BATCH, UNITS), floats(BATCH, UNITS)
     (got, state), v = step(rnn.NASCell(UNITS), x, (c, m))
     a, b = np.split(x @ v["nas_cell/kernel"], 8, 1), np.split(m @ v["nas_cell/recurrent_kernel"], 8, 1)
-    relu = lambda t: np.maximum(t, 0)
-    one = np.tanh(sigmoid(a[0] + b[0]) * relu(a[1] + b[1]))
-    two = np.tanh(sigmoid(a[2] + b[2]) + relu(a[3] * b[3]))
+    one = np.tanh(sigmoid(a[0] + b[0]) * np.maximum(a[1] + b[1], 0))
+    two = np.tanh(sigmoid(a[2] + b[2]) + np.maximum(a[3] * b[3], 0))
     three = np.tanh(np.tanh(a[4] + b[4]) * sigmoid(a[5] + b[5]))
     four = sigmoid(np.tanh(a[6] + b[6]) + sigmoid(a[7] + b[7]))
     new = np.tanh(one + c) * two
@@ -156,9 +151,7 @@ def test_groups_of_one_are_an_lstm() -> None:
     for group in range(2):
         mine = slice(group * half, (group + 1) * half)
         mixed = np.concatenate([x[:, mine], h[:, mine]], 1) @ v[f"glstm_cell/group{group}/kernel"]
-        i, j, f, o = (
-            part + v[f"glstm_cell/bias_{k}"][mine] for part, k in zip(np.split(mixed, 4, 1), "ijfo")
-        )
+        i, j, f, o = (part + v[f"glstm_cell/bias_{k}"][mine] for part, k in zip(np.split(mixed, 4, 1), "ijfo"))
         new = sigmoid(f + 1) * c[:, mine] + sigmoid(i) * np.tanh(j)
         np.testing.assert_allclose(got[:, mine], sigmoid(o) * np.tanh(new), rtol=1e-4, atol=1e-6)
     with pytest.raises(ValueError, match="divisible"):

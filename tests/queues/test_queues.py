@@ -1,5 +1,8 @@
 """Queues in sessions: what goes in comes out, whoever must wait does, and closing or cancelling wakes everybody."""
 
+import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -7,49 +10,13 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-
-SECONDS = 20
-
-
-class Waiting:
-    """A run in a thread of its own, and what came of it."""
-
-    def __init__(self, session, fetches, feeds=None, **options):
-        self.value = self.error = None
-        self._args = (session, fetches, feeds, tf.RunOptions(**options) if options else None)
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self):
-        session, fetches, feeds, options = self._args
-        try:
-            self.value = session.run(fetches, feeds, options)
-        except Exception as error:
-            self.error = error
-
-    def is_waiting(self, seconds=0.05):
-        self._thread.join(seconds)
-        return self._thread.is_alive()
-
-    def result(self):
-        self._thread.join(SECONDS)
-        assert not self._thread.is_alive(), "still waiting"
-        if self.error is not None:
-            raise self.error
-        return self.value
+from tests.queues.waiting import Waiting, until
 
 
 @pytest.fixture
 def session():
     with tf.Session() as session:
         yield session
-
-
-def until(condition):
-    end = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.002)
 
 
 # -- values -----------------------------------------------------------------------------------------------------------
@@ -343,10 +310,6 @@ def test_closing_a_session_wakes_everybody():
 
 
 def test_an_interrupt_ends_a_step_that_waits():
-    import signal
-    import subprocess
-    import sys
-
     code = (
         "import thalweg as tf\nq = tf.FIFOQueue(1, tf.int32)\ns = tf.Session()\n"
         "s.run(q.size())\nprint('ready', flush=True)\n"
@@ -467,7 +430,7 @@ def test_a_queue_operation_of_a_branch_runs_if_the_branch_does(session):
     taken = tf.cond(choice, lambda: queue.dequeue() + 10, lambda: tf.constant(-1))
     session.run(put, {choice: False})
     assert session.run(queue.size()) == 0
-    session.run(put, {choice: True})
+    session.run(put.op, {choice: True})  # as a target, whose value nobody wants
     assert session.run(taken, {choice: False}) == -1
     assert session.run(taken, {choice: True}) == 11
 

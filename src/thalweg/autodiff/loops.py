@@ -14,6 +14,7 @@ from thalweg import dtypes
 from thalweg.control_flow.context import Branch, Context, Loop, LoopVariable, bring, context_of, encloses
 from thalweg.graph.graph import Graph
 from thalweg.graph.indexed_slices import IndexedSlices
+from thalweg.graph.operation import Operation
 from thalweg.graph.tensor import Tensor
 from thalweg.ops.array import concat, zeros, zeros_like
 from thalweg.ops.comparison import greater
@@ -22,6 +23,8 @@ from thalweg.ops.control_flow import merge_op
 from thalweg.ops.state import variable_shape
 from thalweg.ops.tensor_list import empty_tensor_list_op, pop_back_op, push_back_op
 from thalweg.shapes import is_fully_defined
+
+_KEPT = ("Const", "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond")  # what recomputing does not repeat
 
 
 class Backward(Loop):
@@ -51,7 +54,40 @@ class Backward(Loop):
         if operation.type == "Const":
             with self.entered():
                 return constant(operation._attrs["value"], tensor.dtype)
+        if self.forward.recompute and self._can_be_repeated(operation):
+            for earlier in self._forgotten(operation):
+                self._repeat(earlier)
+            return self._recalled[tensor]
         return self._save(tensor, home)
+
+    def _forgotten(self, operation: Operation) -> list[Operation]:
+        """Returns what must be computed again before and with an operation of the forward loop, in order."""
+        found = {operation}
+        stack = [operation]
+        while stack:
+            for value in stack.pop()._inputs:
+                earlier, home = value.op, context_of(value)
+                inside = home is not None and encloses(self.forward, home)
+                if inside and earlier not in found and value not in self._recalled and self._can_be_repeated(earlier):
+                    found.add(earlier)
+                    stack.append(earlier)
+        return sorted(found, key=lambda one: one._id)
+
+    def _can_be_repeated(self, operation: Operation) -> bool:
+        if operation.definition.stateful or operation.definition.waits or operation.type in _KEPT:
+            return False
+        return not any(operation is variable.arrival.op for variable in self.forward.variables)
+
+    def _repeat(self, operation: Operation) -> None:
+        """Computes an operation of the forward loop once more, from what is saved of it."""
+        mirror = self.mirrored(context_of(operation.outputs[0]))
+        recalled = [(value, self.saved(value)) for value in operation._inputs]
+        inputs = [bring(value if known is None else known, mirror) for value, known in recalled]
+        with self.graph.control_flow(mirror):
+            again = self.graph.create_op(operation.type, inputs, attrs=dict(operation._attrs))
+        for old, new in zip(operation.outputs, again.outputs):
+            new._shape = old._shape
+            self._recalled[old] = new
 
     def _save(self, tensor: Tensor, home: Context) -> Tensor:
         """Saves a value in each iteration of the forward loop and takes it back in this one."""
@@ -62,6 +98,7 @@ class Backward(Loop):
         forward.open(saving)
         with graph.control_flow(home):
             longer = push_back_op(saving.arrival, tensor)
+        self._may_swap(longer)
         forward.close(saving, _joined(longer, saving.arrival, home, forward))
         mirror = self.mirrored(home)
         taking = self.add_variable(bring(saving.exit, self.outer), (), known=True)
@@ -69,8 +106,13 @@ class Backward(Loop):
         with graph.control_flow(mirror):
             shorter, value = pop_back_op.many(taking.arrival, _element_shape(tensor), element_dtype=tensor.dtype)
         value._shape = tensor._shape
+        self._may_swap(value)
         self.close(taking, _joined(shorter, taking.arrival, mirror, self))
         return value  # type: ignore[no-any-return]
+
+    def _may_swap(self, tensor: Tensor) -> None:
+        if self.swap_memory:
+            tensor.op._attrs["_swap_memory"] = True
 
     def mirrored(self, context: Context | None) -> Context:
         """Returns the context of this loop that belongs to one of the forward loop."""

@@ -12,7 +12,6 @@ from thalweg.graph.operation import Operation
 from thalweg.graph.scopes import add_to_collection, colocate_with, control_dependencies, name_scope
 from thalweg.graph.tensor import Tensor
 from thalweg.ops.constants import no_op
-from thalweg.ops.control import tuple as tie
 from thalweg.ops.identity import identity
 from thalweg.ops.mutex import consume_mutex_lock_op, mutex_lock_op, mutex_op
 
@@ -67,9 +66,8 @@ class CriticalSection:
             flat = [_identity(item) for item in nest.flatten(result, expand_composites=True) if item is not None]
             with control_dependencies(flat), colocate_with(self._handle):
                 given_back = consume_mutex_lock_op.operation(lock)
-            tied = tie(flat) if any(isinstance(item, Tensor) for item in flat) else flat
             with control_dependencies([given_back]):
-                outputs = iter([_identity(item) for item in tied])
+                outputs = iter([_identity(item) for item in flat])
                 leaves = [
                     None if item is None else next(outputs) for item in nest.flatten(result, expand_composites=True)
                 ]

@@ -16,6 +16,7 @@ from thalweg.graph.graph import Graph
 from thalweg.graph.graphdef import to_graph_def
 from thalweg.graph.import_graph_def import import_graph_def
 from thalweg.graph.operation import Operation
+from thalweg.graph.ref_variables import has_ref_variables, with_resources
 from thalweg.graph.scopes import GraphKeys
 from thalweg.graph.tensor import Tensor
 
@@ -98,6 +99,7 @@ def write_meta_graph(message: Any, filename: Any, as_text: bool = False) -> None
     path = os.fspath(filename)
     content = text_format.MessageToString(message).encode() if as_text else message.SerializeToString()
     with durable.typed_errors(path):
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         durable.write_file(path, content)
 
 
@@ -271,9 +273,10 @@ def _import(
     message: Any, clear_devices: bool, scope: str | None, return_elements: Any, input_map: dict[str, Any] | None
 ) -> Any:
     graph = get_default_graph()
-    before = scope
     graph_def = type(message.graph_def)()
     graph_def.CopyFrom(message.graph_def)
+    if has_ref_variables(graph_def):
+        graph_def = with_resources(graph_def)
     if clear_devices:
         for node in graph_def.node:
             node.device = ""
@@ -282,7 +285,7 @@ def _import(
         raise ValueError(f"import_scope: the name {scope!r} is taken; choose another one")
     elements = import_graph_def(graph_def, input_map, return_elements, name=scope or "", producer_op_list=ops)
     outer = graph.get_name_scope()
-    full = "/".join(part for part in (outer, before) if part) or None
+    full = "/".join(part for part in (outer, scope) if part) or None
     made: dict[str, Variable] = {}
     for key, definition in sorted(message.collection_def.items()):
         kind = definition.WhichOneof("kind")

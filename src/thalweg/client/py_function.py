@@ -32,7 +32,7 @@ class ValuedTensor(Tensor):
     """A tensor of a function that is running: it has a value."""
 
     __slots__ = ()
-    graph: ValuedGraph  # type: ignore[assignment]
+    graph: ValuedGraph
 
     def numpy(self) -> Any:
         """Returns the value as a NumPy array, a scalar as a NumPy number, a string as bytes."""
@@ -43,9 +43,9 @@ class ValuedTensor(Tensor):
         known = self.__dict__.get("_array_value")
         if known is None:
             known = self.__dict__["_array_value"] = np.asarray(self.op.graph.session().run(self))  # type: ignore[attr-defined]
-        return known  # type: ignore[no-any-return]
+        return known
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:  # type: ignore[override]
         return np.array(self._array(), dtype)
 
     def __bool__(self) -> bool:  # type: ignore[override]
@@ -149,7 +149,7 @@ def _results(value: Any, types: list[DType]) -> list[Any]:
 
 def _arrays(graph: ValuedGraph, results: list[Any], types: list[DType]) -> list[Any]:
     """Returns results as arrays of the types asked for; a tensor's type is not changed."""
-    arrays = []
+    arrays: list[Any] = []
     for i, (result, dtype) in enumerate(zip(results, types)):
         if isinstance(result, Tensor):
             if result.graph is not graph:

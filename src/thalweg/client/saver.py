@@ -18,7 +18,7 @@ from thalweg.client.checkpoint_state import (
     remove_checkpoint,
     update_checkpoint_state,
 )
-from thalweg.client.meta_graph import export_meta_graph, register_proto_function, write_meta_graph
+from thalweg.client.meta_graph import export_meta_graph, register_proto_function, write_meta_graph as write_graph
 from thalweg.client.saver_builder import SaverBuilder
 from thalweg.client.training_steps import global_step as value_of_step
 from thalweg.client.variables import global_variables
@@ -162,7 +162,7 @@ class Saver:
             if write_state and not self._is_empty:
                 self._record(prefix, os.path.dirname(path), latest_filename, meta_graph_suffix)
             if graph_message is not None:
-                _write_graph(graph_message, meta_graph_filename(prefix, meta_graph_suffix))
+                write_graph(graph_message, meta_graph_filename(prefix, meta_graph_suffix))
 
         self._run_save(sess, prefix, finish)
         return None if self._is_empty else prefix
@@ -175,10 +175,14 @@ class Saver:
             finish()
             return
         self.wait()  # one snapshot at a time, so that memory stays bounded
-        if not self._is_empty:
-            with self._writer.taking_over(prefix):
-                sess.run(self.saver_def.save_tensor_name, feeds)
-        self._writer.end_of_save(finish)
+        try:
+            if not self._is_empty:
+                with self._writer.taking_over(prefix):
+                    sess.run(self.saver_def.save_tensor_name, feeds)
+        except BaseException:
+            self._writer.put(lambda: None, ends=True)
+            raise
+        self._writer.put(finish, ends=True)
 
     def wait(self) -> None:
         """Waits until an asynchronous save is on disk; raises what went wrong in it."""
@@ -328,10 +332,6 @@ class Saver:
             clear_extraneous_savers=clear_extraneous_savers,
             strip_default_attrs=strip_default_attrs,
         )
-
-
-def _write_graph(message: Any, path: str) -> None:
-    write_meta_graph(message, path)
 
 
 def _require_saver_def(saver_def: Any) -> None:

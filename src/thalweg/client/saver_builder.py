@@ -186,19 +186,16 @@ class SaverBuilder:
         tensors = [item.op if not isinstance(item, VariableSaveable) else item.op.handle for item in saveables]
         values = [tensor for tensor in tensors if isinstance(tensor, Tensor)]
         with name_scope(name, "save", values), get_default_graph().control_dependencies(None):
-            given = placeholder_with_default(filename or "model", shape=(), name="filename")
+            given = placeholder_with_default(constant(filename, name="filename/input"), shape=(), name="filename")
             prefix = placeholder_with_default(given, shape=(), name="Const")
             if sharded:
                 per_device = _by_device(saveables)
                 save = self._add_sharded_save(prefix, per_device)
-                restores = [
-                    self._add_restore(prefix, items, restore_sequentially, reshape, "restore_shard", place)
-                    for place, items in per_device
-                ]
-                restore = group(*restores, name="restore_all")
+                restore = self._add_sharded_restore(prefix, per_device, restore_sequentially, reshape)
             else:
                 save = self._add_save(prefix, saveables)
-                restore = self._add_restore(prefix, saveables, restore_sequentially, reshape, "restore_all")
+                restored = self._restored(prefix, saveables)
+                restore = _add_assigns(restored, saveables, restore_sequentially, reshape, "restore_all")
         return SaverNames(prefix.name, save.name, restore.name)
 
     def save_op(self, filename_tensor: Tensor, saveables: Sequence[SaveableObject]) -> Operation:
@@ -238,24 +235,39 @@ class SaverBuilder:
             with control_dependencies([merge]):
                 return identity(prefix)
 
-    def _add_restore(
+    def _add_sharded_restore(
         self,
         prefix: Tensor,
-        saveables: Sequence[SaveableObject],
+        per_device: Sequence[tuple[str, list[SaveableObject]]],
         sequentially: bool,
         reshape: bool,
-        name: str,
-        place: str | None = None,
     ) -> Operation:
-        specs = [spec for saveable in saveables for spec in saveable.specs]
-        with device(place) if place else contextlib.nullcontext():
-            tensors = iter(self.restore_op(prefix, specs))
-        assigns: list[Any] = []
-        for saveable in saveables:
-            with control_dependencies(assigns[-1:]) if sequentially else contextlib.nullcontext():
-                mine = [next(tensors) for _ in saveable.specs]
-                assigns.append(saveable.restore(mine, _static_shapes(saveable) if reshape else None))
-        return group(*assigns, name=name)
+        """Reads on each device, and assigns only when all have read: a damaged shard leaves everything as it was."""
+        restored = []
+        for place, saveables in per_device:
+            with device(place):
+                restored.append(self._restored(prefix, saveables))
+        with control_dependencies([tensors[0].op for tensors in restored]):
+            groups = [
+                _add_assigns(tensors, saveables, sequentially, reshape, "restore_shard")
+                for tensors, (_, saveables) in zip(restored, per_device)
+            ]
+        return group(*groups, name="restore_all")
+
+    def _restored(self, prefix: Tensor, saveables: Sequence[SaveableObject]) -> list[Tensor]:
+        return self.restore_op(prefix, [spec for saveable in saveables for spec in saveable.specs])
+
+
+def _add_assigns(
+    restored: Sequence[Tensor], saveables: Sequence[SaveableObject], sequentially: bool, reshape: bool, name: str
+) -> Operation:
+    tensors = iter(restored)
+    assigns: list[Any] = []
+    for saveable in saveables:
+        with control_dependencies(assigns[-1:]) if sequentially else contextlib.nullcontext():
+            mine = [next(tensors) for _ in saveable.specs]
+            assigns.append(saveable.restore(mine, _static_shapes(saveable) if reshape else None))
+    return group(*assigns, name=name)
 
 
 def _static_shapes(saveable: SaveableObject) -> list[Any] | None:

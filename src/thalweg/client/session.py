@@ -19,6 +19,8 @@ from thalweg.graph.default import default_graph_scope, default_session_scope, ge
 from thalweg.graph.graph import Graph
 from thalweg.graph.tensor import Tensor
 from thalweg.kernels.types import to_numpy
+from thalweg.place.picture import draw
+from thalweg.resources import swap
 from thalweg.resources.containers import Containers
 from thalweg.runtime.devices import Device, local_devices
 from thalweg.runtime.executable import Executable
@@ -65,6 +67,8 @@ class BaseSession:
         self._config = config if config is not None else ConfigProto()
         if self._config.intra_op_parallelism_threads > 0:
             core_share.fix(self._config.intra_op_parallelism_threads)
+        if self._config.experimental.host_swap_limit_in_mb > 0:
+            swap.HOST.limit = self._config.experimental.host_swap_limit_in_mb << 20
         self._resources = Containers()
         self._devices: list[Device] = local_devices(self._config, self._resources)
         self._plans: dict[Any, _Plan | _Expanding] = {}
@@ -220,6 +224,16 @@ class BaseSession:
     def show_program(self, fetches: Any, feed_dict: Any = ()) -> str:
         """Returns the programs that a run of the fetches executes, as the Python text that runs."""
         return str(self._plan(fetches, tuple(expand_keys(feed_dict))).executable.text)
+
+    def show_placement(self, fetches: Any, feed_dict: Any = (), picture: Any = None) -> str:
+        """Returns for each node of a run of the fetches where it could run, where it does, and why.
+
+        picture: a file to draw it in, for Graphviz (.dot) or, with matplotlib, as an image (.png, .svg, .pdf)
+        """
+        placement = self._plan(fetches, tuple(expand_keys(feed_dict))).executable.placement
+        if picture is not None:
+            draw(placement, picture)
+        return str(placement.report(why=True))
 
     # -- life ---------------------------------------------------------------------------------------------------------
 

@@ -175,13 +175,13 @@ class MapStagingArea(BaseStagingArea):
             )
 
     def get(self, key: Any = None, indices: Sequence[Any] | None = None, name: str | None = None) -> Any:
-        """Takes values of a key, which it waits for; without a key, returns that of any together with its values."""
+        """Takes values of a key, which it waits for, or of any key; returns the key and them."""
         places = self._places(range(len(self._dtypes)) if indices is None else indices)
         attrs = self._attrs([self._dtypes[place] for place in places])
         with name_scope(name, f"{self._name}_get") as scope:
             where = constant(places, types_.int32)
             if key is not None:
-                return self._returned(self._ops["unstage"].many(key, where, **attrs, name=scope), places)
+                return key, self._returned(self._ops["unstage"].many(key, where, **attrs, name=scope), places)
             found, values = self._ops["unstage_no_key"].many(where, **attrs, name=scope)
             return found, self._returned(values, places)
 

@@ -176,6 +176,7 @@ class Loop(Context):
         self.parallel_iterations = parallel_iterations
         self.back_prop = back_prop
         self.swap_memory = swap_memory
+        self.recompute = False
         self.variables: list[LoopVariable] = []
         self.condition: Tensor | None = None
         self.body_pivot: Operation | None = None

@@ -34,10 +34,14 @@ def while_loop(
     name: str | None = None,
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
+    recompute: bool = False,
 ) -> Any:
     """Repeats `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` is true, and returns the last loop_vars.
 
-    shape_invariants: the shapes that hold in every iteration, where those of the first values do not.
+    shape_invariants: the shapes that hold in every iteration, where those of the first values do not. What the
+    gradient needs of each iteration is kept in memory; swap_memory lets it go from an accelerator to the host, and from
+    there to disk when there is too much of it; recompute keeps no more than the loop variables, and computes the body
+    once more.
     """
     if not loop_vars and not isinstance(loop_vars, Tensor):
         raise ValueError("A while loop needs at least one loop variable, and loop_vars has none.")
@@ -52,6 +56,7 @@ def while_loop(
             plan = plan.limited(maximum_iterations)
         graph = get_default_graph()
         loop = Loop(graph, graph.unique_name("while_context"), parallel_iterations, back_prop, swap_memory)
+        loop.recompute = recompute
         results = plan.build(loop)
         if maximum_iterations is not None:
             results = results[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg import dtypes
+from thalweg.errors import InvalidArgumentError, ShapeError
 from thalweg.execute.failure import explain, shape_error
 from thalweg.execute.interpret import STRUCTURED, invoke
 from thalweg.execute.numbers import count_in_numbers, number_call
@@ -64,6 +65,8 @@ def bind_node(node: Node, device: Any) -> Call | Known:
         device = device.host_side()
     try:
         kernel = select(node, device.type).bind(node, device)
+    except (ShapeError, InvalidArgumentError) as error:
+        kernel = _failing(explain(error, node, None, device.name))  # the branch that it is in may never be taken
     except Exception as error:
         raise explain(error, node, None, device.name) from error
     if isinstance(kernel, Known):
@@ -71,6 +74,15 @@ def bind_node(node: Node, device: Any) -> Call | Known:
     if not isinstance(kernel, Call):
         kernel = Call(kernel, tuple(Input(i) for i in range(len(node.inputs))))
     return _checked(node, kernel) if _needs_check(node) else kernel
+
+
+def _failing(error: BaseException) -> Call:
+    """Returns the call of a node whose constant arguments are wrong: it fails when it runs."""
+
+    def fail() -> Any:
+        raise error.with_traceback(None)
+
+    return Call(fail, ())
 
 
 def _needs_check(node: Node) -> bool:

@@ -34,8 +34,16 @@ class _Seen:
         self._static = value.numpy() if small and not value.dtype.is_floating_point else None
 
 
+def in_iteration(place: str, iteration: int | None) -> str:
+    """Returns a place of failure that says in which iteration of a loop it was."""
+    return place if iteration is None else f"{place} in iteration {iteration}"
+
+
 def explain(error: BaseException, node: Node, values: Sequence[Any] | None, device: str) -> BaseException:
-    """Returns the typed error for what a kernel raised; errors that are typed already get the place added."""
+    """Returns the typed error for what a kernel raised; errors that are typed already get the place added.
+
+    device: its name, followed by the iteration of a loop where it happened.
+    """
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return error
     place = f" on {device.removeprefix(LOCAL_TASK)}" if device else ""

@@ -5,13 +5,14 @@ For steps that are observed, and for the first step of a large program, which ma
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg import errors
-from thalweg.execute.failure import explain
+from thalweg.execute.failure import explain, in_iteration
 from thalweg.execute.segment import Segment
 from thalweg.graph.step_graph import Node, Output
 from thalweg.kernels.registry import STEP, Call, Input
@@ -44,7 +45,7 @@ class _Interpreter:
         self._constants = constants
         self._step = step
         self._observe = observe
-        self._device = device
+        self._name = self._device = device
 
     def run(self, nodes: Sequence[Node], given: dict[Output, Any], outputs: Sequence[Output]) -> list[Any]:
         """Runs nodes on given values and returns some of their outputs; each value is dropped at its last use."""
@@ -93,11 +94,15 @@ class _Interpreter:
         region, count = node.attrs["region"], len(node.dtypes)
         arguments = [(argument, 0) for argument in region.body.feeds]
         variables, captures = list(seen[:count]), dict(zip(arguments[count:], seen[count:]))
-        while True:
+        outside = self._device
+        for iteration in itertools.count():
+            self._device = in_iteration(self._name, iteration)
             given = {**captures, **dict(zip(arguments, variables))}
             if not self.run(region.condition.nodes, given, region.condition.fetches)[0]:
-                return variables[0] if count == 1 else variables
+                break
             variables = self.run(region.body.nodes, given, region.body.fetches)
+        self._device = outside
+        return variables[0] if count == 1 else variables
 
     def _alive(self, node: Node, seen: Sequence[Any]) -> Any:
         *predicates, value = seen

@@ -8,7 +8,7 @@ from typing import Any
 
 from thalweg.execute.bind import Bound, bind
 from thalweg.execute.codegen import Code, generate
-from thalweg.execute.failure import explain, locate
+from thalweg.execute.failure import explain, in_iteration, locate
 from thalweg.execute.interpret import interpret
 from thalweg.execute.segment import Segment, divide
 from thalweg.graph.step_graph import Node, Output, StepGraph, waits
@@ -80,14 +80,20 @@ class Program:
             parts += [f"# repeated by {loop.name}:\n{program.text}" for program in programs]
         return f"# {self.device.name}\n" + "\n".join(parts)
 
-    def interpret(self, segment: Segment, step: Any, inputs: Sequence[Any]) -> Sequence[Any]:
+    def interpret(
+        self, segment: Segment, step: Any, inputs: Sequence[Any], iteration: int | None = None
+    ) -> Sequence[Any]:
         """Runs a segment without its function: under observation, or because it is large and may never run again."""
         name = self.device.name
         observe = None if step.trace is None else step.trace.observer(name)
-        return interpret(segment, self.bound.calls, self.bound.constants, step, inputs, observe, name)
+        place = in_iteration(name, iteration)
+        return interpret(segment, self.bound.calls, self.bound.constants, step, inputs, observe, place)
 
-    def explain(self, error: BaseException) -> BaseException:
-        """Returns the typed error for an exception that came out of this program's code."""
+    def explain(self, error: BaseException, iteration: int | None = None) -> BaseException:
+        """Returns the typed error for an exception that came out of this program's code.
+
+        iteration: of the loop that the whole program is repeated by.
+        """
         found = locate(error, {code.filename: code for code in self.codes}) if "codes" in self.__dict__ else None
         if found is None:
             return error
@@ -101,7 +107,8 @@ class Program:
                 seen.append(self.bound.constants[output])
             else:
                 seen.append(values.get(code.names.get(output, "")))
-        return explain(error, node, seen, self.device.name)
+        inner = values.get(code.iterations.get(line, ""), iteration)
+        return explain(error, node, seen, in_iteration(self.device.name, inner))
 
 
 def _needs(node: Node) -> list[Output]:

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from thalweg.execute.failure import explain
+from thalweg.execute.failure import explain, in_iteration
 from thalweg.execute.program import Program
 from thalweg.execute.threads import computing, threads
 from thalweg.execute.tokens import TokenRun
@@ -29,8 +29,16 @@ def new_run(program: Program, step: Any, feeds: Sequence[Any], done: Callable[[]
 class Run:
     """Counts down to each segment and each waiting node of a program, and calls `done` after the last."""
 
-    def __init__(self, program: Program, step: Any, feeds: Sequence[Any], done: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        program: Program,
+        step: Any,
+        feeds: Sequence[Any],
+        done: Callable[[], None],
+        iteration: int | None = None,
+    ) -> None:
         self._program = program
+        self._iteration = iteration
         self._step = step
         self._done = done
         self._lock = threading.Lock()
@@ -92,9 +100,9 @@ class Run:
             if self._step.trace is None:
                 results = program.codes[index].function(self._step, *inputs)
             else:
-                results = program.interpret(segment, self._step, inputs)
+                results = program.interpret(segment, self._step, inputs, self._iteration)
         except BaseException as error:
-            self._step.fail(self._program.explain(error))
+            self._step.fail(self._program.explain(error, self._iteration))
             return False
         with self._lock:
             self.values.update(zip(segment.outputs, results))
@@ -129,7 +137,8 @@ class Run:
             else:
                 self._program.bound.waiting[node].function(self._step, finish, *values)
         except BaseException as error:
-            self._step.fail(explain(error, node, values, self._program.device.name))
+            place = in_iteration(self._program.device.name, self._iteration)
+            self._step.fail(explain(error, node, values, place))
         starting.clear()
 
     def _finished(self, item: Any) -> list[Any]:
@@ -158,11 +167,13 @@ class Repetition:
         self._finish = finish
         self._lock = threading.Lock()
         self._turns = self._take_turns(*parts)
+        self._iteration = 0
 
     def _take_turns(self, condition: Program, body: Program) -> Generator[Program, list[Any], None]:
         """Yields what to run next and is sent what that gave."""
         while (yield condition)[0]:
             self._variables = yield body
+            self._iteration += 1
 
     def go_on(self, results: Any = None) -> None:
         """Takes turns until one has to wait; its end goes on from there, in a thread of its own."""
@@ -187,7 +198,7 @@ class Repetition:
                     return
             threads.submit(self._resume, run)
 
-        run = Run(program, self._step, [*self._variables, *self._captured], done)
+        run = Run(program, self._step, [*self._variables, *self._captured], done, self._iteration)
         run.start(here=True)
         with self._lock:
             starting = False

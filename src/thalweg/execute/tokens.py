@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from thalweg import errors
-from thalweg.execute.failure import explain
+from thalweg.execute.failure import explain, in_iteration
 from thalweg.execute.interpret import DEAD as DEAD_FETCH, invoke
 from thalweg.execute.ready import DEAD, Item, Ready
 from thalweg.execute.threads import computing, threads
@@ -94,8 +94,12 @@ class TokenRun:
         try:
             result = invoke(bound.calls[node], values, self._step)
         except Exception as error:
-            raise explain(error, node, values, self._program.device.name) from None
+            raise explain(error, node, values, self._place(item)) from None
         return [result] if count == 1 else list(result or ())
+
+    def _place(self, item: Item) -> str:
+        in_loop = item.iteration.frame.outer is not None
+        return in_iteration(self._program.device.name, item.iteration.index if in_loop else None)
 
     def _merge(self, item: Item) -> Sequence[Any]:
         for index, value in enumerate(item.inputs):
@@ -120,7 +124,7 @@ class TokenRun:
         try:
             call.function(self._step, finish, *item.inputs)
         except Exception as error:
-            raise explain(error, item.node, item.inputs, self._program.device.name) from None
+            raise explain(error, item.node, item.inputs, self._place(item)) from None
 
     def _end(self) -> None:
         for output in self._program.fetches:

@@ -11,7 +11,7 @@ import numpy as np
 
 from thalweg import dtypes
 from thalweg.dtypes import DType
-from thalweg.shapes import as_shape
+from thalweg.shapes import as_shape, is_whole
 
 
 class _Required:
@@ -23,7 +23,7 @@ REQUIRED = _Required()
 
 
 def _integer(value: Any) -> int:
-    if isinstance(value, numbers.Integral) or hasattr(value, "__index__"):
+    if is_whole(value) or isinstance(value, numbers.Integral) or hasattr(value, "__index__"):
         if not -(2**63) <= int(value) < 2**63:
             raise ValueError(f"{value} does not fit into 64 bits")
         return int(value)

@@ -12,7 +12,7 @@ from thalweg import errors
 from thalweg.devices import DeviceSpec, canonical_name, merge_devices
 from thalweg.graph.default import default_graph_scope, get_default_session
 from thalweg.graph.explain import explain_shape_error
-from thalweg.graph.infer import Inference
+from thalweg.graph.infer import Inference, WithoutValues
 from thalweg.graph.operation import Operation
 from thalweg.graph.source_line import user_stack
 from thalweg.graph.tensor import Tensor
@@ -151,9 +151,22 @@ class Graph:
             for tensor, shape in zip(outputs, inferred, strict=True):
                 tensor._shape = shape
         except errors.ShapeError as error:
+            if operation._context is not None and self._infer_without_values(operation):
+                return
             text = explain_shape_error(error, operation, [(t.name, t.dtype.name, show(t._shape)) for t in inputs])
             self._names_in_use.pop(operation.name.lower(), None)
             raise ValueError(text) from None
+
+    def _infer_without_values(self, operation: Operation) -> bool:
+        """Infers shapes again for an operation that may never run; tells whether only values were at odds."""
+        definition, outputs = operation.definition, operation.outputs
+        try:
+            inferred = definition.infer(WithoutValues(definition, operation._attrs, operation._inputs, len(outputs)))
+        except errors.ShapeError:
+            return False
+        for tensor, shape in zip(outputs, inferred, strict=True):
+            tensor._shape = None if shape is None else (None,) * len(shape)  # sizes would be as wrong as the values
+        return True
 
     def _controls_for(self, inputs: list[Tensor], given: Sequence[Operation]) -> list[Operation]:
         """Returns the control inputs of a new operation: scopes whose inside it already depends on add nothing."""

@@ -51,6 +51,21 @@ class Inference:
         return as_static_shape(self._sources[index])
 
 
+class WithoutValues(Inference):
+    """Inference from shapes and dtypes alone: what a branch that is never taken computes need not fit the values."""
+
+    __slots__ = ()
+
+    def partial(self, index: int) -> np.ndarray[Any, Any] | None:
+        return None
+
+    def value(self, index: int) -> np.ndarray[Any, Any] | None:
+        return None
+
+    def shape_value(self, index: int) -> Shape:
+        return _unknown_sizes(self.shapes[index])
+
+
 def static_value(tensor: Any, depth: int = _DEPTH) -> np.ndarray[Any, Any] | None:
     """Returns what is known of a tensor's value without running anything; unknown elements are None."""
     known = tensor._static
@@ -91,7 +106,9 @@ def as_static_shape(tensor: Any) -> Shape:
     value = static_value(tensor)
     if value is not None and value.ndim == 1:
         return tuple(None if e is None or e < 0 else int(e) for e in value.tolist())
-    shape = tensor._shape
-    if shape is not None and len(shape) == 1 and shape[0] is not None:
-        return (None,) * int(shape[0])
-    return None
+    return _unknown_sizes(tensor._shape)
+
+
+def _unknown_sizes(shape: Shape) -> Shape:
+    """Returns the shape described by a vector of which only the length may be known."""
+    return (None,) * shape[0] if shape is not None and len(shape) == 1 and shape[0] is not None else None

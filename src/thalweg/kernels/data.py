@@ -29,7 +29,8 @@ def _definition(node: Node) -> Definition:
 
 @kernel("_Dataset", devices=("CPU",))
 def bind_dataset(node: Node, device: Any) -> Function:
-    return _definition(node).bind(device)
+    constants = frozenset(i for i in range(len(node.inputs)) if node.constant(i) is not None)
+    return _definition(node).bind(device, constants)
 
 
 @kernel("IteratorV2", devices=("CPU",))

@@ -11,6 +11,7 @@ from thalweg import dtypes, errors
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import Call, Input, Known, kernel
 from thalweg.kernels.types import TORCH
+from thalweg.resources.swap import Kept, keep
 
 List = tuple[Any, ...]
 _EMPTY: List = ()
@@ -26,6 +27,17 @@ def pop(elements: List, shape: Any = None) -> List:
     return elements
 
 
+def push_away(before: List, value: Any) -> List:
+    """Pushes a value that shall not stay in memory."""
+    return (before, keep(value))
+
+
+def pop_back(elements: List) -> List:
+    """Pops a value that was pushed away."""
+    before, value = pop(elements)
+    return (before, value.value() if isinstance(value, Kept) else value)
+
+
 @kernel("EmptyTensorList")
 def bind_empty(node: Node, device: Any) -> Known:
     return Known(_EMPTY)
@@ -33,12 +45,12 @@ def bind_empty(node: Node, device: Any) -> Known:
 
 @kernel("TensorListPushBack")
 def bind_push(node: Node, device: Any) -> Callable[..., Any]:
-    return push
+    return push_away if node.attrs.get("_swap_memory") else push
 
 
 @kernel("TensorListPopBack")
 def bind_pop(node: Node, device: Any) -> Call:
-    return Call(pop, (Input(0),))
+    return Call(pop_back if node.attrs.get("_swap_memory") else pop, (Input(0),))
 
 
 @kernel("_ListRows")
@@ -78,5 +90,5 @@ def _elements(elements: List) -> list[Any]:
     result = []
     while elements:
         elements, last = elements
-        result.append(last)
+        result.append(last.value() if isinstance(last, Kept) else last)
     return result[::-1]

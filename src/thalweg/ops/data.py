@@ -18,8 +18,8 @@ from thalweg.shapes import Shape, show
 class Definition(Protocol):
     """What a dataset does: it is a Python object of the process that built the graph."""
 
-    def bind(self, device: Any) -> Callable[..., Any]:
-        """Returns what makes the dataset of the values of its inputs."""
+    def bind(self, device: Any, constants: frozenset[int] = frozenset()) -> Callable[..., Any]:
+        """Returns what makes the dataset of the values of its inputs, some of which never change."""
 
 
 _serial = itertools.count()
@@ -73,7 +73,7 @@ def _restore(c: Inference) -> Sequence[Shape]:
     return []
 
 
-_OUTPUTS = {"output_types": attr.type_list(1), "output_shapes": attr.AttrDef("list(shape)", minimum=1)}
+_OUTPUTS: dict[str, Any] = {"output_types": attr.type_list(1), "output_shapes": attr.AttrDef("list(shape)", minimum=1)}
 
 dataset_op = op(
     "_Dataset",

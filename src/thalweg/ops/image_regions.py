@@ -28,7 +28,8 @@ def _matched(c: Inference) -> Sequence[Shape]:
 
 match_op = op(
     "_BipartiteMatch",
-    "distance_mat: float32, num_valid_rows: float32 -> row_to_col_match_indices: int32, col_to_row_match_indices: int32",
+    "distance_mat: float32, num_valid_rows: float32 "
+    "-> row_to_col_match_indices: int32, col_to_row_match_indices: int32",
     top_k=-1,
     host="num_valid_rows",
     differentiable=False,

@@ -10,10 +10,10 @@ from thalweg import dtypes
 from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
+from thalweg.ops.diagonal import eye
 from thalweg.ops.extending import meshgrid, tile
 from thalweg.ops.gathering import gather_nd
 from thalweg.ops.joining import concat, stack
-from thalweg.ops.diagonal import eye
 from thalweg.ops.linalg import matrix_solve
 from thalweg.ops.math import cast, floor, log, maximum, minimum, pow, sqrt, square
 from thalweg.ops.matrix import matmul

@@ -211,8 +211,9 @@ class _Products:
             if term is not None:
                 totals[index] = (term, term.inputs if term.type == "MatMul" else term.inputs[:1])
         kept = list(dict.fromkeys(o for _, inputs in totals.values() for o in inputs))
-        if not kept or not any(output[0].type == "TensorListPopBack" for output in kept):
-            return  # what is not kept for a gradient anyway would be kept in vain
+        popped = [output[0] for output in kept if output[0].type == "TensorListPopBack"]
+        if not popped or any(pop.attrs.get("_swap_memory") for pop in popped):
+            return  # nothing is kept in memory for the gradient yet, or it shall not be
         wider = self._widened(kept, lists)
         replaced: dict[Output, Output] = {(self._loop, i): (wider, i) for i in range(count)}
         joined = {o: self._joined_rows(o, (wider, lists[o])) for o in kept}

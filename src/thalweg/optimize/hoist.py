@@ -10,16 +10,22 @@ from collections.abc import Iterable
 
 from thalweg import dtypes
 from thalweg.graph.step_graph import Node, Output, Region, StepGraph
+from thalweg.shapes import is_fully_defined
 
-# Operations that fail for no value, given that their shapes fit: a loop without iterations must not fail either.
+# Operations that fail for no value, the second ones given that all sizes are known: a loop without iterations must not
+# fail either.
 _SAFE = {
-    "Abs", "Add", "AddV2", "AddN", "BatchMatMul", "BatchMatMulV2", "BiasAdd", "BroadcastTo", "Cast", "Concat",
-    "ConcatV2", "Conj", "Cos", "Erf", "Exp", "ExpandDims", "Expm1", "Fill", "Identity", "Log", "Log1p", "LogicalAnd",
+    "Abs", "Add", "AddV2", "AddN", "BatchMatMul", "BatchMatMulV2", "BiasAdd",  "Cast", 
+     "Conj", "Cos", "Erf", "Exp", "ExpandDims", "Expm1", "Fill", "Identity", "Log", "Log1p", "LogicalAnd",
     "LogicalNot", "LogicalOr", "MatMul", "Max", "Maximum", "Mean", "Min", "Minimum", "Mul", "Neg", "OnesLike",
-    "Pack", "Pad", "PadV2", "Pow", "Range", "Rank", "RealDiv", "Reciprocal", "Relu", "Reshape", "ReverseV2", "Rsqrt",
-    "Select", "Shape", "Sigmoid", "Sign", "Sin", "Size", "Slice", "Softmax", "Softplus", "Split", "SplitV", "Sqrt",
-    "Square", "SquaredDifference", "Squeeze", "StopGradient", "StridedSlice", "Sub", "Sum", "Tanh", "Tile",
-    "Transpose", "Unpack", "ZerosLike",
+       "Pow", "Range", "Rank", "RealDiv", "Reciprocal", "Relu",  "ReverseV2", "Rsqrt",
+    "Select", "Shape", "Sigmoid", "Sign", "Sin", "Size",  "Softmax", "Softplus",   "Sqrt",
+    "Square", "SquaredDifference",  "StopGradient",  "Sub", "Sum", "Tanh", 
+    "Transpose",  "ZerosLike",
+}  # fmt: skip
+_CUTTING = {
+    "BroadcastTo", "Concat", "ConcatV2", "Pack", "Pad", "PadV2", "Reshape", "Slice", "Split", "SplitV", "Squeeze",
+    "StridedSlice", "Tile", "Unpack",
 }  # fmt: skip
 _READS = ("ReadVariableOp", "ResourceGather", "VariableShape")
 
@@ -67,7 +73,7 @@ def _hoisted(loop: Node) -> Iterable[Node]:
             if node.type in ("_Arg", "Const") or node.guard or node.controls or not node.dtypes:
                 continue
             known = all(output in outside or output[0].type == "Const" for output in node.inputs)
-            if known and (node.type in _SAFE or (node.type == "ReadVariableOp" and node.inputs[0] not in changed)):
+            if known and (_is_safe(node) or (node.type == "ReadVariableOp" and node.inputs[0] not in changed)):
                 inputs = [outside.get(output) or _constant(output[0]) for output in node.inputs]
                 copy = node.like(node.type, inputs, node.attrs, controls=list(loop.controls), guard=loop.guard)
                 copy.order = min(node.order, loop.order - 0.5)
@@ -80,6 +86,14 @@ def _hoisted(loop: Node) -> Iterable[Node]:
             used |= {predicate for predicate, _ in node.guard if predicate[0] in made}
         part.rewrite({output: captured(loop, outside[output]) for output in used})
     yield from made.values()
+
+
+def _is_safe(node: Node) -> bool:
+    """Tells whether a node certainly does not fail, though the loop may never have asked for it."""
+    shapes = [node.input_shape(i) for i in range(len(node.inputs))]
+    if node.type in _CUTTING:
+        return all(is_fully_defined(shape) for shape in shapes)
+    return node.type in _SAFE and None not in shapes
 
 
 def _constant(node: Node) -> Output:

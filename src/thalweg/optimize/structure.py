@@ -344,7 +344,7 @@ def _guard(
     wanted = [
         _alive(output, value_of.get(output, output), arrivals.get(output, output[0].guard), made) for output in fetches
     ]
-    reached = [target for target in targets if target not in gone]
+    reached = [value_of[target, 0][0] if target in gone else target for target in targets]
     return made, wanted, reached
 
 

@@ -1,56 +1,101 @@
-"""Place: feasible devices from kernels, requests and colocation, then the first of the best kind."""
+"""Place: feasible devices from kernels, requests and colocation, then what a placer chooses among them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 
-from thalweg import dtypes, errors
-from thalweg.devices import DeviceSpec, matches, merge_devices
-from thalweg.graph.source_line import made_at
+from thalweg import dtypes
 from thalweg.graph.step_graph import Node, Output, Region, StepGraph
+from thalweg.place import search  # noqa: F401  registers its placers
+from thalweg.place.cost import CostModel
+from thalweg.place.groups import DeviceTypes, Group, Together, colocate, constrain, gather, holder, kernels, kind
+from thalweg.place.placement import Placement
+from thalweg.place.placers import DEFAULT, decide, lookup
+from thalweg.place.problem import Problem
+from thalweg.place.updates import divide, rejoin
 
-DeviceTypes = Callable[[Node], set[str]]
-_PREFERENCE = ("GPU", "CPU")
+__all__ = ["Placement", "place", "pose"]
+
 _ANYWHERE = ("_Arg", "Const")  # in a loop: what is there on every device that needs it
+_INITIALIZING = ("AssignVariableOp", "VarHandleOp", "VarIsInitializedOp")
 
 
-@dataclass(slots=True)
-class Placement:
-    """The device of each node, and what had to be changed of the user's wishes."""
+def place(
+    step: StepGraph,
+    devices: Sequence[str],
+    device_types: DeviceTypes,
+    soft: bool,
+    placer: str = DEFAULT,
+    costs: CostModel | None = None,
+    homes: dict[str, str] | None = None,
+) -> Placement:
+    """Chooses a device for each group of nodes that must stay together.
 
-    devices: dict[Node, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-    def report(self) -> str:
-        """Returns a line a node, then the notes on soft placement."""
-        lines = [f"{node.name}: ({node.type}): {device}" for node, device in self.devices.items()]
-        return "\n".join(lines + self.notes)
-
-
-def place(step: StepGraph, devices: Sequence[str], device_types: DeviceTypes, soft: bool) -> Placement:
-    """Chooses a device for each group of nodes that must stay together."""
+    placer: the name of a registered one; `first`, the default, takes the first device of the best kind
+    homes: where earlier steps have left state, by the node that keeps it; receives what this step adds
+    """
     placement = Placement()
     if len(devices) == 1 and not any(node.device for node in step.everything()):
         placement.devices = dict.fromkeys(step.nodes, devices[0])  # the usual case, and nothing to decide
         return placement
-    for group in _groups(step):
-        if group[0].type != "_Arg" or len(group) > 1:
-            chosen = _choose(group, devices, device_types, soft, placement.notes)
-            placement.devices.update(dict.fromkeys(group, chosen))
+    if placer in ("", DEFAULT) or step.is_free:
+        for nodes in gather(step.everything(), colocate(step)):
+            if nodes[0].type != "_Arg" or len(nodes) > 1:
+                group = constrain(nodes, devices, device_types, soft, placement.notes)
+                placement.groups.append(group)
+                placement.devices.update(dict.fromkeys(nodes, group.preferred))
+    else:
+        lookup(placer)
+        parts = divide(step)
+        problem = pose(step, devices, device_types, soft, costs, homes, placement.notes)
+        _ask(problem, placer, placement)
+        if homes is not None:
+            _remember(placement.groups, placement.devices, homes)
+        rejoin(step, parts, placement.devices)
     _place_loops(step, placement.devices)
     _place_feeds(step, placement, devices[0])
     return placement
 
 
+def pose(
+    step: StepGraph,
+    devices: Sequence[str],
+    device_types: DeviceTypes,
+    soft: bool = False,
+    costs: CostModel | None = None,
+    homes: dict[str, str] | None = None,
+    notes: list[str] | None = None,
+) -> Problem:
+    """Returns what a placer has to solve for a step."""
+    groups = _open_groups(step, devices, device_types, soft, [] if notes is None else notes)
+    _stay(groups, homes or {})
+    return Problem(step, groups, devices, costs or CostModel())
+
+
+def _ask(problem: Problem, placer: str, placement: Placement) -> None:
+    """Puts each group where a placer wants it."""
+    placement.groups = list(problem.all_groups)
+    if problem.groups:
+        decision = decide(problem, placer)
+        placement.why, placement.schedule = decision.why, decision.schedule
+        placement.notes += [decision.note] if decision.note else []
+    else:
+        placement.schedule = problem.simulate({})
+    for group, home in zip(placement.groups, placement.schedule.homes):
+        placement.devices.update(dict.fromkeys(group.nodes, problem.devices[home]))
+
+
 def _place_feeds(step: StepGraph, placement: Placement, host: str) -> None:
-    """Puts each feed where it is used first; from there it is sent to its other users."""
+    """Puts each feed, and each constant that has no place yet, where it is used first; others get it from there."""
     for node in step.nodes:
         for producer, _ in node.inputs:
-            if producer.type == "_Arg":
+            if producer.type in _ANYWHERE:
                 placement.devices.setdefault(producer, placement.devices[node])
     for node in step.nodes:
         placement.devices.setdefault(node, host)
+
+
+# -- loops ------------------------------------------------------------------------------------------------------------
 
 
 def _place_loops(step: StepGraph, devices: dict[Node, str]) -> None:
@@ -77,103 +122,102 @@ def _place_loops(step: StepGraph, devices: dict[Node, str]) -> None:
 
 def _home(output: Output, devices: dict[Node, str]) -> str | None:
     """Returns where a value is, if that is decided."""
-    return devices.get(_holder(output))
+    return devices.get(holder(output))
 
 
-def _holder(output: Output) -> Node:
-    """Returns the node that a value stays with: of one that a loop leaves, the variable that carries it."""
-    node, index = output
-    holder: Node = node.attrs["region"].body.feeds[index] if node.type == "_While" else node
-    return holder
+def _inside(loop: Node) -> Iterable[Node]:
+    for part in loop.attrs["region"].parts():
+        yield from part.everything()
 
 
-def _groups(step: StepGraph) -> list[list[Node]]:
-    """Joins nodes that name the same colocation class, and whatever touches a resource with its handle."""
-    leader: dict[object, object] = {}
-
-    def find(item: object) -> object:
-        while leader.setdefault(item, item) is not item:
-            leader[item] = leader[leader[item]]
-            item = leader[item]
-        return item
-
-    nodes = dict.fromkeys(step.everything())
-    by_name = {node.name: node for node in nodes}
-    for node in nodes:
-        for name in node.attrs.get("_class", ()):
-            target = name.removeprefix("loc:@")
-            leader[find(node)] = find(by_name.get(target, target))
-        for index, output in enumerate(node.inputs):
-            if node.input_dtype(index) is dtypes.resource:
-                user = node.attrs["region"].body.feeds[index] if node.type == "_While" else node
-                leader[find(user)] = find(_holder(output))
-        if node.type == "_While":
-            for argument, output in zip(node.attrs["region"].body.feeds, node.attrs["region"].body.fetches):
-                if argument.dtypes[0] is dtypes.resource:
-                    leader[find(argument)] = find(_holder(output))
-    groups: dict[object, list[Node]] = {}
-    for node in nodes:
-        groups.setdefault(find(node), []).append(node)
-    return list(groups.values())
-
-
-def _choose(group: list[Node], devices: Sequence[str], device_types: DeviceTypes, soft: bool, notes: list[str]) -> str:
-    requested = _request(group, soft, notes)
-    feasible = set.intersection(*[device_types(node) for node in group if node.type != "_Arg"] or [{"CPU"}])
-    able = [name for name in devices if DeviceSpec.from_string(name).device_type in feasible]
-    chosen = [name for name in able if not requested or matches(requested, name)]
-    if not chosen and soft and able:
-        chosen = able
-        notes.append(f"{group[0].name}: asked for {requested}, soft placement chose {_best(able)}")
-    if not chosen:
-        raise _impossible(group, requested, devices, feasible)
-    return _best(chosen)
-
-
-def _best(names: Sequence[str]) -> str:
-    return min(names, key=lambda name: _PREFERENCE.index(DeviceSpec.from_string(name).device_type or "CPU"))
-
-
-def _request(group: list[Node], soft: bool, notes: list[str]) -> str:
-    """Merges what the nodes of a group ask for; two that contradict each other cannot both be had."""
-    requested, asker = "", None
-    for node in group:
-        if not node.device or node.device == requested:
+def _join_loops(step: StepGraph, together: Together, device_types: DeviceTypes) -> list[Node]:
+    """Joins each loop with all that it repeats; returns those that cannot be, or ask for devices inside."""
+    kinds: dict[object, set[str]] = {}
+    asking: set[object] = set()
+    for nodes in gather(step.everything(), together):
+        leader = together.leader(nodes[0])
+        kinds[leader] = kernels(nodes, device_types) if any(n.type != "_Arg" for n in nodes) else {"CPU", "GPU"}
+        if any(node.device for node in nodes):
+            asking.add(leader)
+    apart = []
+    for loop in [node for node in step.nodes if node.type == "_While"]:
+        leaders = dict.fromkeys(map(together.leader, [loop, *_inside(loop)]))
+        common = set.intersection(*[kinds[leader] for leader in leaders])
+        if not common or not asking.isdisjoint(leaders):
+            apart.append(loop)
             continue
-        merged = merge_devices(requested, node.device) if requested else node.device
-        if requested and not (matches(requested, merged) and matches(node.device, merged)):
-            if not soft:
-                raise errors.InvalidArgumentError(
-                    node,
-                    node,
-                    errors.describe(
-                        f"Cannot colocate nodes '{node.name}' and '{asker.name if asker else ''}'",
-                        expected="nodes of one colocation group to ask for one device",
-                        received=f"{node.device} and {requested}",
-                        made_at=made_at(node._stack),
-                    ),
-                )
-            notes.append(f"{node.name}: asked for {node.device}, colocated with a node on {requested}")
-            continue
-        requested, asker = merged, node
-    return requested
+        for leader in leaders:
+            together.join(leader, loop)
+        kinds[together.leader(loop)] = common
+    return apart
 
 
-def _impossible(
-    group: list[Node], requested: str, devices: Sequence[str], feasible: set[str]
-) -> errors.InvalidArgumentError:
-    node = next((node for node in group if node.device), group[0])
-    if requested and not any(matches(requested, name) for name in devices):
-        what, hint = "no such device", "allow_soft_placement=True uses another device where this one is missing"
-    else:
-        what, hint = f"{node.type} has no kernel for it", "place the operation on a device that has one"
-    return errors.InvalidArgumentError(
-        node,
-        node,
-        errors.describe(
-            f"{node.name!r} cannot be placed on '{requested}': {what}",
-            expected=f"one of {', '.join(devices)}; kernels exist for {', '.join(sorted(feasible)) or 'no type'}",
-            hint=hint,
-            made_at=made_at(node._stack),
-        ),
-    )
+# -- what a placer is asked about -------------------------------------------------------------------------------------
+
+
+def _open_groups(
+    step: StepGraph, devices: Sequence[str], device_types: DeviceTypes, soft: bool, notes: list[str]
+) -> list[Group]:
+    """Returns the groups of a step; feeds and constants go with their users and are in none."""
+    together = colocate(step)
+    apart = _join_loops(step, together, device_types)
+    outside = set(step.nodes)
+    groups = [
+        constrain(nodes, devices, device_types, soft, notes)
+        for nodes in gather(step.everything(), together)
+        if len(nodes) > 1 or not _follows(nodes[0], outside)
+    ]
+    if apart:
+        repeated = {node for loop in apart for node in _inside(loop)}
+        for group in groups:
+            if not repeated.isdisjoint(group.nodes):
+                group.fix(group.preferred, group.why or "in a loop that asks for devices")
+        found = {node: group.preferred for group in groups for node in group.nodes}
+        _place_loops(step, found)
+        for group in groups:
+            if group.nodes[0] in apart:
+                group.fix(found[group.nodes[0]], "where the loop's condition is decided")
+    return groups
+
+
+def _follows(node: Node, outside: set[Node]) -> bool:
+    if node.type == "Const":
+        return node in outside and not node.device and not node.controls
+    return node.type == "_Arg"
+
+
+def _stay(groups: Sequence[Group], homes: dict[str, str]) -> None:
+    """Leaves state where earlier steps have put it, and variables where any step would look for them first."""
+    for group in groups:
+        names = [node.name for node in _keepers(group)]
+        home = next((homes[name] for name in names if name in homes), None)
+        if home in group.feasible:
+            group.fix(str(home), "its state is there since an earlier step")
+        elif any(node.type == "VarHandleOp" for node in _keepers(group)) and _only_initializes(group):
+            group.fix(group.preferred, group.why or "a variable of which only the first value is made here")
+
+
+def _remember(groups: Sequence[Group], devices: dict[Node, str], homes: dict[str, str]) -> None:
+    for group in groups:
+        for node in _keepers(group):
+            homes.setdefault(node.name, devices[node])
+
+
+def _keepers(group: Group) -> list[Node]:
+    """Returns the nodes that keep something between steps which other devices cannot see.
+
+    A variable in host memory is not among them: all CPU devices of a process share it.
+    """
+    found = [node for node in group.nodes if node.definition.stateful and node.type not in ("_Arg", "_While")]
+    found = [node for node in found if dtypes.resource not in _taken(node)]
+    tasks = {name.rpartition("/device:")[0] for name in group.feasible}
+    shared = bool(found) and len(tasks) == 1 and all(kind(name) == "CPU" for name in group.feasible)
+    return [node for node in found if not (shared and node.type == "VarHandleOp")]
+
+
+def _only_initializes(group: Group) -> bool:
+    return all(node.type in _INITIALIZING or dtypes.resource not in _taken(node) for node in group.nodes)
+
+
+def _taken(node: Node) -> list[dtypes.DType]:
+    return [producer.dtypes[i] for producer, i in node.inputs]

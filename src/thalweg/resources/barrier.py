@@ -43,9 +43,9 @@ class Barrier:
         failed: errors.OpError | None = None
         complete: list[tuple[Any, ...]] = []
         with self._lock:
-            index = _FIRST + self._calls
-            self._calls += 1
+            index, is_new = _FIRST + self._calls, False
             for key, value in zip(keys, values):
+                is_new = is_new or key not in self._incomplete
                 entry = self._entry(key, index, component)
                 if isinstance(entry, errors.OpError):
                     failed = entry
@@ -54,6 +54,7 @@ class Barrier:
                 if None not in entry[2:]:
                     self._incomplete.pop(key, None)
                     complete.append((entry[0], key, *[part for (part,) in entry[2:]]))
+            self._calls += is_new
         self._ready.enqueue_many(complete, _Nobody(), _nothing, _raise)
         self._close_when_complete()
         if failed is not None:

@@ -18,49 +18,36 @@ class BackgroundWriter:
     """Does what is given to it on a thread of its own; what went wrong is raised to whoever comes next."""
 
     def __init__(self) -> None:
-        self._queue: queue.Queue[Callable[[], None] | None] = queue.Queue()
+        self._queue: queue.Queue[tuple[Callable[[], None], bool]] = queue.Queue()
         self._thread: threading.Thread | None = None
         self._failure: Exception | None = None
-        self._failed = False  # what follows a failure, up to the end of that save, is left out
 
-    def put(self, work: Callable[[], None]) -> None:
-        """Takes work, which starts when all before it is done."""
+    def put(self, work: Callable[[], None], ends: bool = False) -> None:
+        """Takes work, which starts when all before it is done, unless some of it failed; `ends` marks a save's last."""
         with _lock:
+            self._queue.put((work, ends))
             if self._thread is None:
                 # No daemon: a program that ends waits for its last checkpoint.
                 self._thread = threading.Thread(target=self._run, name="checkpoints")
                 self._thread.start()
-            self._queue.put(work)
-
-    def end_of_save(self, work: Callable[[], None]) -> None:
-        """Takes the last work of a save; after it the thread ends if nothing else has come."""
-
-        def last() -> None:
-            try:
-                if not self._failed:
-                    work()
-            finally:
-                self._failed = False
-
-        self.put(last)
-        self._queue.put(None)
 
     def _run(self) -> None:
+        failed = False
         while True:
-            work = self._queue.get()
-            if work is None:
+            work, ends = self._queue.get()
+            try:
+                if not failed:
+                    work()
+            except Exception as error:
+                failed = True
+                self._failure = self._failure or error
+            del work  # with the values that it holds
+            if ends:
+                failed = False
                 with _lock:
                     if self._queue.empty():
                         self._thread = None
                         return
-                continue
-            try:
-                if not self._failed or work.__name__ == "last":
-                    work()
-            except Exception as error:
-                self._failed = work.__name__ != "last"
-                self._failure = self._failure or error
-            del work  # with the values that it holds
 
     def wait(self) -> None:
         """Waits until all is written; raises what went wrong."""

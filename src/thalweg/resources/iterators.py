@@ -248,5 +248,3 @@ def single_element(dataset: Dataset, step: Step, finish: Finish, fail: Fail) -> 
             finish(*outcome)
 
     workers.start(work)
-
-

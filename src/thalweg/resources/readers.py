@@ -35,6 +35,7 @@ class Reader(Resource):
 
     def _forget_work(self) -> None:
         self._records: Iterator[Record] | None = None
+        self._error: errors.OpError | None = None  # of a file that cannot be read on, until the reader is reset
         self._name = b""
         self.work_started = self.work_finished = self.records_produced = 0
 
@@ -102,6 +103,8 @@ class Reader(Resource):
 
     def next_record(self) -> Record | errors.OpError | None:
         """Returns the next record, None where a file ends or there is no file; the lock is held."""
+        if self._error is not None:
+            return self._error
         try:
             if self._records is None:
                 if not self._names:
@@ -112,7 +115,11 @@ class Reader(Resource):
             with _typed_errors(self._name):
                 record = next(self._records, None)
         except errors.OpError as error:
-            self._records = None  # the next read goes on with another file
+            if isinstance(error, errors.DataLossError) or self.ends_at_once:
+                self._error = error
+            else:
+                self._records = None  # the next read goes on with another file
+                self.work_started -= 1
             return error
         if record is not None:
             self.records_produced += 1
@@ -123,7 +130,7 @@ class Reader(Resource):
 
     @property
     def has_work(self) -> bool:
-        return self._records is not None or bool(self._names)
+        return self._records is not None or self._error is not None or bool(self._names)
 
     # -- state --------------------------------------------------------------------------------------------------------
 
@@ -141,7 +148,7 @@ class Reader(Resource):
         with self.lock:
             numbers = (self.work_started, self.work_finished, self.records_produced)
             fields = [bytes([8 * i]) + _varint(number) for i, number in enumerate(numbers, 1) if number]
-            if self._records is not None and self._name:
+            if self._name:
                 fields.append(b"\x22" + _varint(len(self._name)) + self._name)
             return b"".join(fields)
 
@@ -152,13 +159,14 @@ class Reader(Resource):
             numbers, name = _parsed(state)
         except (IndexError, ValueError):
             raise self._bad_state(state) from None
-        if not 0 <= numbers[1] <= numbers[0] or numbers[2] < 0 or bool(name) != (numbers[1] < numbers[0]):
+        if not 0 <= numbers[1] <= numbers[0] or numbers[2] < 0 or (numbers[1] < numbers[0] and not name):
             raise self._bad_state(state)
         with self.lock:
             self._forget_work()
             self.work_started, self.work_finished, self.records_produced = numbers
-            if name:
-                self._name, self._records = name, self.records(name)
+            self._name = name
+            if self.work_finished < self.work_started:
+                self._records = self.records(name)
 
     def _require_state(self, what: str) -> None:
         if not self.ends_at_once:

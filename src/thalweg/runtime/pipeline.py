@@ -22,6 +22,7 @@ from thalweg.optimize.prune import prune
 from thalweg.partition.client import receive_feeds, send_fetches
 from thalweg.partition.memory import assign_memory
 from thalweg.partition.partition import partition
+from thalweg.place.cost import CostModel
 from thalweg.place.place import place
 from thalweg.runtime.devices import Device
 from thalweg.runtime.executable import Executable
@@ -57,7 +58,10 @@ def _compile(step: StepGraph, config: ConfigProto, devices: Sequence[Device]) ->
     optimize(step, config.graph_options, lambda node: evaluate(node, devices[0]))
     # What runs by tokens cannot be cut, so it stays on the host.
     names = [device.name for device in devices if device.type == "CPU" or not step.is_free]
-    placement = place(step, names, device_types, config.allow_soft_placement)
+    wanted = config.experimental
+    costs = CostModel.load(wanted.cost_model) if wanted.cost_model else None
+    homes: dict[str, str] = devices[0].state("_homes", dict)
+    placement = place(step, names, device_types, config.allow_soft_placement, wanted.placer, costs, homes)
     partitions = partition(step, placement.devices)
     by_name = {device.name: device for device in devices}
     for name, part in partitions.items():

@@ -27,12 +27,20 @@ from thalweg.library.seq2seq.helpers import (
     TrainingHelper,
 )
 from thalweg.library.seq2seq.loss import sequence_loss
+from thalweg.library.seq2seq.monotonic import (
+    BahdanauMonotonicAttention,
+    LuongMonotonicAttention,
+    monotonic_attention,
+    safe_cumprod,
+)
+from thalweg.library.seq2seq.scheduled import ScheduledOutputTrainingHelper
 
 __all__ = [
     "AttentionMechanism",
     "AttentionWrapper",
     "AttentionWrapperState",
     "BahdanauAttention",
+    "BahdanauMonotonicAttention",
     "BasicDecoder",
     "BasicDecoderOutput",
     "BeamSearchDecoder",
@@ -45,12 +53,16 @@ __all__ = [
     "Helper",
     "InferenceHelper",
     "LuongAttention",
+    "LuongMonotonicAttention",
     "SampleEmbeddingHelper",
     "ScheduledEmbeddingTrainingHelper",
+    "ScheduledOutputTrainingHelper",
     "TrainingHelper",
     "dynamic_decode",
     "gather_tree",
     "hardmax",
+    "monotonic_attention",
+    "safe_cumprod",
     "sequence_loss",
     "tile_batch",
 ]

@@ -119,16 +119,49 @@ _PATHS: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules of t
     "training.training": ("train",),
     "training.training_util": ("train",),
     "util.compat": ("compat",),
-    "util.nest": ("nest",),
+    "util.nest": ("contrib.framework.nest", "nest"),
     "util.tf_contextlib": ("contextlib",),
     "util.tf_inspect": ("inspect",),
 }
 _OTHERS = ("contextlib", "inspect", "tensorboard")  # packages other than this one
 _CONTRIB_PARTS = frozenset(  # what follows `python` in paths such as contrib.layers.python.layers.initializers
-    """arg_scope attention_wrapper basic_decoder beam_search_decoder core_rnn_cell core_rnn_cell_impl crf decoder encoders
-    framework helper image_ops initializers layers learning loss loss_ops losses metric_ops metrics nets ops optimizers
-    regularizers rnn rnn_cell slim summaries training utils variables""".split()
+    {
+        "arg_scope",
+        "attention_wrapper",
+        "basic_decoder",
+        "beam_search_decoder",
+        "core_rnn_cell",
+        "core_rnn_cell_impl",
+        "crf",
+        "decoder",
+        "encoders",
+        "framework",
+        "helper",
+        "image_ops",
+        "initializers",
+        "layers",
+        "learning",
+        "loss",
+        "loss_ops",
+        "losses",
+        "metric_ops",
+        "metrics",
+        "nets",
+        "ops",
+        "optimizers",
+        "regularizers",
+        "rnn",
+        "rnn_cell",
+        "slim",
+        "summaries",
+        "training",
+        "utils",
+        "variables",
+    }
 )
+
+
+_NEIGHBOURS = {path.rpartition(".")[2]: path for path in _PATHS}
 
 
 def _opened(namespace: str) -> _ModuleType:
@@ -157,6 +190,8 @@ class SourcePath(_ModuleType):
                 continue
         if name in self._inner:
             return self.part(name)
+        if self._sources and name in _NEIGHBOURS:  # a module of the source shows those that it imports itself
+            return _modules[f"{__name__}.{_NEIGHBOURS[name]}"]
         raise AttributeError(f"module {self.__name__.replace('.api.', '.')!r} has no public name {name!r}")
 
     def part(self, name: str) -> _ModuleType:

@@ -175,7 +175,7 @@ def gdn(
         outputs = inputs * (sqrt(pooled) if inverse else rsqrt(pooled))
         if activity_regularizer is not None:
             add_to_collections([GraphKeys.REGULARIZATION_LOSSES], activity_regularizer(outputs))
-        return outputs
+        return outputs  # type: ignore[no-any-return]
 
 
 def _at_least(x: Any, bound: float) -> Tensor:
@@ -184,7 +184,7 @@ def _at_least(x: Any, bound: float) -> Tensor:
     @custom_gradient
     def bounded(x: Tensor) -> Any:
         def grad(grad: Tensor) -> Tensor:
-            return grad * cast(logical_or(greater_equal(x, bound), less(grad, 0.0)), grad.dtype)
+            return grad * cast(logical_or(greater_equal(x, bound), less(grad, 0.0)), grad.dtype)  # type: ignore[no-any-return]
 
         return maximum(x, bound), grad
 

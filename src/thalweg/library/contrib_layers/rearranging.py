@@ -164,7 +164,7 @@ def poincare_normalize(x: Any, axis: int = 1, epsilon: float = 1e-5, name: str |
     with name_scope(name, "poincare_normalize", [x]):
         x = convert_to_tensor(x, name="x")
         inverse = rsqrt(reduce_sum(square(x), axis, keepdims=True))
-        return x * minimum((1.0 - epsilon) * inverse, cast(1.0, x.dtype))
+        return x * minimum((1.0 - epsilon) * inverse, cast(1.0, x.dtype))  # type: ignore[no-any-return]
 
 
 def scale_gradient(inputs: Any, gradient_multiplier: Any) -> Tensor:

@@ -29,7 +29,8 @@ def rnn_decoder(
 ) -> Decoded:
     """Runs a cell over the inputs; after the first step, `loop_function(output, step)` makes the input if given."""
     with variable_scope(scope or "rnn_decoder"):
-        state, outputs = initial_state, []
+        state = initial_state
+        outputs: list[Any] = []
         for step, current in enumerate(decoder_inputs):
             if loop_function is not None and outputs:
                 current = _fed_back(loop_function, outputs[-1], step)
@@ -146,7 +147,8 @@ def attention_decoder(
     with variable_scope(scope or "attention_decoder", dtype=dtype) as opened:
         dtype = opened.dtype
         attention = _Attention(attention_states, attention_states.get_shape()[2].value, num_heads, dtype)
-        state, outputs = initial_state, []
+        state = initial_state
+        outputs: list[Any] = []
         seen = attention.start(shape(decoder_inputs[0])[0])
         if initial_state_attention:
             seen = attention(initial_state)

@@ -58,9 +58,7 @@ class Spec:
         """Tells whether a value of the other kind may be one of this."""
         other = other if isinstance(other, Spec) else spec_of(other)
         return (
-            type(self) is type(other)
-            and self._dtype is other._dtype
-            and shapes.compatible(self._shape, other._shape)
+            type(self) is type(other) and self._dtype is other._dtype and shapes.compatible(self._shape, other._shape)
         )
 
     def most_general(self, other: Any) -> Any:

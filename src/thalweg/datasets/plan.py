@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from thalweg import errors
-from thalweg.data.function import BoundFunction, Function
-from thalweg.data.serial import decode, encode
-from thalweg.data.structure import flatten, signature_of
+from thalweg.datasets.function import BoundFunction, Function
+from thalweg.datasets.serial import decode, encode
+from thalweg.datasets.structure import flatten, signature_of
 from thalweg.execute.threads import computing
 from thalweg.kernels.waiting import kept
 from thalweg.runtime.devices import Device
@@ -40,10 +40,15 @@ class Definition:
         self.types = tuple(dtype for dtype, _ in signature)
         self.shapes = tuple(shape for _, shape in signature)
 
-    def bind(self, device: Any) -> Callable[..., Plan]:
+    def bind(self, device: Any, constants: frozenset[int] = frozenset()) -> Callable[..., Plan]:
         """Returns what makes a plan of the values of all inputs: parents, parameters, captured values."""
         compiled: dict[Function, Executable] = {}
-        return lambda *inputs: Plan(self, inputs, device, compiled)
+
+        def make(*inputs: Any) -> Plan:
+            held = [value if i in constants else _kept(value) for i, value in enumerate(inputs)]
+            return Plan(self, tuple(held), device, compiled)
+
+        return make
 
 
 class Plan:
@@ -57,11 +62,11 @@ class Plan:
         self.types, self.shapes = definition.types, definition.shapes
         self.parents: tuple[Plan, ...] = inputs[: definition.parents]
         start = definition.parents + definition.values
-        self.values = tuple(map(kept, inputs[definition.parents : start]))
+        self.values = inputs[definition.parents : start]
         self._captured = []
         for function in definition.functions:
             captured = inputs[start : start + len(function.captured)]
-            self._captured.append(tuple(map(_kept, captured)))
+            self._captured.append(captured)
             start += len(captured)
         self._device = device
         self._compiled = compiled
@@ -95,12 +100,17 @@ class Plan:
                 self._compiled[function] = function.compile(self._device)
             return BoundFunction(self._compiled[function], self._captured[index])
 
-    def iterate(self) -> Elements:
+    def elements(self) -> Elements:
+        """Begins a pass."""
         return self.definition.kind(self)
+
+    def iterate(self) -> Elements:
+        """Begins a pass for an iterator."""
+        return Outermost(self)
 
 
 def _kept(value: Any) -> Any:
-    """Returns a captured value; handles and datasets are no memory of the step."""
+    """Returns an input that outlives the step; handles and datasets are no memory of it."""
     return kept(value) if hasattr(value, "ndim") else value
 
 
@@ -114,11 +124,12 @@ class Elements:
     Subclasses name the attributes that say where the pass is. An attribute that is a pass itself is saved as such.
     """
 
-    __slots__ = ("plan",)
+    __slots__ = ("closed", "plan")
     kept: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        self.closed = False
 
     def __iter__(self) -> Elements:
         return self
@@ -136,7 +147,14 @@ class Elements:
             setattr(self, name, state[name])
 
     def close(self) -> None:
-        """Ends what goes on in the background."""
+        """Ends what goes on in the background: whoever still asks for elements gets an error."""
+        self.closed = True
+
+    def end(self) -> Exception:
+        """Returns what is raised where no element follows."""
+        if self.closed:
+            return errors.CancelledError(None, None, "the iterator was reset or its session closed")
+        return StopIteration()
 
     def saved(self, made: Element | None) -> bytes:
         """Returns the position as bytes, with an element that was made and not taken."""
@@ -149,9 +167,7 @@ class Elements:
             self.restore(tree["state"])
             made = tree["made"]
         except (KeyError, TypeError, IndexError, AttributeError) as error:
-            raise invalid(
-                f"the saved position is not one of this dataset: {type(error).__name__}: {error}"
-            ) from None
+            raise invalid(f"the saved position is not one of this dataset: {type(error).__name__}: {error}") from None
         return None if made is None else tuple(made)
 
 
@@ -162,7 +178,7 @@ class Unary(Elements):
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
-        self.input: Elements = plan.parents[0].iterate()
+        self.input: Elements = plan.parents[0].elements()
 
     def state(self) -> Any:
         return {**super().state(), "input": self.input.state()}
@@ -172,6 +188,7 @@ class Unary(Elements):
         self.input.restore(state["input"])
 
     def close(self) -> None:
+        super().close()
         self.input.close()
 
 
@@ -182,7 +199,7 @@ class Outermost(Unary):
 
     def __init__(self, plan: Plan) -> None:
         Elements.__init__(self, plan)
-        self.input = plan.iterate()
+        self.input = plan.elements()
 
     def __next__(self) -> Element:
         with computing():

@@ -13,7 +13,7 @@ from typing import Any
 
 from thalweg import errors
 from thalweg.config import ConfigProto
-from thalweg.data.structure import (
+from thalweg.datasets.structure import (
     Signature,
     converted,
     element_of,

@@ -1,0 +1,6 @@
+"""Loops and recurrent networks: Thalweg and its peers (see README.md)."""
+
+from run import main
+
+if __name__ == "__main__":
+    main("loops")

@@ -1,0 +1,90 @@
+"""Paths of TensorFlow's source: those of public things lead to them, others do not exist."""
+
+import importlib
+
+import pytest
+
+import thalweg as tf
+
+SAME = {
+    "python.framework.ops": {"convert_to_tensor": tf.convert_to_tensor, "Tensor": tf.Tensor, "Graph": tf.Graph},
+    "python.framework.dtypes": {"float32": tf.float32, "as_dtype": tf.as_dtype},
+    "python.framework.tensor_util": {"constant_value": tf.contrib.util.constant_value},
+    "python.ops.array_ops": {"concat": tf.concat, "placeholder": tf.placeholder},
+    "python.ops.math_ops": {"matmul": tf.matmul},
+    "python.ops.control_flow_ops": {"cond": tf.cond, "while_loop": tf.while_loop},
+    "python.ops.init_ops": {"zeros_initializer": tf.zeros_initializer},
+    "python.ops.nn_ops": {"conv2d": tf.nn.conv2d},
+    "python.ops.rnn_cell": {"GRUCell": tf.nn.rnn_cell.GRUCell},
+    "python.ops.rnn": {"dynamic_rnn": tf.nn.dynamic_rnn},
+    "python.ops.variable_scope": {"get_variable": tf.get_variable},
+    "python.platform.gfile": {"Exists": tf.gfile.Exists},
+    "python.platform.flags": {"FLAGS": tf.flags.FLAGS},
+    "python.platform.tf_logging": {"info": tf.logging.info},
+    "python.layers.core": {"Dense": tf.layers.Dense},
+    "python.training.optimizer": {"Optimizer": tf.train.Optimizer},
+    "python.util.nest": {"flatten": tf.nest.flatten, "is_sequence": tf.contrib.framework.nest.is_sequence},
+    "contrib.layers.python.layers": {"batch_norm": tf.contrib.layers.batch_norm},
+    "contrib.layers.python.layers.initializers": {"xavier_initializer": tf.contrib.layers.xavier_initializer},
+    "contrib.framework.python.ops.arg_scope": {"arg_scope": tf.contrib.framework.arg_scope},
+    "contrib.rnn.python.ops.core_rnn_cell": {"LSTMCell": tf.nn.rnn_cell.LSTMCell},
+    "core.protobuf.config_pb2": {"ConfigProto": tf.ConfigProto},
+    "core.framework.graph_pb2": {"GraphDef": tf.GraphDef},
+    "core.framework.summary_pb2": {"Summary": tf.Summary},
+    "core.example.example_pb2": {"Example": tf.train.Example},
+}
+
+
+@pytest.mark.parametrize("path", SAME)
+def test_a_path_shows_public_names(path: str) -> None:
+    module = importlib.import_module(f"thalweg.{path}")
+    for name, expected in SAME[path].items():
+        assert getattr(module, name) is expected
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import thalweg.python.nowhere",
+        "from thalweg.python.ops import nothing_ops",
+        "from thalweg.python.ops.array_ops import there_is_no_such_op",
+        "from thalweg.contrib.layers.python import nothing",
+        "import thalweg.contrib.nowhere.python",
+        "from thalweg.core.framework import nothing_pb2",
+    ],
+)
+def test_other_paths_do_not_exist(statement: str) -> None:
+    with pytest.raises(ImportError):
+        exec(statement)
+
+
+def test_modules_are_found_from_their_parents() -> None:
+    assert tf.python.ops.nn.relu is tf.nn.relu
+    ops = importlib.import_module("thalweg.python.framework.ops")
+    assert importlib.import_module("thalweg.python.framework").ops is ops
+    rnn = importlib.import_module("thalweg.python.ops.rnn")
+    assert rnn.rnn_cell_impl.LSTMStateTuple is tf.nn.rnn_cell.LSTMStateTuple  # what the source imports itself
+    with pytest.raises(AttributeError, match="no public name 'nothing'"):
+        _ = ops.nothing
+
+
+def test_moving_averages() -> None:
+    from thalweg.python.training import moving_averages
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        mean = tf.Variable(1.0)
+        update = moving_averages.assign_moving_average(mean, 3.0, 0.5, zero_debias=False)
+        session.run(mean.initializer)
+        assert session.run(update) == 2.0
+
+
+def test_local_devices() -> None:
+    from thalweg.python.client import device_lib
+
+    first = device_lib.list_local_devices()[0]
+    assert (first.name, first.device_type) == ("/device:CPU:0", "CPU")
+
+
+def test_modes_of_models() -> None:
+    modes = tf.estimator.ModeKeys
+    assert (modes.TRAIN, modes.EVAL, modes.PREDICT) == ("train", "eval", "infer")

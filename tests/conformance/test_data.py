@@ -1,0 +1,66 @@
+"""Small input pipelines give in TensorFlow and here the same elements, types, static shapes and classes of errors."""
+
+import gzip
+import json
+import random
+import zlib
+from pathlib import Path
+
+import pytest
+
+import thalweg as tf
+from tests.conformance import data_pipelines
+from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
+from thalweg.formats.records import framed
+
+_STRINGS = ["string", "[]", "Tensor"]
+# Where we differ, and why.
+DIFFERENT = {
+    # A file that cannot be read is passed over after its error, so that `ignore_errors` comes to an end.
+    "text_missing": {"elements": ["NotFoundError"], "static": _STRINGS},
+    "fixed_length_wrong": {"elements": ["InvalidArgumentError"], "static": _STRINGS},
+    # TensorFlow only logs a compression that it does not know, and reads the file as it is.
+    "records_bad_compression": {"elements": [], "static": _STRINGS, "error": "InvalidArgumentError"},
+    # These are the classes of TensorFlow 1.15.
+    "map_none": {"building": "TypeError"},
+    "flat_map_no_dataset": {"building": "TypeError"},
+    "shard_out_of_range": {"building": "ValueError"},
+}
+
+
+def write_files(folder):
+    """Writes the files that pipelines read."""
+    rng = random.Random(3)
+    (folder / "a.txt").write_bytes(b"first\nsecond\r\n\nlast")
+    (folder / "b.txt").write_bytes(b"one\ntwo\n")
+    (folder / "c.txt.gz").write_bytes(gzip.compress(b"packed\nlines\n" * 3))
+    (folder / "fixed.bin").write_bytes(b"HHabcdefghiF")
+    (folder / "table.csv").write_bytes(b'n,x,s\n1,2.5,3\n4,,"6"\n')
+    first, second = ([framed(rng.randbytes(n).hex().encode()) for n in sizes] for sizes in ((0, 5, 40), (7, 1, 2, 3)))
+    (folder / "a.tfrecord").write_bytes(b"".join(first))
+    (folder / "b.tfrecord").write_bytes(b"".join(second))
+    (folder / "c.tfrecord").write_bytes(zlib.compress(b"".join(first + second)))
+    (folder / "cut.tfrecord").write_bytes(b"".join(second)[:-3])
+    (folder / "damaged.tfrecord").write_bytes(b"".join(second[:2]) + b"\0" + b"".join(second[2:]))
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pipelines")
+    write_files(folder)
+    runner, out = Path(data_pipelines.__file__), folder / "answers.jsonl"
+    code = (
+        "import json, runpy; runpy.run_path(sys.argv[1])['main'](tf, sys.argv[2], sys.argv[3], json.loads(sys.argv[4]))"
+    )
+    names = list(data_pipelines.PIPELINES)
+    run_tensorflow(code, runner, folder, out, json.dumps(names))
+    lines = out.read_text().splitlines()
+    return folder, dict(zip(names, map(json.loads, lines), strict=True))
+
+
+@needs_tensorflow
+@pytest.mark.parametrize("name", data_pipelines.PIPELINES)
+def test_pipeline_is_tensorflows(answers, name):
+    folder, expected = answers
+    found = json.loads(json.dumps(data_pipelines.run(tf, name, str(folder))))
+    assert found == DIFFERENT.get(name, expected[name])

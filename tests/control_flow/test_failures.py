@@ -1,0 +1,121 @@
+"""A body that fails names node and iteration, on every engine; a loop without end is interrupted."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import thalweg as tf
+from tests.control_flow.test_random_programs import free
+from thalweg.optimize import prune
+
+TWO = tf.ConfigProto(device_count={"CPU": 2})
+
+
+def _fails_at(count, device=None):
+    def body(i, x):
+        with tf.device(device):
+            checked = tf.check_numerics(x * 10.0, "too much", name="checked")
+        return i + 1, checked
+
+    start = np.float32(3e38 / 10.0**count)
+    return tf.while_loop(lambda i, x: i < 100, body, [0, tf.constant(start)])[1]
+
+
+def test_a_program_names_node_and_iteration():
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="in iteration 4") as caught:
+        session.run(_fails_at(4))
+    assert "while/checked" in str(caught.value) and "test_failures.py" in str(caught.value)
+
+
+def test_so_does_a_step_that_is_traced():
+    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="in iteration 4"):
+        session.run(_fails_at(4), options=options, run_metadata=tf.RunMetadata())
+
+
+def test_so_does_the_token_engine(monkeypatch):
+    monkeypatch.setattr(prune, "structured", free)
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError, match="in iteration 4"):
+        session.run(_fails_at(4))
+
+
+def test_so_does_a_loop_across_devices():
+    with tf.Session(config=TWO) as session, pytest.raises(tf.errors.InvalidArgumentError, match="in iteration 4"):
+        session.run(_fails_at(4, "/cpu:1"))
+
+
+def test_the_inner_loop_counts():
+    def outer(i, x):
+        with tf.control_dependencies([tf.assert_less(i, 100)]):
+            return i + 1, tf.while_loop(lambda j, y: j < 3, lambda j, y: (j + 1, y + fail(i, j)), [0, x])[1]
+
+    def fail(i, j):
+        return tf.py_func(lambda a, b: np.float32(1 / (int(a) - 2 or int(b) - 1)), [i, j], tf.float32)
+
+    _, x = tf.while_loop(
+        lambda i, x: i < 5, outer, [0, 0.0], shape_invariants=[tf.TensorShape([]), tf.TensorShape(None)]
+    )
+    with tf.Session() as session, pytest.raises(tf.errors.OpError, match="in iteration 1"):
+        session.run(x)
+
+
+# -- endless loops ----------------------------------------------------------------------------------------------------
+
+
+def endless():
+    return tf.while_loop(lambda i: i >= 0, lambda i: tf.maximum(i, 0) * 1, [0])
+
+
+@pytest.mark.parametrize("engine", ["program", "tokens"])
+def test_a_timeout_ends_a_loop_without_end(engine, monkeypatch):
+    if engine == "tokens":
+        monkeypatch.setattr(prune, "structured", free)
+    start = time.monotonic()
+    with tf.Session() as session, pytest.raises(tf.errors.DeadlineExceededError):
+        session.run(endless(), options=tf.RunOptions(timeout_in_ms=200))
+    assert time.monotonic() - start < 30
+
+
+def test_closing_the_session_ends_it():
+    session = tf.Session()
+    fetch = endless()
+    caught = []
+
+    def work():
+        try:
+            session.run(fetch)
+        except tf.errors.OpError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    time.sleep(0.3)
+    session.close()
+    thread.join(timeout=30)
+    assert not thread.is_alive() and isinstance(caught[0], tf.errors.CancelledError)
+
+
+INTERRUPTED = """
+import thalweg as tf
+i = tf.while_loop(lambda i: i >= 0, lambda i: tf.maximum(i, 0) * 1, [0])
+with tf.Session() as session:
+    print("running", flush=True)
+    session.run(i)
+"""
+
+
+def test_control_c_ends_it():
+    child = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ)
+    )
+    assert child.stdout.readline() == b"running\n"
+    time.sleep(1.0)
+    child.send_signal(signal.SIGINT)
+    _, text = child.communicate(timeout=30)
+    assert b"KeyboardInterrupt" in text

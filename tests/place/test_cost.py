@@ -1,0 +1,198 @@
+"""The cost model: estimates by hand, measurements from traced runs, and its file."""
+
+import json
+
+import numpy as np
+import pytest
+
+import thalweg as tf
+from tests.place.problems import CPU, GPU, problem_of
+from thalweg.optimize.prune import prune
+from thalweg.place.cost import CostModel, Link, Speed, signature
+from thalweg.place.work import FLOPS, Sizes, count, flops, moved
+
+PLAIN = CostModel({"CPU": Speed(1e9, 1e9, 1e-6), "GPU": Speed(1e12, 1e11, 1e-5)})
+SIZES = Sizes(unknown=7)
+
+
+def node_of(tensor, feeds=()):
+    return next(node for node in prune(list(feeds), [tensor], []).nodes if node.name == tensor.op.name)
+
+
+def some(*shape):
+    return tf.placeholder(tf.float32, shape)
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda: tf.matmul(some(3, 4), some(4, 5)), 2 * 3 * 4 * 5),
+        (lambda: tf.matmul(some(4, 3), some(4, 5), transpose_a=True), 2 * 3 * 4 * 5),
+        (lambda: tf.matmul(some(2, 3, 4), some(2, 4, 5)), 2 * 2 * 3 * 4 * 5),
+        (lambda: tf.nn.conv2d(some(2, 8, 8, 3), some(3, 3, 3, 16), 1, "SAME"), 2 * 2 * 8 * 8 * 16 * 27),
+        (lambda: tf.nn.conv2d(some(2, 8, 8, 3), some(3, 3, 3, 16), 2, "SAME"), 2 * 2 * 4 * 4 * 16 * 27),
+        (lambda: tf.nn.max_pool(some(1, 4, 4, 2), 2, 2, "VALID"), 2 * 2 * 2 * 4),
+        (lambda: tf.reduce_sum(some(3, 5), 1), 15),
+        (lambda: tf.tanh(some(6)), 60),
+        (lambda: some(6) * 2.0, 6),
+        (lambda: tf.matmul(some(None, 4), some(4, 5)), 2 * 7 * 4 * 5),
+        (lambda: tf.linalg.cholesky(some(2, 5, 5)), 2 * 2 * 125),
+    ],
+)
+def test_operations_are_counted(make, expected):
+    assert count(node_of(make()), SIZES) == expected
+
+
+def test_gradients_of_convolutions_cost_what_the_convolution_costs():
+    x, w = tf.get_variable("x", [2, 8, 8, 3]), tf.get_variable("w", [3, 3, 3, 16])
+    y = tf.nn.conv2d(x, w, 2, "SAME")
+    counts = {count(node_of(t), SIZES) for t in (y, *tf.gradients(y, [x, w]))}
+    assert counts == {2 * 2 * 4 * 4 * 16 * 27}
+
+
+def test_bytes():
+    x = tf.placeholder(tf.float64, [2, None], name="x")
+    assert SIZES.bytes(tf.float64, (2, None)) == 2 * 7 * 8
+    assert SIZES.bytes(tf.int8, ()) == 1 and SIZES.bytes(tf.float32, None) == 4
+    assert SIZES.bytes(tf.resource, ()) == 0 and SIZES.bytes(tf.string, (2,)) > 2
+    assert moved(node_of(x + x), SIZES) == 3 * 2 * 7 * 8
+    assert moved(node_of(tf.reshape(x, [-1])), SIZES) == 0
+    v = tf.get_variable("v", [10])
+    assert SIZES.kept(node_of(v.handle)) == 40
+
+
+def test_a_node_takes_its_launch_and_then_arithmetic_or_memory():
+    x = some(100)
+    assert PLAIN.time(node_of(x + x), CPU[0]) == pytest.approx(1e-6 + 1200 / 1e9)
+    assert PLAIN.time(node_of(x + x), GPU[0]) == pytest.approx(1e-5 + 1200 / 1e11)
+    a = some(100, 100)
+    assert PLAIN.time(node_of(tf.matmul(a, a)), CPU[0]) == pytest.approx(1e-6 + 2e6 / 1e9)
+    assert PLAIN.time(node_of(tf.reshape(a, [-1])), CPU[0]) == 1e-6
+    assert PLAIN.time(node_of(tf.constant([1.0, 2.0])), CPU[0]) == 0
+
+
+def test_transfers():
+    costs = CostModel(links={"CPU>GPU": Link(1.0, 10.0), f"{CPU[0]}>{CPU[1]}": Link(2.0, 1.0)})
+    assert costs.transfer(20, CPU[0], GPU[0]) == 3
+    assert costs.transfer(20, CPU[0], CPU[0]) == 0
+    assert costs.transfer(20, CPU[0], CPU[1]) == 22
+    assert costs.transfer(20, CPU[1], CPU[0]) < 1
+    remote = "/job:worker/replica:0/task:3/device:CPU:0"
+    assert costs.link(CPU[0], remote) == costs.link(remote, GPU[0]) == costs.links["remote"]
+
+
+def test_users_count_operations_of_their_own_ops():
+    tf.op("HeavyOp", "x: float32 -> y: float32", infer=lambda c: c.shapes)
+    try:
+        flops("HeavyOp")(lambda node, sizes: 1000.0 * sizes.elements(node.input_shape(0)))
+        from thalweg.graph.op_def import OPS
+
+        assert count(node_of(OPS.lookup("HeavyOp")(some(3))), SIZES) == 3000
+    finally:
+        FLOPS._entries.pop("HeavyOp")
+        OPS._entries.pop("HeavyOp")
+
+
+# -- measurements -----------------------------------------------------------------------------------------------------
+
+
+def stats(*rows):
+    """Returns the statistics of a step: (device, node, type, microseconds)."""
+    metadata = tf.RunMetadata()
+    for device, name, kind, micros in rows:
+        part = metadata.step_stats.dev_stats.add(device=device)
+        part.node_stats.add(node_name=name, timeline_label=f"{name} = {kind}(x)", all_end_rel_micros=micros)
+    return metadata.step_stats
+
+
+def test_measured_times_replace_estimates():
+    x = some(10, 10)
+    y, z, other = tf.matmul(x, x, name="y"), tf.matmul(x, x, name="z"), tf.matmul(some(9, 10), x, name="other")
+    costs = CostModel()
+    node = node_of(y)
+    used = costs.learn(stats((CPU[1], "y", "MatMul", 30), (CPU[0], "y", "MatMul", 10)), [node])
+    assert used == 2
+    assert costs.time(node, CPU[0]) == costs.time(node, CPU[3]) == pytest.approx(20e-6)
+    assert costs.time(node_of(z), CPU[0]) == pytest.approx(20e-6)  # same type and shapes
+    assert costs.time(node_of(other), CPU[0]) == costs.estimate(node_of(other), CPU[0])
+    assert costs.time(node, GPU[0]) == costs.estimate(node, GPU[0])
+
+
+def test_a_name_that_means_something_else_in_another_graph_is_not_used():
+    costs = CostModel()
+    costs.learn(stats((CPU[0], "y", "MatMul", 1000)))
+    y = node_of(tf.sin(some(3), name="y"))
+    assert costs.time(y, CPU[0]) == costs.estimate(y, CPU[0])
+
+
+def test_a_traced_run_teaches():
+    x = tf.placeholder(tf.float32, [64, 64], name="x")
+    _, looped = tf.while_loop(lambda i, y: i < 5, lambda i, y: (i + 1, tf.matmul(y, y, name="inner")), [0, x * 0.01])
+    y = tf.reduce_sum(tf.tanh(tf.matmul(x, x, name="product")) + looped, name="y")
+    metadata = tf.RunMetadata()
+    options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+    with tf.Session(config=tf.ConfigProto(device_count={"GPU": 0})) as session:
+        session.run(y, {x: np.eye(64)}, options=options, run_metadata=metadata)
+    costs = CostModel()
+    assert costs.learn(metadata.step_stats) >= 8
+    assert costs.measured["CPU product = MatMul"][1] == 1
+    assert costs.measured["CPU while/inner = MatMul"][1] == 5
+    problem = problem_of([y], [x], costs=costs, optimized=True)
+    loop = next(node for node in problem.units if node.type == "_While")
+    assert costs.time(loop, CPU[0]) > 3 * costs.measured["CPU while/inner = MatMul"][0]
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_saved_is_loaded(tmp_path):
+    costs = CostModel({"CPU": Speed(1.0, 2.0, 3.0), CPU[1]: Speed(4.0, 5.0, 0.0)}, {"CPU>CPU": Link(0.0, 7.0)})
+    costs.learn(stats((CPU[0], "y", "MatMul", 30), (GPU[0], "y", "MatMul", 10), (CPU[0], "y", "MatMul", 31)))
+    path = tmp_path / "costs.json"
+    costs.save(path)
+    loaded = CostModel.load(path)
+    assert loaded.to_json() == costs.to_json() == path.read_text()
+    assert (loaded.speeds, loaded.links, loaded.measured) == (costs.speeds, costs.links, costs.measured)
+    assert json.loads(costs.to_json())["measured"]["CPU y = MatMul"] == [pytest.approx(30.5e-6), 2]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content.pop("speeds"),
+        lambda content: content.update(version=99),
+        lambda content: content["links"].update({"CPU>CPU": {"latency": 1}}),
+        lambda content: content["links"].update({"CPU>CPU": {"latency": 1, "bandwidth": 0}}),
+        lambda content: content["speeds"].update(CPU={"flops": -1, "bytes": 1, "launch": 1}),
+        lambda content: content.update(measured={"a": 3}),
+        lambda content: content.update(measured=[]),
+    ],
+)
+def test_damaged_files(change):
+    content = json.loads(CostModel().to_json())
+    change(content)
+    with pytest.raises(ValueError, match="not the text of a cost model"):
+        CostModel.from_json(json.dumps(content))
+    with pytest.raises(ValueError, match="not the text of a cost model"):
+        CostModel.from_json(json.dumps(content)[:-20])
+
+
+def test_a_session_reckons_with_the_costs_of_a_file(tmp_path):
+    x = tf.placeholder(tf.float32, [2], name="x")
+    y = tf.add(tf.sin(tf.sin(x, name="a"), name="a2"), tf.cos(tf.cos(x, name="b"), name="b2"), name="y")
+    config = tf.ConfigProto(device_count={"CPU": 2, "GPU": 0})
+    config.experimental.placer = "greedy"
+    with tf.Session(config=config) as session:
+        assert "0 transfers" in session.show_placement(y, [x])  # nothing is worth sending
+    costs = CostModel()
+    costs.learn(stats(*[(CPU[0], n, t, 10_000) for n, t in (("a", "Sin"), ("a2", "Sin"), ("b", "Cos"), ("b2", "Cos"))]))
+    config.experimental.cost_model = str(tmp_path / "costs.json")
+    costs.save(config.experimental.cost_model)
+    with tf.Session(config=config) as session:
+        assert "2 transfers" in session.show_placement(y, [x])
+        session.run(y, {x: [1.0, 2.0]})
+
+
+def test_signatures_name_types_and_shapes():
+    x = tf.placeholder(tf.float64, [2, None])
+    assert signature(node_of(tf.matmul(x, x, transpose_a=True))) == "MatMul(float64[2, ?] float64[2, ?])"

@@ -1,0 +1,173 @@
+"""The simulator against schedules that were made by hand."""
+
+import time
+
+import numpy as np
+import pytest
+
+import thalweg as tf
+from tests.place.problems import CPU, chain, group_named, layered, problem_of, unit_named
+from thalweg.place.simulate import simulate
+
+
+def spans(problem, schedule):
+    return {n.name: (schedule.starts[i], schedule.ends[i]) for i, n in enumerate(problem.units) if n.type != "_Arg"}
+
+
+def on(problem, **places):
+    """Returns the choice that puts the named nodes on numbered devices, all others on the first."""
+    choice = problem.single(CPU[0])
+    for name, place in places.items():
+        choice[group_named(problem, name)] = CPU[place]
+    return choice
+
+
+def diamond(latency=0.5, **more):
+    """a -> (b, c) -> d, of 1, 2, 3 and 1 seconds."""
+    x = tf.placeholder(tf.float32, [2], name="x")
+    a = tf.sin(x, name="a")
+    d = tf.add(tf.sin(a, name="b"), tf.cos(a, name="c"), name="d")
+    return problem_of([d], [x], {"a": 1, "b": 2, "c": 3, "d": 1}, latency=latency, **more)
+
+
+def test_one_device_runs_one_node_at_a_time_in_the_order_they_were_written():
+    problem = diamond()
+    schedule = problem.simulate(problem.single(CPU[0]))
+    assert spans(problem, schedule) == {"a": (0, 1), "b": (1, 3), "c": (3, 6), "d": (6, 7)}
+    assert schedule.finish == 7 and schedule.busy == [7, 0]
+    assert schedule.transfers == 0 and schedule.transferred == 0
+
+
+def test_two_devices_and_the_time_between_them():
+    problem = diamond()
+    schedule = problem.simulate(on(problem, b=1))
+    # b gets a at 1.5 and its result is back at 4.0, when c ends.
+    assert spans(problem, schedule) == {"a": (0, 1), "b": (1.5, 3.5), "c": (1, 4), "d": (4, 5)}
+    assert schedule.finish == 5 and schedule.busy_time() == {CPU[0]: 5, CPU[1]: 2}
+    assert schedule.transfers == 2 and schedule.transferred == 16
+
+
+def test_bytes_take_time_too():
+    problem = diamond(latency=0.25, bandwidth=8.0)  # eight bytes take a second
+    schedule = problem.simulate(on(problem, b=1))
+    assert spans(problem, schedule)["b"] == (2.25, 4.25)
+    assert schedule.finish == 6.5
+
+
+def test_a_tensor_goes_to_a_device_once():
+    x = tf.placeholder(tf.float32, [2], name="x")
+    a = tf.sin(x, name="a")
+    users = [tf.cos(a, name=f"u{i}") for i in range(3)]
+    problem = problem_of(users, [x], {"a": 1, "u0": 1, "u1": 1, "u2": 1}, devices=3)
+    schedule = problem.simulate(on(problem, u0=1, u1=1, u2=2))
+    assert schedule.transfers == 2
+    assert spans(problem, schedule) == {"a": (0, 1), "u0": (1.5, 2.5), "u1": (2.5, 3.5), "u2": (1.5, 2.5)}
+
+
+def test_control_dependencies_and_their_signal():
+    x = tf.placeholder(tf.float32, [2], name="x")
+    a = tf.sin(x, name="a")
+    with tf.control_dependencies([a]):
+        b = tf.cos(x, name="b")
+    problem = problem_of([b], [x], {"a": 2, "b": 1})
+    assert problem.time(problem.single(CPU[0])) == 3
+    schedule = problem.simulate(on(problem, b=1))
+    assert spans(problem, schedule)["b"] == (2.5, 3.5)
+
+
+def test_of_several_ready_nodes_the_first_written_runs_first():
+    x = tf.placeholder(tf.float32, [2], name="x")
+    slow = tf.sin(x, name="slow")
+    late = tf.cos(slow, name="late")
+    early = tf.tan(x, name="early")
+    problem = problem_of([late, early], [x], {"slow": 2, "late": 1, "early": 1})
+    schedule = problem.simulate(problem.single(CPU[0]))
+    assert spans(problem, schedule) == {"slow": (0, 2), "late": (2, 3), "early": (3, 4)}
+
+
+def test_constants_are_everywhere():
+    x = tf.placeholder(tf.float32, [2], name="x")
+    c = tf.constant([1.0, 2.0])
+    a, b = tf.add(x, c, name="a"), tf.multiply(tf.sin(x, name="s"), c, name="b")
+    problem = problem_of([a, b], [x], {"a": 1, "s": 1, "b": 1})
+    schedule = problem.simulate(on(problem, b=1))
+    assert schedule.transfers == 1  # the sine
+
+
+def test_a_feed_is_where_it_is_used_first():
+    x = tf.placeholder(tf.float32, [2], name="x")
+    a, b = tf.sin(x, name="a"), tf.cos(x, name="b")
+    problem = problem_of([a, b], [x], {"a": 1, "b": 1})
+    schedule = problem.simulate(on(problem, a=1))
+    assert spans(problem, schedule) == {"a": (0, 1), "b": (0.5, 1.5)}
+
+
+def test_an_empty_step():
+    x = tf.placeholder(tf.float32, [2], name="x")
+    problem = problem_of([x], [x])
+    assert problem.groups == () and problem.time({}) == 0
+
+
+# -- branches and loops -----------------------------------------------------------------------------------------------
+
+
+def test_a_branch_counts_for_half():
+    x = tf.placeholder(tf.float32, [], name="x")
+    y = tf.cond(x > 0, lambda: tf.sin(x, name="yes"), lambda: tf.cos(x, name="no"))
+    problem = problem_of([y], [x], {"cond/yes": 2, "cond/no": 4}, optimized=True)
+    times = {node.name: problem.times[i][0] for i, node in enumerate(problem.units)}
+    assert times["cond/yes"] == 1 and times["cond/no"] == 2
+
+
+def test_a_loop_is_one_unit_and_turns_as_often_as_assumed():
+    x = tf.placeholder(tf.float32, [2], name="x")
+    _, y = tf.while_loop(lambda i, y: i < 5, lambda i, y: (i + 1, tf.sin(y, name="body")), [0, x])
+    problem = problem_of([y], [x], {"while/body": 1}, optimized=True)
+    loops = [unit for unit, node in enumerate(problem.units) if node.type == "_While"]
+    assert len(loops) == 1 and "body" not in {node.name for node in problem.units}
+    assert problem.times[loops[0]][0] == pytest.approx(problem.costs.iterations, rel=1e-2)
+    assert len(group_named(problem, "while/body").nodes) > 2
+
+
+# -- memory -----------------------------------------------------------------------------------------------------------
+
+
+def test_memory_is_held_until_the_last_reader_ends():
+    x = tf.placeholder(tf.float32, [100], name="x")  # 400 bytes
+    y = chain(x, "a", "b", "c")
+    problem = problem_of([y], [x], {"a": 1, "b": 1, "c": 1})
+    assert problem.simulate(problem.single(CPU[0])).peak_memory() == {CPU[0]: 800, CPU[1]: 0}
+    both = tf.add(y, tf.get_default_graph().get_tensor_by_name("a:0"), name="both")
+    problem = problem_of([both], [x], {"a": 1, "b": 1, "c": 1, "both": 1})
+    assert problem.simulate(problem.single(CPU[0])).peak_memory()[CPU[0]] == 1200  # a, with two others
+
+
+def test_memory_of_what_is_sent_is_held_on_both_sides():
+    x = tf.placeholder(tf.float32, [100], name="x")
+    problem = problem_of([chain(x, "a", "b")], [x], {"a": 1, "b": 1})
+    peaks = problem.simulate(on(problem, b=1)).peak_memory()
+    assert peaks == {CPU[0]: 800, CPU[1]: 800}
+
+
+def test_variables_are_held_always_and_views_are_free():
+    v = tf.get_variable("v", [100])
+    y = tf.reshape(tf.sin(v.read_value(), name="y"), [10, 10])
+    problem = problem_of([tf.cos(tf.squeeze(y), name="z")], [], {"y": 1, "z": 1})
+    assert problem.simulate(problem.single(CPU[0])).peak_memory()[CPU[0]] == 1200  # v, y, z
+
+
+# -- size -------------------------------------------------------------------------------------------------------------
+
+
+def test_ten_thousand_nodes_in_a_second_or_two():
+    rng = np.random.default_rng(0)
+    fetches, feeds, times = layered(rng, 130, 100)
+    problem = problem_of(fetches, feeds, times, devices=4, latency=0.01)
+    homes = [int(place) for place in rng.integers(0, 4, len(problem.all_groups))]
+    start = time.perf_counter()
+    schedule = simulate(problem, homes)
+    schedule.peak_memory()
+    assert time.perf_counter() - start < 5
+    assert schedule.finish >= max(schedule.busy) and len(problem.units) > 10_000
+    for unit in (unit_named(problem, "n128_5"), unit_named(problem, "n129_99")):
+        assert schedule.ends[unit] > schedule.starts[unit] > 0
