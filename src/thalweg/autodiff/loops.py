@@ -7,6 +7,7 @@ nothing special.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -171,7 +172,10 @@ def differentiate(
     walk(ys, xs, barrier, grads) differentiates the body: it returns a function from a tensor to its gradient.
     """
     if not loop.back_prop:
-        return []  # its maker said that there are none
+        warnings.warn(
+            f"no gradient flows through the while loop {loop.title!r}: it was made with back_prop=False", stacklevel=2
+        )
+        return []
     graph = loop.graph
     variables = list(loop.variables)
     barrier = {variable.arrival for variable in variables} | set(loop._imported.values())
