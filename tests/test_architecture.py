@@ -27,8 +27,9 @@ DOWN = {
     "runtime": {"execute", "optimize", "place", "partition"},
     "observe": {"runtime", "formats"},
     "client": {"runtime", "autodiff", "observe"},
+    "datasets": {"client"},
     "library": {"client"},
-    "api": {"library"},
+    "api": {"library", "datasets"},
     "cli": {"client", "observe"},
 }
 TORCH = {"resources", "kernels", "execute", "runtime"}

@@ -14,13 +14,22 @@ from thalweg.autodiff.numeric import compute_gradient_error
 ROOT = pathlib.Path(__file__).parent.parent
 
 
-@pytest.fixture(scope="module")
-def own_op():
-    """Loads the example when a test asks for it: tests of all ops are collected before and see Thalweg's own alone."""
-    spec = importlib.util.spec_from_file_location("own_op", ROOT / "examples/own_op.py")
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"examples/{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def own_op():
+    """Loads the example when a test asks for it: tests of all ops are collected before and see Thalweg's own alone."""
+    return load("own_op")
+
+
+@pytest.fixture(scope="module")
+def own_placer():
+    return load("own_placer")
 
 
 def test_the_example_runs(own_op, capsys):
@@ -51,6 +60,36 @@ def test_the_page_shows_the_example():
     page = (ROOT / "docs/extending.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", page, re.S)
     shown = [block.strip() for block in blocks if "my_own_cuda" not in block]
-    assert len(shown) == 3
+    placer = (ROOT / "examples/own_placer.py").read_text()
+    assert len(shown) == 4
     for block in shown:
-        assert block in example
+        assert block in (placer if "@placer" in block else example)
+
+
+def test_the_placer_cuts_the_step_in_two(own_placer, capsys):
+    with tf.Graph().as_default():
+        value, text = own_placer.main()
+    assert value.shape == (64, 256) and text in capsys.readouterr().out
+    homes = [line.split()[2] for line in text.splitlines() if line.startswith("layer") and "_FusedMatMul" in line]
+    # A chain is not faster on two devices, so that the best single one was taken, and it says so.
+    assert set(homes) == {"CPU:0"} and "stretches: " in text and "which was taken" in text
+
+
+def test_the_placer_is_taken_at_its_word(own_placer):
+    from thalweg.place.placers import PLACERS, register_placer
+
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [64, 256])
+        h = x
+        for layer in range(4):
+            h = tf.layers.dense(h, 256, tf.nn.relu, name=f"layer{layer}")
+        config = tf.ConfigProto(device_count={"CPU": 2, "GPU": 0})
+        config.experimental.placer = "stretches_as_they_are"
+        register_placer("stretches_as_they_are", own_placer.stretches, compared=False)
+        with tf.Session(config=config) as session:
+            session.run(tf.global_variables_initializer())
+            text = session.show_placement(h, [x])
+            assert session.run(h, {x: np.ones((64, 256))}).shape == (64, 256)
+    PLACERS._entries.pop("stretches_as_they_are")
+    lines = [line.split() for line in text.splitlines() if "_FusedMatMul" in line]
+    assert [words[2] for words in lines] == ["CPU:0", "CPU:0", "CPU:1", "CPU:1"]

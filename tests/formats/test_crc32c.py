@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from thalweg.formats.crc32c import crc32c, mask, masked_crc32c, unmask
+from thalweg.formats.crc32c import crc32c, joined, mask, masked_crc32c, unmask
 
 
 def _plain(data, register=0):
@@ -37,6 +37,7 @@ def test_any_length(size):
 @settings(deadline=None)
 def test_pieces(a, b):
     assert crc32c(b, crc32c(a)) == crc32c(a + b) == _plain(a + b)
+    assert joined(crc32c(a), crc32c(b), len(b)) == crc32c(a + b)
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -113,7 +113,8 @@ def test_a_loop_without_iterations_fails_for_nothing():
 
 def _cell(x, h, w, b, order):
     joined = tf.concat([x, h] if order else [h, x], 1)
-    return tf.tanh(tf.nn.bias_add(tf.matmul(joined, w), b))
+    product = tf.matmul(joined, w)
+    return tf.tanh(product + b if order else tf.nn.bias_add(product, b))
 
 
 def _weights():

@@ -54,6 +54,14 @@ def test_bytes_take_time_too():
     assert schedule.finish == 6.5
 
 
+def test_sending_keeps_the_sender_busy():
+    problem = diamond(overhead=0.25)
+    schedule = problem.simulate(on(problem, b=1))
+    # a is sent until 1.25 and arrives at 1.75; b ends at 3.75 and arrives at 4.5, after c.
+    assert spans(problem, schedule) == {"a": (0, 1), "b": (1.75, 3.75), "c": (1.25, 4.25), "d": (4.5, 5.5)}
+    assert schedule.busy == [5.25, 2.25]
+
+
 def test_a_tensor_goes_to_a_device_once():
     x = tf.placeholder(tf.float32, [2], name="x")
     a = tf.sin(x, name="a")

@@ -87,6 +87,59 @@ from thalweg.client.queue_runner import (
     start_queue_runners as start_queue_runners,
 )
 from thalweg.client.saver import Saver as Saver
+from thalweg.client.supervised.checkpoint_hook import (
+    CheckpointSaverHook as CheckpointSaverHook,
+    CheckpointSaverListener as CheckpointSaverListener,
+)
+from thalweg.client.supervised.loops import (
+    basic_train_loop as basic_train_loop,
+)
+from thalweg.client.supervised.monitored_session import (
+    MonitoredSession as MonitoredSession,
+    SingularMonitoredSession as SingularMonitoredSession,
+)
+from thalweg.client.supervised.report_hooks import (
+    LoggingTensorHook as LoggingTensorHook,
+    ProfilerHook as ProfilerHook,
+    SummarySaverHook as SummarySaverHook,
+)
+from thalweg.client.supervised.scaffold import (
+    Scaffold as Scaffold,
+)
+from thalweg.client.supervised.session_creators import (
+    ChiefSessionCreator as ChiefSessionCreator,
+    SessionCreator as SessionCreator,
+    WorkerSessionCreator as WorkerSessionCreator,
+)
+from thalweg.client.supervised.session_manager import (
+    SessionManager as SessionManager,
+)
+from thalweg.client.supervised.session_run_hook import (
+    SessionRunArgs as SessionRunArgs,
+    SessionRunContext as SessionRunContext,
+    SessionRunHook as SessionRunHook,
+    SessionRunValues as SessionRunValues,
+)
+from thalweg.client.supervised.step_hooks import (
+    GlobalStepWaiterHook as GlobalStepWaiterHook,
+    StepCounterHook as StepCounterHook,
+    StopAtStepHook as StopAtStepHook,
+)
+from thalweg.client.supervised.supervisor import (
+    Supervisor as Supervisor,
+)
+from thalweg.client.supervised.timers import (
+    SecondOrStepTimer as SecondOrStepTimer,
+)
+from thalweg.client.supervised.training_session import (
+    MonitoredTrainingSession as MonitoredTrainingSession,
+)
+from thalweg.client.supervised.value_hooks import (
+    FeedFnHook as FeedFnHook,
+    FinalOpsHook as FinalOpsHook,
+    NanLossDuringTrainingError as NanLossDuringTrainingError,
+    NanTensorHook as NanTensorHook,
+)
 from thalweg.client.training_steps import (
     assert_global_step,
     create_global_step,
@@ -104,22 +157,49 @@ __all__ = [
     "AdagradDAOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",
+    "CheckpointSaverHook",
+    "CheckpointSaverListener",
+    "ChiefSessionCreator",
     "Coordinator",
     "ExponentialMovingAverage",
+    "FeedFnHook",
+    "FinalOpsHook",
     "FtrlOptimizer",
+    "GlobalStepWaiterHook",
     "GradientDescentOptimizer",
+    "LoggingTensorHook",
     "LooperThread",
     "MomentumOptimizer",
+    "MonitoredSession",
+    "MonitoredTrainingSession",
+    "NanLossDuringTrainingError",
+    "NanTensorHook",
     "NewCheckpointReader",
     "Optimizer",
+    "ProfilerHook",
     "ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer",
     "QueueRunner",
     "QueueRunnerDef",
     "RMSPropOptimizer",
     "Saver",
+    "Scaffold",
+    "SecondOrStepTimer",
+    "SessionCreator",
+    "SessionManager",
+    "SessionRunArgs",
+    "SessionRunContext",
+    "SessionRunHook",
+    "SessionRunValues",
+    "SingularMonitoredSession",
+    "StepCounterHook",
+    "StopAtStepHook",
+    "SummarySaverHook",
+    "Supervisor",
+    "WorkerSessionCreator",
     "add_queue_runner",
     "assert_global_step",
+    "basic_train_loop",
     "batch",
     "batch_join",
     "checkpoint_exists",

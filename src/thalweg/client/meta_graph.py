@@ -170,7 +170,7 @@ def _keep_scope(graph_def: Any, scope: str) -> None:
 
 def _add_collection(message: Any, graph: Graph, key: str, scope: str | None, no_savers: bool) -> None:
     """Adds a collection; one that no message can hold is left out with a warning."""
-    if not isinstance(key, str) or (no_savers and key == GraphKeys.SAVERS):
+    if not isinstance(key, str) or key == GraphKeys.SAVEABLE_OBJECTS or (no_savers and key == GraphKeys.SAVERS):
         return
     members = graph.get_collection(key)
     found = type(message.collection_def[key])() if members else None

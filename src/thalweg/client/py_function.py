@@ -106,7 +106,7 @@ class ValuedGraph(Graph):
 def py_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None = None) -> Any:
     """Calls a Python function on tensors whose `.numpy()` is their value; gives tensors of the types Tout.
 
-    The gradient is that of the `tf` operations in the function, which is called once more for it; NumPy's are constants.
+    The gradient is that of the `tf` operations inside, for which the function is called again; NumPy gives constants.
     """
     if not callable(func):
         raise ValueError(f"Expected func to be callable, got {func!r} of type {type(func)}")

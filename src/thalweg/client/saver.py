@@ -191,6 +191,15 @@ class Saver:
 
     close = wait
 
+    def make_asynchronous(self) -> None:
+        """Lets a thread write what is saved from now on, as `asynchronous=True` does."""
+        self._writer = self._writer or BackgroundWriter()
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a snapshot is being written."""
+        return self._writer is not None and self._writer.is_busy
+
     def _prefix(self, sess: Any, path: str, global_step: Any) -> str:
         if global_step is None:
             return path

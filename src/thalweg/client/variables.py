@@ -19,7 +19,7 @@ from thalweg.graph.graph import Graph
 from thalweg.graph.indexed_slices import IndexedSlices
 from thalweg.graph.op_def import OpDef
 from thalweg.graph.operation import Operation
-from thalweg.graph.scopes import GraphKeys, control_dependencies, init_scope, name_scope
+from thalweg.graph.scopes import GraphKeys, control_dependencies, graph_of, init_scope, name_scope
 from thalweg.graph.tensor import Tensor
 from thalweg.ops import state
 from thalweg.ops.control import group
@@ -364,7 +364,7 @@ class Variable:
         self, definition: OpDef, *args: Any, name: str | None = None, read_value: bool = True, **attrs: Any
     ) -> Any:
         """Adds a write; returns the value read after it, or the write itself."""
-        with self.graph.as_default(), self._at_handle():
+        with (graph_of([self._handle]) or self.graph).as_default(), self._at_handle():
             write = definition.operation(self._handle, *args, name=name, **attrs)
             if not read_value:
                 return write

@@ -130,7 +130,7 @@ class VariableClippingOptimizer(WrappingOptimizer):
                     if grad is not None and variable in self._dims:
                         with colocate_with(variable.op):
                             clipped.append(self._clip(grad, variable))
-            return control.group(updated, *clipped, name="train_with_clip" if not name else name)
+            return control.group(updated, *clipped, name=name or "train_with_clip")
 
     def _clip(self, grad: Any, variable: Any) -> Operation:
         dims = self._dims[variable]

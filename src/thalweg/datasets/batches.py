@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from thalweg.datasets.plan import Definition, Element, Elements, Plan, Unary, invalid
+from thalweg import errors
+from thalweg.datasets.plan import Element, Elements, Plan, Unary, held_plan, invalid
 from thalweg.datasets.structure import SparseTensorSpec
 from thalweg.kernels.elements import (
     number,
@@ -21,13 +22,17 @@ from thalweg.kernels.elements import (
 class Batched(Unary):
     """So many elements stacked to one; the last one may be smaller, or is left out."""
 
-    __slots__ = ("_drop", "_size", "_stack")
+    __slots__ = ("_drop", "_one", "_size", "_stack", "_together")
 
     def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+        parent = plan.parents[0]
+        maps = parent.put_off()
+        super().__init__(plan, unmapped=bool(maps))
         self._size = plan.integer(0, "batch_size", 1)
         self._drop = bool(plan.values[1])
         self._stack = stacker(plan.leaves)
+        self._one = [each.function() for each in maps]
+        self._together = Together(parent, maps) if maps else None
 
     def __next__(self) -> Element:
         elements = []
@@ -39,7 +44,32 @@ class Batched(Unary):
                 break
         if not elements or (left and self._drop):
             raise StopIteration
+        if self._together is not None:
+            result = self._together(elements)
+            if result is not None:
+                return result
+            self._together = None  # elements that differ in shape, or one that fails: from now on each alone
+        for function in self._one:
+            elements = [function(*element) for element in elements]
         return self._stack(elements)
+
+
+class Together:
+    """The maps before a batch, done for all its elements at once."""
+
+    def __init__(self, parent: Plan, maps: list[Plan]) -> None:
+        self._stack = stacker(parent.unmapped_leaves())
+        self._functions = [each.over_batches() for each in maps]
+
+    def __call__(self, elements: list[Element]) -> Element | None:
+        """Returns a batch, or None if it cannot be made so."""
+        try:
+            values = self._stack(elements)
+            for function in self._functions:
+                values = function(*values)
+        except (errors.OpError, RuntimeError):
+            return None
+        return values
 
 
 def stacker(leaves: Sequence[Any]) -> Callable[[list[Element]], Element]:
@@ -154,31 +184,6 @@ class Unbatched(Unary):
 
 
 # -- windows ----------------------------------------------------------------------------------------------------------
-
-
-class Held(Elements):
-    """Elements that are in memory."""
-
-    __slots__ = ("at",)
-    kept: ClassVar = ("at",)
-
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
-        self.at = 0
-
-    def __next__(self) -> Element:
-        held = self.plan.memory
-        if self.at >= len(held):
-            raise StopIteration
-        self.at += 1
-        return held[self.at - 1]  # type: ignore[no-any-return]
-
-
-def held_plan(structure: Any, elements: list[Element], device: Any = None) -> Plan:
-    """Returns elements in memory as a dataset."""
-    plan = Plan(Definition(Held, structure), (), device, {})
-    plan.memory = elements
-    return plan
 
 
 class Windowed(Unary):

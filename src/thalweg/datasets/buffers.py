@@ -214,6 +214,7 @@ class ParallelMapped(Unary):
 
     __slots__ = ("_cost", "_function", "_most", "_pending", "ended")
     kept: ClassVar = ("ended",)
+    maps: ClassVar = True
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from thalweg import errors
 from thalweg.datasets.plan import Element, Elements, Plan, Unary, invalid
 from thalweg.datasets.structure import SparseTensorSpec, flatten
-from thalweg.kernels.elements import from_python, number, slice_sparse, slices
+from thalweg.kernels.elements import from_python, numbers, slice_sparse, slices
 from thalweg.shapes import compatible, show
 
 _CHUNK = 256  # slices that are made at once
@@ -83,11 +83,12 @@ class Slices(Elements):
 class Range(Elements):
     """The integers from one to another."""
 
-    __slots__ = ("_step", "_stop", "at")
+    __slots__ = ("_ready", "_step", "_stop", "at")
     kept: ClassVar = ("at",)
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
+        self._ready: list[Any] = []  # the next ones in reverse
         self.at, self._stop, self._step = (plan.integer(i, name) for i, name in enumerate(("start", "stop", "step")))
         if self._step == 0:
             raise invalid("step must be a non-zero integer.")
@@ -96,8 +97,14 @@ class Range(Elements):
         at = self.at
         if self.closed or ((at >= self._stop) if self._step > 0 else (at <= self._stop)):
             raise self.end()
+        if not self._ready:
+            self._ready = numbers(at, self._step, min(_CHUNK, -((at - self._stop) // self._step)))[::-1]
         self.at = at + self._step
-        return (number(at),)
+        return (self._ready.pop(),)
+
+    def restore(self, state: Any) -> None:
+        super().restore(state)
+        self._ready = []
 
 
 class Generated(Elements):
@@ -172,6 +179,7 @@ class Mapped(Unary):
     """A function of each element."""
 
     __slots__ = ("_function",)
+    maps: ClassVar = True
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
@@ -230,10 +238,11 @@ class Taken(Unary):
     """The first so many elements, or all if the number is negative."""
 
     __slots__ = ("_count", "taken")
+    reorders: ClassVar = True
     kept: ClassVar = ("taken",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, plan: Plan, unmapped: bool = False) -> None:
+        super().__init__(plan, unmapped)
         self._count = plan.integer(0, "count")
         self.taken = 0
 
@@ -249,10 +258,11 @@ class Skipped(Unary):
     """All but the first so many elements; none if the number is negative."""
 
     __slots__ = ("left",)
+    reorders: ClassVar = True
     kept: ClassVar = ("left",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, plan: Plan, unmapped: bool = False) -> None:
+        super().__init__(plan, unmapped)
         self.left = plan.integer(0, "count")
 
     def __next__(self) -> Element:
@@ -268,10 +278,11 @@ class Shard(Unary):
     """Every so-manieth element."""
 
     __slots__ = ("_count", "_index", "at")
+    reorders: ClassVar = True
     kept: ClassVar = ("at",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, plan: Plan, unmapped: bool = False) -> None:
+        super().__init__(plan, unmapped)
         self._count, self._index = plan.integer(0, "num_shards", 1), plan.integer(1, "index", 0)
         if self._index >= self._count:
             raise invalid(f"index is {self._index}, expected less than num_shards, which is {self._count}")
@@ -289,24 +300,32 @@ class Repeated(Unary):
     """The elements so many times, for ever if the number is negative."""
 
     __slots__ = ("_count", "_given", "done")
+    reorders: ClassVar = True
     kept: ClassVar = ("done",)
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, plan: Plan, unmapped: bool = False) -> None:
+        super().__init__(plan, unmapped)
         self._count = plan.integer(0, "count")
         self.done = 0
         self._given = False
 
     def __next__(self) -> Element:
         while self.done != self._count:
-            for element in self.input:
+            try:
+                element = next(self.input)
+            except StopIteration:
+                pass
+            except BaseException:
+                self._given = True
+                raise
+            else:
                 self._given = True
                 return element
             if not self._given and self._count < 0:
                 break  # an empty dataset, repeated for ever, is empty
             self.done += 1
             self._given = False
-            self.input = self.plan.parents[0].elements()
+            self.input = self.begin()
             if self.closed:
                 raise self.end()
         raise StopIteration

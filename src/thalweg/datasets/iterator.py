@@ -229,7 +229,7 @@ class _IteratorSaveable(SaveableObject):
 
 
 def make_saveable_from_iterator(iterator: Iterator) -> SaveableObject:
-    """Returns what saves the position of an iterator; an iterator must be initialized before it is restored."""
+    """Returns what saves the position of an iterator; one that is restored first begins there when initialized."""
     if not isinstance(iterator, Iterator):
         raise TypeError(f"iterator: expected a tf.data.Iterator, received {type(iterator).__name__}")
     return _IteratorSaveable(iterator._iterator_resource)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -9,7 +10,8 @@ from typing import Any, ClassVar
 from thalweg import errors
 from thalweg.datasets.function import BoundFunction, Function
 from thalweg.datasets.serial import decode, encode
-from thalweg.datasets.structure import flatten, signature_of
+from thalweg.datasets.structure import TensorSpec, flatten, signature_of
+from thalweg.datasets.vectorize import vectorized
 from thalweg.execute.threads import computing
 from thalweg.kernels.waiting import kept
 from thalweg.runtime.devices import Device
@@ -40,6 +42,11 @@ class Definition:
         self.types = tuple(dtype for dtype, _ in signature)
         self.shapes = tuple(shape for _, shape in signature)
 
+    @functools.cached_property
+    def vectorized(self) -> Function | None:
+        """The function of a map as one of batches."""
+        return vectorized(self.functions[0])
+
     def bind(self, device: Any, constants: frozenset[int] = frozenset()) -> Callable[..., Plan]:
         """Returns what makes a plan of the values of all inputs: parents, parameters, captured values."""
         compiled: dict[Function, Executable] = {}
@@ -55,7 +62,7 @@ class Plan:
     """A dataset ready to be iterated over, as often as one likes."""
 
     def __init__(
-        self, definition: Definition, inputs: Element, device: Device, compiled: dict[Function, Executable]
+        self, definition: Definition, inputs: Element, device: Device | None, compiled: dict[Function, Executable]
     ) -> None:
         self.definition = definition
         self.options = definition.options
@@ -92,7 +99,10 @@ class Plan:
 
     def function(self, index: int = 0) -> BoundFunction:
         """Returns a function for one pass: one without state is shared by all."""
-        function = self.definition.functions[index]
+        return self._bound(self.definition.functions[index], index)
+
+    def _bound(self, function: Function, index: int) -> BoundFunction:
+        assert self._device is not None
         if function.is_stateful:
             return BoundFunction(function.compile(self._device), self._captured[index])
         with self._lock:
@@ -103,6 +113,34 @@ class Plan:
     def elements(self) -> Elements:
         """Begins a pass."""
         return self.definition.kind(self)
+
+    def put_off(self) -> list[Plan]:
+        """Returns the maps, from the first on, that can be done after elements were chosen, for a batch at once."""
+        kind = self.definition.kind
+        if kind.reorders:
+            return self.parents[0].put_off()
+        if kind.maps and self.definition.vectorized is not None:
+            return [*self.parents[0].put_off(), self]
+        return []
+
+    def over_batches(self) -> BoundFunction:
+        """Returns the function of a map that is put off."""
+        function = self.definition.vectorized
+        assert function is not None
+        return self._bound(function, 0)
+
+    def unmapped(self) -> Elements:
+        """Begins a pass without the maps that are put off."""
+        kind = self.definition.kind
+        if kind.reorders:
+            return kind(self, True)  # type: ignore[call-arg]
+        return self.parents[0].unmapped() if kind.maps and self.definition.vectorized is not None else self.elements()
+
+    def unmapped_leaves(self) -> list[Any]:
+        """Returns the leaves of the elements of such a pass."""
+        kind = self.definition.kind
+        passed = kind.reorders or (kind.maps and self.definition.vectorized is not None)
+        return self.parents[0].unmapped_leaves() if passed else self.leaves
 
     def iterate(self) -> Elements:
         """Begins a pass for an iterator."""
@@ -126,6 +164,8 @@ class Elements:
 
     __slots__ = ("closed", "plan")
     kept: ClassVar[tuple[str, ...]] = ()
+    reorders: ClassVar[bool] = False  # gives elements of its input, whatever they are
+    maps: ClassVar[bool] = False  # gives a function of each element of its input
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -158,11 +198,11 @@ class Elements:
 
     def saved(self, made: Element | None) -> bytes:
         """Returns the position as bytes, with an element that was made and not taken."""
-        return encode({"made": made, "state": self.state()})
+        return encode({"made": made, "state": self.state()}, _tree_of)
 
     def load(self, saved: bytes) -> Element | None:
         """Goes to a position; returns the element that was made before and not taken."""
-        tree = decode(saved)
+        tree = decode(saved, _from_tree)
         try:
             self.restore(tree["state"])
             made = tree["made"]
@@ -174,11 +214,18 @@ class Elements:
 class Unary(Elements):
     """A pass over a dataset that is made of one other."""
 
-    __slots__ = ("input",)
+    __slots__ = ("input", "unmapped")
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, unmapped: bool = False) -> None:
+        """Begins a pass; unmapped: over elements whose maps are put off."""
         super().__init__(plan)
-        self.input: Elements = plan.parents[0].elements()
+        self.unmapped = unmapped
+        self.input: Elements = self.begin()
+
+    def begin(self) -> Elements:
+        """Begins a pass over the input."""
+        parent = self.plan.parents[0]
+        return parent.unmapped() if self.unmapped else parent.elements()
 
     def state(self) -> Any:
         return {**super().state(), "input": self.input.state()}
@@ -204,3 +251,42 @@ class Outermost(Unary):
     def __next__(self) -> Element:
         with computing():
             return next(self.input)
+
+
+class Held(Elements):
+    """Elements that are in memory."""
+
+    __slots__ = ("at",)
+    kept: ClassVar = ("at",)
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        self.at = 0
+
+    def __next__(self) -> Element:
+        held = self.plan.memory
+        if self.at >= len(held):
+            raise StopIteration
+        self.at += 1
+        return held[self.at - 1]  # type: ignore[no-any-return]
+
+
+def held_plan(structure: Any, elements: list[Element]) -> Plan:
+    """Returns elements in memory as a dataset."""
+    plan = Plan(Definition(Held, structure), (), None, {})
+    plan.memory = elements
+    return plan
+
+
+def _tree_of(value: Any) -> Any:
+    """Returns elements in memory that are part of a position as a tree."""
+    if not isinstance(value, Plan) or not issubclass(value.definition.kind, Held):
+        raise errors.UnimplementedError(
+            None, None, f"a position that holds a {type(value).__name__} cannot be saved, only tensors and windows can"
+        )
+    return [[dtype.name for dtype in value.types], list(value.shapes), value.memory]
+
+
+def _from_tree(tree: Any) -> Plan:
+    types, shapes, held = tree
+    return held_plan(tuple(map(TensorSpec, shapes, types)), held)

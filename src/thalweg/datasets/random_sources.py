@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from bisect import bisect_right
 from itertools import accumulate
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -117,9 +117,10 @@ class Shuffled(Unary):
     """A buffer of elements from which each is drawn at random, in TensorFlow's order for the same seeds."""
 
     __slots__ = ("_draw", "_size", "_stream", "buffer", "ended", "start")
+    reorders: ClassVar = True
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, plan: Plan, unmapped: bool = False) -> None:
+        super().__init__(plan, unmapped)
         self._size = plan.integer(0, "buffer_size")
         if self._size < 1:
             raise invalid(f"buffer_size must be greater than zero, but is {self._size}")

@@ -36,10 +36,10 @@ class FromFiles(Elements):
 
     def __next__(self) -> Element:
         while self.file < len(self._names) and not self.closed:
-            records = self._records
-            if records is None:
-                records = self._records = self._open()
             try:
+                records = self._records
+                if records is None:
+                    records = self._records = self._open()
                 for record in records:
                     self.taken += 1
                     return (record,)

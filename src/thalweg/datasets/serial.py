@@ -15,16 +15,20 @@ _MAGIC = b"thalweg position 1\n"
 _LENGTH = struct.Struct("<q")
 _REAL = struct.Struct("<d")
 _DEEPEST = 200
+Convert = Callable[[Any], Any]
 
 
-def encode(tree: Any) -> bytes:
-    """Returns a tree of None, numbers, bytes, texts, lists, tuples, dictionaries, arrays and tensors as bytes."""
+def encode(tree: Any, tree_of: Convert | None = None) -> bytes:
+    """Returns a tree of None, numbers, bytes, texts, lists, tuples, dictionaries, arrays and tensors as bytes.
+
+    tree_of: gives the tree that stands for something else.
+    """
     parts: list[bytes] = [_MAGIC]
-    _write(tree, parts.append)
+    _write(tree, parts.append, tree_of)
     return b"".join(parts)
 
 
-def _write(value: Any, put: Callable[[bytes], None]) -> None:
+def _write(value: Any, put: Callable[[bytes], None], tree_of: Convert | None) -> None:
     if value is None or isinstance(value, bool):
         put({None: b"n", True: b"t", False: b"f"}[value])
     elif isinstance(value, int):
@@ -38,14 +42,17 @@ def _write(value: Any, put: Callable[[bytes], None]) -> None:
     elif isinstance(value, list | tuple):
         put((b"l" if isinstance(value, list) else b"u") + _LENGTH.pack(len(value)))
         for item in value:
-            _write(item, put)
+            _write(item, put, tree_of)
     elif isinstance(value, dict):
         put(b"d" + _LENGTH.pack(len(value)))
         for key, item in value.items():
-            _write(key, put)
-            _write(item, put)
-    else:
+            _write(key, put, tree_of)
+            _write(item, put, tree_of)
+    elif hasattr(value, "ndim") or tree_of is None:
         _write_array(value, put)
+    else:
+        put(b"e")
+        _write(tree_of(value), put, tree_of)
 
 
 def _put_bytes(kind: bytes, data: bytes, put: Callable[[bytes], None]) -> None:
@@ -56,25 +63,22 @@ def _put_bytes(kind: bytes, data: bytes, put: Callable[[bytes], None]) -> None:
 def _write_array(value: Any, put: Callable[[bytes], None]) -> None:
     if isinstance(value, np.ndarray) and value.dtype == object:
         put(b"o")
-        _write(list(value.shape), put)
-        _write(value.ravel().tolist(), put)
+        _write(list(value.shape), put, None)
+        _write(value.ravel().tolist(), put, None)
         return
-    array = np.asarray(to_numpy(value)) if hasattr(value, "ndim") else None
-    if array is None:
-        raise errors.UnimplementedError(
-            None, None, f"a position that holds a {type(value).__name__} cannot be saved, only tensors can"
-        )
+    array = np.asarray(to_numpy(value))
     put(b"a" if isinstance(value, np.ndarray) else b"x")
-    _write(dtypes.as_dtype(array.dtype).name, put)
-    _write(list(array.shape), put)
+    _write(dtypes.as_dtype(array.dtype).name, put, None)
+    _write(list(array.shape), put, None)
     _put_bytes(b"b", np.ascontiguousarray(array).tobytes(), put)
 
 
 class _Reader:
     """Reads what `encode` wrote; whatever else comes is an error."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, from_tree: Convert | None) -> None:
         self._data = data
+        self._from_tree = from_tree
         self._at = 0
 
     def take(self, size: int) -> bytes:
@@ -108,6 +112,8 @@ class _Reader:
             return items if kind == b"l" else tuple(items)
         if kind == b"d":
             return {self.read(depth + 1): self.read(depth + 1) for _ in range(self.length())}
+        if kind == b"e" and self._from_tree is not None:
+            return self._from_tree(self.read(depth + 1))
         return self._array(kind, depth)
 
     def _array(self, kind: bytes, depth: int) -> Any:
@@ -124,9 +130,9 @@ class _Reader:
         return array if kind == b"a" else from_numpy(array, dtype)
 
 
-def decode(data: bytes) -> Any:
-    """Returns the tree that bytes stand for."""
-    reader = _Reader(data)
+def decode(data: bytes, from_tree: Convert | None = None) -> Any:
+    """Returns the tree that bytes stand for; from_tree: makes what `tree_of` gave a tree of."""
+    reader = _Reader(data, from_tree)
     if reader.take(min(len(_MAGIC), len(data))) != _MAGIC:
         raise _damaged("it does not begin as one")
     try:

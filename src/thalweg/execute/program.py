@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg.execute.bind import Bound, bind
+from thalweg.execute.cluster import cluster
 from thalweg.execute.codegen import Code, generate
 from thalweg.execute.failure import explain, in_iteration, locate
 from thalweg.execute.interpret import interpret
@@ -19,9 +20,12 @@ _LARGE = 20_000  # nodes; writing and compiling that many lines takes longer tha
 class Program:
     """A partition ready to run on one device."""
 
-    def __init__(self, step: StepGraph, device: Any) -> None:
+    def __init__(self, step: StepGraph, device: Any, jit: bool = False) -> None:
         self.device = device
+        self._jit = jit
         self.bound: Bound = bind(step, device)  # first: it may change how loops count, and what they give
+        if jit and not step.is_free:
+            cluster(step, self.bound)
         self.feeds = step.feeds
         self.fetches = step.fetches
         positions = range(len(step.fetches)) if step.positions is None else step.positions
@@ -44,7 +48,7 @@ class Program:
 
     def _parts(self, loop: Node) -> tuple[Program, Program]:
         """Returns the condition and the body of a loop in which somebody waits as programs of their own."""
-        condition, body = (Program(part, self.device) for part in loop.attrs["region"].parts())
+        condition, body = (Program(part, self.device, self._jit) for part in loop.attrs["region"].parts())
         return condition, body
 
     def _divide(self, step: StepGraph) -> list[Segment]:

@@ -24,7 +24,8 @@ from thalweg.formats.crc32c import crc32c, mask
 from thalweg.formats.slices import FULL, Slice
 from thalweg.formats.table import read_table, table, varint
 
-LARGE = 1 << 20  # from this size on a checksum is computed beside the writing
+_LARGE = 1 << 20  # from this size on a checksum is computed beside the writing
+_FLUSHED = 1 << 26  # what is written before the disk is told to begin
 _DATA = re.compile(r"\.data-(\d{5})-of-(\d{5})$")
 _LITTLE_ENDIAN = 0
 _VERSION = 1
@@ -73,7 +74,8 @@ class BundleWriter:
         self._prefix = prefix
         self._entries: dict[bytes, Entry] = {}
         self._checksums: list[tuple[Entry, Future[int]]] = []
-        self._offset = 0
+        self._syncs: list[Future[None]] = []
+        self._offset = self._unsynced = 0
         self._temporary = durable.temporary_name(data_name(prefix, 0, 1))
         self._beside: ThreadPoolExecutor | None = None
         with durable.typed_errors(prefix):
@@ -118,17 +120,29 @@ class BundleWriter:
                 view = memoryview(data).cast("B") if math.prod(shape) else memoryview(b"")
                 entry.size = len(view)
                 self._checksum(entry, view)
-                durable.write_all(self._file, view)
+                self._append(view)
         self._offset += entry.size
 
     def _checksum(self, entry: Entry, view: memoryview) -> None:
         """Computes a checksum, of much data on another thread while this one writes."""
-        if len(view) < LARGE:
+        if len(view) < _LARGE:
             entry.crc = mask(crc32c(view))
-            return
+        else:
+            self._checksums.append((entry, self._threads().submit(crc32c, view)))
+
+    def _append(self, view: memoryview) -> None:
+        """Writes data; much of it goes to the disk while the rest is still being written."""
+        for begin in range(0, len(view), _FLUSHED):
+            durable.write_all(self._file, view[begin : begin + _FLUSHED])
+            self._unsynced += min(len(view) - begin, _FLUSHED)
+            if self._unsynced >= _FLUSHED and (not self._syncs or self._syncs[-1].done()):
+                self._unsynced = 0
+                self._syncs.append(self._threads().submit(os.fsync, self._file))
+
+    def _threads(self) -> ThreadPoolExecutor:
         if self._beside is None:
-            self._beside = ThreadPoolExecutor(1, "checksums")
-        self._checksums.append((entry, self._beside.submit(crc32c, view)))
+            self._beside = ThreadPoolExecutor(2, "checkpoint")
+        return self._beside
 
     def _append_strings(self, values: Sequence[bytes]) -> tuple[int, int]:
         """Writes lengths, their checksum and the strings; the lengths enter the checksum as plain numbers."""
@@ -146,6 +160,8 @@ class BundleWriter:
         for entry, checksum in self._checksums:
             entry.crc = mask(checksum.result())
         with durable.typed_errors(self._prefix):
+            for sync in self._syncs:
+                sync.result()  # an error of the disk is told once, maybe here
             os.fsync(self._file)
             file, self._file = self._file, -1
             os.close(file)

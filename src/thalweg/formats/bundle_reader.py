@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 import os
 import struct
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from thalweg import dtypes, errors
 from thalweg.formats import durable, slices
-from thalweg.formats.bundle import LARGE, Entry, Shape, data_name, index_name, lost, names_of, read_index
-from thalweg.formats.crc32c import crc32c, mask
+from thalweg.formats.bundle import Entry, Shape, data_name, index_name, lost, names_of, read_index
+from thalweg.formats.crc32c import crc32c, joined, mask
 from thalweg.formats.slices import Extent, Slice
 from thalweg.formats.table import Damaged, read_varint
 
 Array = np.ndarray[Any, Any]
-_CHUNK = 1 << 23
+_CHUNK = 1 << 24
+_SMALL = 1 << 18
+_READERS = 4
 
 
 class BundleReader:
@@ -33,12 +36,12 @@ class BundleReader:
         self._beside: ThreadPoolExecutor | None = None
 
     def close(self) -> None:
+        if self._beside is not None:
+            self._beside.shutdown(cancel_futures=True)  # before its files are closed under it
+            self._beside = None
         files, self._files = self._files, {}
         for file, _ in files.values():
             os.close(file)
-        if self._beside is not None:
-            self._beside.shutdown()
-            self._beside = None
 
     def __enter__(self) -> BundleReader:
         return self
@@ -93,6 +96,19 @@ class BundleReader:
         for part, common in self._pieces(key, entry, wanted):
             piece_key = part.key(key)
             self._read_part(piece_key, self._entries[piece_key], common, target, wanted, part.within(entry.shape))
+
+    def read_all_into(self, wanted: Sequence[tuple[str, str, Array]]) -> None:
+        """Fills arrays with many tensors, several at a time; each one is as for `read_into`."""
+        beside = []
+        for name, spec, out in wanted:
+            entry = self.entry(name)
+            if not spec and not entry.slices and _SMALL < entry.size <= _CHUNK:
+                self._file(_key(name), entry)  # opened here, by one thread alone
+                beside.append(self._threads().submit(self._read_checked, _key(name), entry, out))
+            else:
+                self.read_into(name, spec, out)
+        for read in beside:
+            read.result()
 
     def strings(self, name: str, spec: str = "") -> Array:
         """Returns a tensor of strings, or a slice of it, as an array of objects."""
@@ -216,24 +232,28 @@ class BundleReader:
             view, offset = view[count:], offset + count
 
     def _read_checked(self, key: bytes, entry: Entry, out: Array) -> None:
-        """Fills an array and compares the checksum, of much data on another thread while this one reads on."""
+        """Fills an array and compares the checksum; much data is read by several threads."""
         if not entry.size:
             return self._compare(key, entry, 0)
         file, _ = self._file(key, entry)
-        crc, waiting = 0, None
-        for begin in range(0, entry.size, _CHUNK):
+
+        def piece(begin: int) -> tuple[int, int]:
             chunk = out[begin : begin + _CHUNK]
             self._fill(key, entry, file, chunk, entry.offset + begin)
-            if entry.size < LARGE:
-                crc = crc32c(chunk)
-            else:
-                waiting = self._after(waiting, chunk)
-        return self._compare(key, entry, crc if waiting is None else waiting.result())
+            return crc32c(chunk), len(chunk)
 
-    def _after(self, before: Future[int] | None, chunk: Array) -> Future[int]:
+        if entry.size <= _CHUNK:
+            return self._compare(key, entry, piece(0)[0])
+        crc = 0
+        for part, length in self._threads().map(piece, range(0, entry.size, _CHUNK)):
+            crc = joined(crc, part, length)
+        return self._compare(key, entry, crc)
+
+    def _threads(self) -> ThreadPoolExecutor:
         if self._beside is None:
-            self._beside = ThreadPoolExecutor(1, "checksums")
-        return self._beside.submit(lambda: crc32c(chunk, 0 if before is None else before.result()))
+            cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            self._beside = ThreadPoolExecutor(min(cores, _READERS), "reading")
+        return self._beside
 
     def _verify(self, key: bytes, entry: Entry) -> None:
         """Compares the checksum of an entry once, with bounded memory."""

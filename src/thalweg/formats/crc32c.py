@@ -16,6 +16,7 @@ _POLYNOMIAL = 0x82F63B78  # Castagnoli's, bits reversed
 _LONGEST, *_STEPS = 6777, 6777 - 484, 6777 - 100  # how far on, in words, a word is moved
 _TINY = 48
 _BLOCKS = 16
+_WIDE = 8
 Array = np.ndarray[Any, Any]
 Words = np.ndarray[Any, np.dtype[np.uint32]]
 
@@ -69,13 +70,44 @@ def unmask(masked: int) -> int:
     return ((turned >> 17) | (turned << 15)) & 0xFFFFFFFF
 
 
+def joined(first: int, second: int, length: int) -> int:
+    """Returns the checksum of two pieces one after the other, of which the second has so many bytes."""
+    return _times(first, _power(length)) ^ second
+
+
+@functools.lru_cache(64)
+def _power(length: int) -> int:
+    """Returns the remainder of x to so many bytes, by squaring."""
+    result, square = 1 << 31, 1 << 23  # the numbers 1 and x^8, bits reversed
+    while length:
+        if length & 1:
+            result = _times(result, square)
+        square = _times(square, square)
+        length >>= 1
+    return result
+
+
+def _times(a: int, b: int) -> int:
+    """Multiplies two remainders."""
+    result = 0
+    for _ in range(32):
+        if a & 1 << 31:
+            result ^= b
+        a = a << 1 & 0xFFFFFFFF
+        b = (b >> 1) ^ (_POLYNOMIAL if b & 1 else 0)
+    return result
+
+
 def _long(data: Array, register: int) -> int:
     """Returns the register after all of data, a multiple of 8 bytes."""
     words = data.view("<u8")
-    words = _folded(words, register) if len(words) > _LONGEST else words ^ _first(words, register)
+    # Large blocks let other threads run meanwhile; small ones fit the cache and leave less to divide.
+    if len(words) > 4 * _WIDE * _LONGEST:
+        words, register = _folded(words, register, _WIDE), 0
+    words = _folded(words, register, 1) if len(words) > _LONGEST else words ^ _first(words, register)
     data = words.view(np.uint8)
     if len(data) > _LONGEST:
-        data = _folded(data, 0)
+        data = _folded(data, 0, 1)
     bits = np.unpackbits(data, bitorder="little")
     return int(np.bitwise_xor.reduce(np.negative(bits.astype(np.uint32)) & _remainders()[-len(bits) :]))
 
@@ -87,24 +119,28 @@ def _first(words: Array, value: int) -> Array:
     return result
 
 
-def _folded(data: Array, register: int) -> Array:
-    """Returns as many words as can be divided, with the remainder of data and of the register in front of it."""
-    count, block = len(data) - _LONGEST, _STEPS[0]
-    moved: Array = np.zeros(_LONGEST + _BLOCKS * block, data.dtype)  # what became of the words before, then of these
-    end = _LONGEST
+def _folded(data: Array, register: int, width: int) -> Array:
+    """Returns no more words than the recurrence looks back, with the remainder of data and the register before it.
+
+    The recurrence goes by as many words at once as `width` says.
+    """
+    longest, steps = width * _LONGEST, [width * step for step in _STEPS]
+    count, block = len(data) - longest, steps[0]
+    moved: Array = np.zeros(longest + max(_BLOCKS // width, 1) * block, data.dtype)  # what became of the words
+    end = longest
     for begin in range(0, count, block):
         if end + block > len(moved):
-            moved[:_LONGEST] = moved[end - _LONGEST : end]
-            end = _LONGEST
+            moved[:longest] = moved[end - longest : end]
+            end = longest
         words = data[begin : min(begin + block, count)]
         here = moved[end : end + len(words)]
-        np.bitwise_xor(words, moved[end - _LONGEST : end - _LONGEST + len(words)], out=here)
-        for step in _STEPS:
+        np.bitwise_xor(words, moved[end - longest : end - longest + len(words)], out=here)
+        for step in steps:
             np.bitwise_xor(here, moved[end - step : end - step + len(words)], out=here)
         if begin == 0:
             here[0] ^= data.dtype.type(register)
         end += len(words)
     rest = data[count:].copy()
-    for step in (*_STEPS, _LONGEST):
+    for step in (*steps, longest):
         rest[:step] ^= moved[end - step : end]
     return rest

@@ -125,7 +125,7 @@ def bind_restore(node: Node, device: Any) -> Callable[..., Any]:
         with BundleReader(_path(prefix)) as reader:
             wanted = list(zip(_texts(names), _texts(specs), types, strict=True))
             _require_present(reader, wanted)
-            result = tuple(_restored(reader, *each) for each in wanted)
+            result = _restored(reader, wanted)
         return result[0] if len(result) == 1 else result
 
     return restore
@@ -148,13 +148,18 @@ def _require_present(reader: BundleReader, wanted: list[tuple[str, str, DType]])
         reader.require_room(name, spec)
 
 
-def _restored(reader: BundleReader, name: str, spec: str, dtype: DType) -> Any:
-    if dtype is dtypes.string:
-        return reader.strings(name, spec)
-    shape = reader.shape(name, spec)
-    result = torch.empty(shape, dtype=TORCH[dtype])
-    reader.read_into(name, spec, result.reshape(-1).view(torch.uint8).numpy())
-    return result
+def _restored(reader: BundleReader, wanted: list[tuple[str, str, DType]]) -> tuple[Any, ...]:
+    result: list[Any] = []
+    buffers: list[tuple[str, str, Array]] = []
+    for name, spec, dtype in wanted:
+        if dtype is dtypes.string:
+            result.append(reader.strings(name, spec))
+            continue
+        value = torch.empty(reader.shape(name, spec), dtype=TORCH[dtype])
+        buffers.append((name, spec, value.reshape(-1).view(torch.uint8).numpy()))
+        result.append(value)
+    reader.read_all_into(buffers)
+    return tuple(result)
 
 
 @kernel("MergeV2Checkpoints", devices=("CPU",))

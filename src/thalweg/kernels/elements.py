@@ -21,6 +21,11 @@ def number(value: int) -> torch.Tensor:
     return torch.tensor(value)
 
 
+def numbers(start: int, step: int, count: int) -> list[torch.Tensor]:
+    """Returns int64 scalars at equal distances."""
+    return list((torch.arange(count) * step + start).unbind(0))
+
+
 def text(value: bytes) -> Any:
     """Returns a string scalar."""
     result = np.empty((), dtype=object)

@@ -23,6 +23,8 @@ def bind_project(node: Node, device: Any) -> Callable[..., Image]:
         _require_fitting(images, transforms, output_shape)
         fill = 0 if fill_value is None else fill_value.to(images.dtype)
         height, width = output_shape.tolist()
+        if not images.shape[0] or not images.shape[3]:
+            return images.new_zeros((images.shape[0], height, width, images.shape[3]))
         x = torch.arange(width, device=images.device, dtype=torch.float32)
         y = torch.arange(height, device=images.device, dtype=torch.float32)[:, None]
         t = transforms.t()[:, :, None, None]
@@ -81,7 +83,7 @@ def _bilinear(images: Image, y: Image, x: Image, fill_value: Any) -> Image:
     return up * above + down * below
 
 
-# -- what a coordinate outside stands for -------------------------------------------------------------------------------
+# -- what a coordinate outside stands for -----------------------------------------------------------------------------
 
 
 def _constant(v: Image, size: int) -> Image:

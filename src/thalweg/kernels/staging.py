@@ -1,4 +1,4 @@
-"""Kernels of staging areas; values stay on the device that they were left on."""
+"""Kernels of staging areas; values stay on the device that they were left on until somebody takes them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from thalweg.dtypes import DType
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import kernel
 from thalweg.kernels.types import TORCH
-from thalweg.kernels.waiting import failure, invalid, kept
+from thalweg.kernels.waiting import failure, invalid, kept, shared
 from thalweg.resources.staging import MapStagingArea, StagingArea
 from thalweg.shapes import show
 
 Function = Callable[..., Any]
 
 
-def _area(node: Node, device: Any, kind: str, make: Callable[[str], Any]) -> Any:
-    name = node.attrs["shared_name"] or node.name
-    return device.resources.lookup_or_create(node.attrs["container"], f"{kind} {device.name}", name, lambda: make(name))
+def _brought(values: Sequence[Any], device: Any) -> list[Any]:
+    """Returns values on the device where they are taken, which is mostly where they are."""
+    where = device.torch
+    return [value.to(where) if isinstance(value, torch.Tensor) else value for value in values]
 
 
 def _find(node: Node, device: Any) -> StagingArea:
     attrs = node.attrs
-    return _area(  # type: ignore[no-any-return]
+    return shared(  # type: ignore[no-any-return]
         node, device, "staging", lambda name: StagingArea(name, attrs["capacity"], attrs["memory_limit"])
     )
 
@@ -52,7 +53,7 @@ def bind_unstage(node: Node, device: Any) -> Function:
                 wanted = ", ".join(dtype.name for dtype in types)
                 fail(step, invalid(f"staging area {area.name!r} holds values of other types than {wanted}"))
             else:
-                finish(*values)
+                finish(*_brought(values, device))
 
         if index:
             area.peek(_number(index[0], "index"), step, hand_over, fail)
@@ -108,7 +109,7 @@ def _find_map(node: Node, device: Any) -> MapStagingArea:
     def make(name: str) -> MapStagingArea:
         return MapStagingArea(name, len(attrs["dtypes"]), is_ordered, attrs["capacity"], attrs["memory_limit"])
 
-    return _area(node, device, "ordered" if is_ordered else "map", make)  # type: ignore[no-any-return]
+    return shared(node, device, "ordered staging" if is_ordered else "map staging", make)  # type: ignore[no-any-return]
 
 
 @kernel(*(f"{name}Stage" for name in _NAMES))
@@ -136,7 +137,7 @@ def bind_map_unstage(node: Node, device: Any) -> Function:
 
     def unstage(step: Any, finish: Function, key: Any, indices: Any) -> None:
         places = _require_count(node, _numbers(indices))
-        area.take(_number(key, "key"), places, keep, step, lambda key, *values: finish(*values), fail)
+        area.take(_number(key, "key"), places, keep, step, lambda key, *values: finish(*_brought(values, device)), fail)
 
     return unstage
 
@@ -147,7 +148,7 @@ def bind_map_unstage_no_key(node: Node, device: Any) -> Function:
 
     def unstage(step: Any, finish: Function, indices: Any) -> None:
         def hand_over(key: int, *values: Any) -> None:
-            finish(torch.tensor(key), *values)
+            finish(torch.tensor(key), *_brought(values, device))
 
         area.take(None, _require_count(node, _numbers(indices)), False, step, hand_over, fail)
 

@@ -137,3 +137,11 @@ as_tensor_op = op(
     differentiable=False,
     doc="Makes a tensor of a Python number.",
 )
+cluster_op = op(
+    "_Cluster",
+    "input: list(Tin) -> output: list(Tout)",
+    Tin=attr.type_list(0),
+    Tout=attr.type_list(0),
+    differentiable=False,
+    doc="Several pure operations as one call, made by the compiler of clusters.",
+)

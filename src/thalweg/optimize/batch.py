@@ -116,13 +116,22 @@ class _Products:
             reading = [part for part in reads if self._sequence(part[0]) is not None]
             if not reading or any(_width(part) is None for part in parts):
                 continue
-            biased = _only_user(uses, (product, 0))
-            bias = self._outside.get(biased.inputs[1][0]) if biased and biased.type == "BiasAdd" else None
-            last = biased if biased is not None and bias is not None else product
+            last, bias = self._biased(product, uses)
             replaced[last, 0] = self._split_product(product, parts, reading[0], weights, bias)
         if replaced:
             self._body.rewrite(replaced)
             self._step.settle()
+
+    def _biased(self, product: Node, uses: dict[Output, list[Node]]) -> tuple[Node, Output | None]:
+        """Returns the node that adds a vector of outside to a product, and that vector; or the product alone."""
+        user = _only_user(uses, (product, 0))
+        if user is None or user.type not in ("BiasAdd", "Add", "AddV2"):
+            return product, None
+        other = user.inputs[1] if user.inputs[0] == (product, 0) else user.inputs[0]
+        shape = other[0].shapes[other[1]]
+        fits = shape is not None and len(shape) == 1 and shape[0] is not None and shape[0] == _width((product, 0))
+        bias = self._outside.get(other[0])
+        return (user, bias) if fits and bias is not None else (product, None)
 
     def _sequence(self, read: Node) -> Output | None:
         """Returns the tensor whose elements a node reads by an index of the loop, if they were all there before it."""
@@ -246,9 +255,11 @@ class _Products:
             return None
         if term.type == "MatMul" and term.attrs["transpose_a"] and not term.attrs["transpose_b"]:
             return term if all(_width(output) is not None for output in term.inputs) else None
-        if term.type == "BiasAddGrad" and term.attrs["data_format"] == "NHWC" and _width(term.inputs[0]) is not None:
-            return term
-        return None
+        of_columns = term.type == "BiasAddGrad" and term.attrs["data_format"] == "NHWC"
+        if term.type == "Sum" and not term.attrs["keep_dims"]:
+            axes = term.constant(1)
+            of_columns = axes is not None and np.array_equal(np.ravel(axes), [0])
+        return term if of_columns and _width(term.inputs[0]) is not None else None
 
     def _asked_by_condition(self) -> set[Output]:
         return {output for node in self._region.condition.nodes for output in node.inputs}

@@ -15,13 +15,12 @@ from thalweg.shapes import is_fully_defined
 # Operations that fail for no value, the second ones given that all sizes are known: a loop without iterations must not
 # fail either.
 _SAFE = {
-    "Abs", "Add", "AddV2", "AddN", "BatchMatMul", "BatchMatMulV2", "BiasAdd",  "Cast", 
-     "Conj", "Cos", "Erf", "Exp", "ExpandDims", "Expm1", "Fill", "Identity", "Log", "Log1p", "LogicalAnd",
-    "LogicalNot", "LogicalOr", "MatMul", "Max", "Maximum", "Mean", "Min", "Minimum", "Mul", "Neg", "OnesLike",
-       "Pow", "Range", "Rank", "RealDiv", "Reciprocal", "Relu",  "ReverseV2", "Rsqrt",
-    "Select", "Shape", "Sigmoid", "Sign", "Sin", "Size",  "Softmax", "Softplus",   "Sqrt",
-    "Square", "SquaredDifference",  "StopGradient",  "Sub", "Sum", "Tanh", 
-    "Transpose",  "ZerosLike",
+    "Abs", "Add", "AddV2", "AddN", "BatchMatMul", "BatchMatMulV2", "BiasAdd", "Cast", "Conj", "Cos", "Erf", "Exp",
+    "ExpandDims", "Expm1", "Fill", "Identity", "Log", "Log1p", "LogicalAnd", "LogicalNot", "LogicalOr", "MatMul",
+    "Max", "Maximum", "Mean", "Min", "Minimum", "Mul", "Neg", "OnesLike", "Pow", "Range", "Rank", "RealDiv",
+    "Reciprocal", "Relu", "ReverseV2", "Rsqrt", "Select", "Shape", "Sigmoid", "Sign", "Sin", "Size", "Softmax",
+    "Softplus", "Sqrt", "Square", "SquaredDifference", "StopGradient", "Sub", "Sum", "Tanh", "Transpose",
+    "ZerosLike",
 }  # fmt: skip
 _CUTTING = {
     "BroadcastTo", "Concat", "ConcatV2", "Pack", "Pad", "PadV2", "Reshape", "Slice", "Split", "SplitV", "Squeeze",

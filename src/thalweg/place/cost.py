@@ -28,20 +28,21 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The seconds before the first byte arrives, and the bytes that follow in a second."""
+    """The seconds until the first byte arrives, the bytes that follow in one, and how long the sender is kept busy."""
 
     latency: float
     bandwidth: float
+    overhead: float = 0.0
 
 
 # Round numbers of a few cores and of a data-centre GPU; a file of measured costs replaces them.
 SPEEDS = {"CPU": Speed(5e10, 1e10, 2e-6), "GPU": Speed(2e13, 1.5e12, 6e-6)}
 LINKS = {
-    "CPU>CPU": Link(3e-5, 1e12),  # virtual devices of a process: a value is handed over, not copied
-    "CPU>GPU": Link(2e-5, 2e10),
-    "GPU>CPU": Link(2e-5, 2e10),
-    "GPU>GPU": Link(2e-5, 5e10),
-    _REMOTE: Link(2e-4, 1e9),
+    "CPU>CPU": Link(4e-5, 1e12, 2e-5),  # virtual devices of a process: a value is handed over, not copied
+    "CPU>GPU": Link(2e-5, 2e10, 1e-5),
+    "GPU>CPU": Link(2e-5, 2e10, 1e-5),
+    "GPU>GPU": Link(2e-5, 5e10, 1e-5),
+    _REMOTE: Link(2e-4, 1e9, 5e-5),
 }
 
 
@@ -112,7 +113,7 @@ class CostModel:
         if source == destination:
             return 0.0
         link = self.link(source, destination)
-        return link.latency + size / link.bandwidth
+        return link.overhead + link.latency + size / link.bandwidth
 
     # -- measurements -------------------------------------------------------------------------------------------------
 
@@ -190,7 +191,9 @@ class CostModel:
 
 def _numbers(fields: dict[str, Any]) -> dict[str, float]:
     numbers = {name: float(value) for name, value in fields.items()}
-    if not all(value > 0 or (value == 0 and name in ("launch", "latency")) for name, value in numbers.items()):
+    if not all(
+        value > 0 or (value == 0 and name in ("launch", "latency", "overhead")) for name, value in numbers.items()
+    ):
         raise ValueError(f"speeds and links are positive numbers, not {fields}")
     return numbers
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from thalweg.shapes import show
 
 COLOURS = ("#9ecae1", "#fdae6b", "#a1d99b", "#bcbddc", "#fc9272", "#d9d9d9", "#ffeda0", "#c7e9c0", "#fccde5", "#80b1d3")
 _INK, _BORDER = "#2b2b2b", "#c62828"
-_HIDDEN = ("Const", "_Send", "_Recv")
 _NAMED = 60  # nodes that still fit with their names
 _IMAGES = (".png", ".svg", ".pdf")
 
@@ -48,7 +46,7 @@ def dot(placement: Placement) -> str:
     for number, (device, colour) in enumerate(colours.items()):
         lines.append(f"  subgraph cluster_{number} {{ label={_quoted(device)}; color={_quoted(colour)};")
         lines += [
-            f"    {name[node]} [label={_quoted(f'{node.name}', node.type)}, fillcolor={_quoted(colour)}];"
+            f"    {name[node]} [label={_quoted(_title(node), node.type)}, fillcolor={_quoted(colour)}];"
             for node in nodes
             if placement.devices[node] == device
         ]
@@ -70,7 +68,7 @@ def device_colours(placement: Placement) -> dict[str, str]:
 def drawn(placement: Placement) -> tuple[list[Node], list[Edge]]:
     """Returns the nodes of a placed graph and what they take of each other, as if nobody had to send it.
 
-    What loops repeat is not shown, nor are constants, which are made wherever they are used.
+    What loops repeat is not shown, nor are constants, which are made wherever they are used, nor reads of variables.
     """
     repeated = {
         node
@@ -79,21 +77,36 @@ def drawn(placement: Placement) -> tuple[list[Node], list[Edge]]:
         for part in loop.attrs["region"].parts()
         for node in part.everything()
     }
-    nodes = [node for node in placement.devices if node not in repeated and node.type not in _HIDDEN]
+    nodes = [node for node in placement.devices if node not in repeated and not _is_hidden(node)]
     sends = {node.attrs["tensor_name"]: node for node in placement.devices if node.type == "_Send"}
     shown = set(nodes)
     edges: dict[Edge, None] = {}
     for node in nodes:
         for output in node.inputs:
             source, index = _sent(output, sends)
+            label = f"{source.dtypes[index].name}{show(source.shapes[index])}"
+            if _is_plain_read(source):
+                source = source.inputs[0][0]
             if source in shown:
-                label = f"{source.dtypes[index].name}{show(source.shapes[index])}"
                 edges[Edge(source, node, label, placement.devices[source] != placement.devices[node])] = None
         for control in node.controls:
             source = _signalled(control, sends)
             if source in shown:
                 edges[Edge(source, node, "", placement.devices[source] != placement.devices[node])] = None
     return nodes, list(edges)
+
+
+def _is_hidden(node: Node) -> bool:
+    return node.type in ("_Send", "_Recv") or (node.type == "Const" and not node.controls) or _is_plain_read(node)
+
+
+def _is_plain_read(node: Node) -> bool:
+    """Tells whether a node only reads a variable, which then stands for it."""
+    return node.type == "ReadVariableOp" and not node.controls and node.inputs[0][0].type == "VarHandleOp"
+
+
+def _title(node: Node) -> str:
+    return str(node.attrs.get("_feeds", node.name)) if node.type == "_Arg" else node.name
 
 
 def _sent(output: Output, sends: dict[str, Node]) -> Output:
@@ -143,11 +156,11 @@ def _draw_image(placement: Placement, path: Path) -> None:
 
 
 def _positions(nodes: list[Node], edges: list[Edge]) -> dict[Node, tuple[float, float]]:
-    """Returns a place for each node: below all that it takes from, and near to it."""
+    """Returns a place for each node: below all that it takes from, and above the middle of those that take from it."""
     depth = dict.fromkeys(nodes, 0)
-    before: dict[Node, list[Node]] = {node: [] for node in nodes}
+    after: dict[Node, list[Node]] = {node: [] for node in nodes}
     for edge in edges:
-        before[edge.target].append(edge.source)
+        after[edge.source].append(edge.target)
     for _ in nodes:
         changed = False
         for edge in edges:
@@ -155,16 +168,18 @@ def _positions(nodes: list[Node], edges: list[Edge]) -> dict[Node, tuple[float, 
                 depth[edge.target], changed = depth[edge.source] + 1, True
         if not changed:
             break
+    waiting = {edge.target for edge in edges}
+    for node in nodes:
+        if node not in waiting and after[node]:
+            depth[node] = min(depth[target] for target in after[node]) - 1
     rows: dict[int, list[Node]] = {}
     for node in nodes:
         rows.setdefault(depth[node], []).append(node)
     widest = max((len(row) for row in rows.values()), default=1)
     at: dict[Node, tuple[float, float]] = {}
-    for row in sorted(rows):
-        mean: Callable[[Node], float] = lambda node: (  # noqa: E731
-            sum(at[source][0] for source in before[node] if source in at) / len(before[node]) if before[node] else 0.0
-        )
-        members = sorted(rows[row], key=mean)
+    for row in sorted(rows, reverse=True):
+        middle = {node: sum(at[t][0] for t in after[node]) / max(len(after[node]), 1) for node in rows[row]}
+        members = sorted(rows[row], key=middle.__getitem__)
         first = (widest - len(members)) / 2
         at.update({node: (first + place, float(row)) for place, node in enumerate(members)})
     return at
@@ -175,12 +190,12 @@ def _draw_graph(axis: Any, placement: Placement, edges: list[Edge], at: dict[Nod
     for edge in edges:
         looks: dict[str, Any] = {"arrowstyle": "-|>", "color": _BORDER if edge.crosses else "#9a9a9a"}
         looks |= {"linewidth": 1.4 if edge.crosses else 0.7, "linestyle": "-" if edge.label else "--"}
-        axis.annotate("", at[edge.target], at[edge.source], arrowprops=looks | {"shrinkA": 8, "shrinkB": 8})
+        axis.annotate("", at[edge.target], at[edge.source], arrowprops=looks | {"shrinkA": 12, "shrinkB": 15})
     for node, (x, y) in at.items():
         colour = colours[placement.devices[node]]
         if named:
             box = {"boxstyle": "round,pad=0.35", "facecolor": colour, "edgecolor": _INK, "linewidth": 0.6}
-            label = node.name if len(node.name) < 24 else "..." + node.name[-21:]
+            label = _title(node) if len(_title(node)) < 24 else "..." + _title(node)[-21:]
             axis.text(x, y, f"{label}\n{node.type}", ha="center", va="center", fontsize=7, color=_INK, bbox=box)
         else:
             axis.plot([x], [y], marker="o", markersize=4, color=colour, markeredgecolor=_INK, markeredgewidth=0.3)

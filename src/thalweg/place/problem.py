@@ -43,7 +43,8 @@ class Problem:
         self._number(step)
         self._connect(step)
         pairs = [[costs.link(a, b) if a != b else None for b in self.devices] for a in self.devices]
-        self.latency = [[link.latency if link else 0.0 for link in row] for row in pairs]
+        self.overhead = [[link.overhead if link else 0.0 for link in row] for row in pairs]
+        self.latency = [[link.overhead + link.latency if link else 0.0 for link in row] for row in pairs]
         self.per_byte = [[1.0 / link.bandwidth if link else 0.0 for link in row] for row in pairs]
         self.feasible = [[self.place_of[name] for name in group.feasible] for group in self.all_groups]
         self.preferred = [self.place_of[group.preferred] for group in self.all_groups]

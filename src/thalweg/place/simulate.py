@@ -1,7 +1,8 @@
 """Simulation: a placed step on paper, event after event: when each node starts and ends, and what memory it takes.
 
 A device runs one node at a time, of those that are ready the one that was written first. A tensor goes to a device
-once, however many nodes take it there; transfers do not hinder each other.
+once, however many nodes take it there; sending keeps the sender busy for a moment, but transfers under way do not
+hinder each other.
 """
 
 from __future__ import annotations
@@ -55,17 +56,19 @@ class Schedule:
         return "\n".join(lines)
 
 
-def simulate(problem: Problem, homes: Sequence[int]) -> Schedule:
+def simulate(problem: Problem, homes: Sequence[int]) -> Schedule:  # noqa: PLR0915  one loop, for speed
     """Runs a step with the groups of a problem on devices, both given by number."""
     count = len(problem.units)
     where = [homes[group] if group >= 0 else 0 for group in problem.group_of]
-    outputs, times, latency, per_byte = problem.outputs, problem.times, problem.latency, problem.per_byte
+    outputs, times = problem.outputs, problem.times
+    latency, per_byte, overhead = problem.latency, problem.per_byte, problem.overhead
     waits = list(problem.waits)
     ready_at, starts, ends = [0.0] * count, [0.0] * count, [0.0] * count
     ready: list[list[int]] = [[] for _ in problem.devices]
     idle = [True] * len(ready)
     busy = [0.0] * len(ready)
-    events: list[tuple[float, int]] = []  # a unit ends, or (plus `count`) has all it waited for
+    # A unit ends, or (plus `count`) has all it waited for; a device (counted from -1 down) has sent all it had to.
+    events: list[tuple[float, int]] = []
     transfers = transferred = 0
     for unit in range(count):
         if not waits[unit]:
@@ -88,8 +91,11 @@ def simulate(problem: Problem, homes: Sequence[int]) -> Schedule:
             if unit >= count:
                 heapq.heappush(ready[where[unit - count]], unit - count)
                 continue
+            if unit < 0:
+                idle[-1 - unit] = True
+                continue
             here = where[unit]
-            idle[here] = True
+            sending = 0.0
             for value in outputs[unit]:
                 sent: dict[int, float] = {}
                 for reader in value.readers:
@@ -99,7 +105,9 @@ def simulate(problem: Problem, homes: Sequence[int]) -> Schedule:
                     elif there in sent:
                         when = sent[there]
                     else:
-                        when = sent[there] = now + latency[here][there] + value.size * per_byte[here][there]
+                        when = now + sending + latency[here][there] + value.size * per_byte[here][there]
+                        sent[there] = when
+                        sending += overhead[here][there]
                         transfers += 1
                         transferred += value.size
                     if when > ready_at[reader]:  # noqa: PLR1730  a call of max would take longer
@@ -110,6 +118,11 @@ def simulate(problem: Problem, homes: Sequence[int]) -> Schedule:
                             heapq.heappush(ready[there], reader)
                         else:
                             heapq.heappush(events, (ready_at[reader], count + reader))
+            if sending:
+                busy[here] += sending
+                heapq.heappush(events, (now + sending, -1 - here))
+            else:
+                idle[here] = True
     return Schedule(problem, homes, max(ends, default=0.0), starts, ends, busy, transfers, transferred)
 
 

@@ -56,6 +56,10 @@ class BackgroundWriter:
             thread.join()
         self.raise_failure()
 
+    @property
+    def is_busy(self) -> bool:
+        return self._thread is not None
+
     def raise_failure(self) -> None:
         """Raises, once, what went wrong since it was asked last."""
         failure, self._failure = self._failure, None

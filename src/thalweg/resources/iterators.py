@@ -6,6 +6,7 @@ cancelled leaves the line; the element that was made for it goes to the next one
 
 from __future__ import annotations
 
+import atexit
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -70,6 +71,16 @@ def outcome_of(do: Callable[[], Element]) -> Outcome:
         return errors.InternalError(None, None, f"{type(error).__name__}: {error}")
 
 
+_alive: weakref.WeakSet[IteratorResource] = weakref.WeakSet()
+
+
+@atexit.register
+def _end_all() -> None:
+    """Calls off what workers are at: an interpreter that ends must not find them in the middle of a kernel."""
+    for iterator in list(_alive):
+        iterator.destroy()
+
+
 class IteratorResource(Resource):
     """A position in a dataset that steps share, empty until it is made of one."""
 
@@ -77,6 +88,7 @@ class IteratorResource(Resource):
 
     def __init__(self, name: str, types: Sequence[DType], shapes: Sequence[Shape]) -> None:
         super().__init__(name, deque())
+        _alive.add(self)
         self.types = tuple(types)
         self.shapes = tuple(shapes)
         self.first: Callable[[], Dataset] | None = None  # makes the dataset of a one-shot iterator
@@ -85,6 +97,7 @@ class IteratorResource(Resource):
         self._made: Element | errors.OpError | None = None  # for a step that went away meanwhile
         self._busy = False
         self._serial = 0  # of the dataset: what is made of an earlier one is dropped
+        self._awaited: bytes | None = None  # a position that was restored before there was a dataset
 
     @property
     def handle(self) -> str:
@@ -96,9 +109,13 @@ class IteratorResource(Resource):
     # -- datasets -----------------------------------------------------------------------------------------------------
 
     def make(self, dataset: Dataset) -> None:
-        """Begins with the first element of a dataset."""
+        """Begins with the first element of a dataset, or at a position that was restored before there was one."""
         self._require_fit(dataset)
-        self._exchange(dataset, dataset.iterate())
+        awaited, self._awaited = self._awaited, None
+        if awaited is None:
+            self._exchange(dataset, dataset.iterate())
+        else:
+            self._go_to(dataset, awaited)
 
     def _exchange(self, dataset: Dataset | None, elements: Elements | None) -> None:
         with self.lock:
@@ -130,12 +147,12 @@ class IteratorResource(Resource):
 
     def _current(self) -> Elements:
         if self._elements is None and self.first is not None:
-            first, self.first = self.first, None
-            try:
-                self.make(first())
-            except BaseException:
-                self.first = first
-                raise
+            dataset = self.first()
+            self._require_fit(dataset)
+            elements = dataset.iterate()
+            with self.lock:
+                if self.first is not None:  # it was not destroyed meanwhile
+                    self._elements, self._dataset, self.first = elements, dataset, None
         if self._elements is None:
             raise errors.FailedPreconditionError(
                 None,
@@ -172,9 +189,15 @@ class IteratorResource(Resource):
         return (self._current().saved(None if isinstance(made, errors.OpError) else made),)
 
     def _restore(self, saved: bytes) -> Element:
+        if self._elements is None and self.first is None:  # sessions restore first and initialize then
+            self._awaited = saved
+            return ()
         self._current()
-        dataset = self._dataset
-        assert dataset is not None
+        assert self._dataset is not None
+        self._go_to(self._dataset, saved)
+        return ()
+
+    def _go_to(self, dataset: Dataset, saved: bytes) -> None:
         elements = dataset.iterate()
         try:
             made = elements.load(saved)
@@ -183,7 +206,6 @@ class IteratorResource(Resource):
             raise
         self._exchange(dataset, elements)
         self._made = made
-        return ()
 
     # -- the line -----------------------------------------------------------------------------------------------------
 
@@ -218,7 +240,7 @@ class IteratorResource(Resource):
             del task, outcome, ended
 
     def forget(self) -> None:
-        self.first = self._dataset = self._made = None
+        self.first = self._dataset = self._made = self._awaited = None
         self._serial += 1
         elements, self._elements = self._elements, None
         if elements is not None:
@@ -230,6 +252,7 @@ def single_element(dataset: Dataset, step: Step, finish: Finish, fail: Fail) -> 
 
     def take() -> Element:
         elements = dataset.iterate()
+        token = step.cancellation.register(lambda error: elements.close())
         try:
             found = next(elements, None)
             if found is None:
@@ -238,6 +261,7 @@ def single_element(dataset: Dataset, step: Step, finish: Finish, fail: Fail) -> 
                 raise errors.InvalidArgumentError(None, None, "Dataset had more than one element.")
             return found
         finally:
+            step.cancellation.deregister(token)
             elements.close()
 
     def work() -> None:

@@ -67,7 +67,8 @@ def _compile(step: StepGraph, config: ConfigProto, devices: Sequence[Device]) ->
     for name, part in partitions.items():
         if by_name[name].type != "CPU":
             assign_memory(part)
-    programs = [Program(part, by_name[name]) for name, part in partitions.items()]
+    jit = config.graph_options.optimizer_options.global_jit_level > 0
+    programs = [Program(part, by_name[name], jit) for name, part in partitions.items()]
     return Executable(programs, len(step.fetches), placement)
 
 

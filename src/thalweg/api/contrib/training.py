@@ -11,6 +11,7 @@ from thalweg.library.train_op import (
     create_train_op,
     multiply_gradients,
 )
+from thalweg.library.training_loop import train
 
 __all__ = [
     "HParams",
@@ -20,4 +21,5 @@ __all__ = [
     "create_train_op",
     "multiply_gradients",
     "parse_values",
+    "train",
 ]

@@ -6,10 +6,16 @@ from thalweg.library.train_op import (
     multiply_gradients,
     slim_train_op as create_train_op,
 )
+from thalweg.library.training_loop import (
+    slim_train as train,
+    train_step,
+)
 
 __all__ = [
     "add_gradients_summaries",
     "clip_gradient_norms",
     "create_train_op",
     "multiply_gradients",
+    "train",
+    "train_step",
 ]

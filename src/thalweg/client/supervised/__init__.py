@@ -1,0 +1,1 @@
+"""Supervised training: sessions that start, save, report, stop and recover by themselves."""

@@ -1,0 +1,66 @@
+"""SessionRunHook: what is called around every step of a monitored session, and what it is given."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class SessionRunArgs(NamedTuple):
+    """What a step is asked for: fetches, feeds and options."""
+
+    fetches: Any
+    feed_dict: dict[Any, Any] | None = None
+    options: Any = None
+
+
+class SessionRunValues(NamedTuple):
+    """What came of a step: the values of the fetches that a hook asked for, and what the step reported."""
+
+    results: Any
+    options: Any
+    run_metadata: Any
+
+
+class SessionRunContext:
+    """One call of `run`: what the caller asked for, the plain session, and whether somebody wants to stop."""
+
+    def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
+        self._original_args = original_args
+        self._session = session
+        self._stop_requested = False
+
+    @property
+    def original_args(self) -> SessionRunArgs:
+        return self._original_args
+
+    @property
+    def session(self) -> Any:
+        return self._session
+
+    @property
+    def stop_requested(self) -> bool:
+        return self._stop_requested
+
+    def request_stop(self) -> None:
+        """Lets `should_stop` of the monitored session say yes from now on."""
+        self._stop_requested = True
+
+
+class SessionRunHook:
+    """Does nothing; what extends it follows the life of a monitored session."""
+
+    def begin(self) -> None:
+        """Is called once, before there is a session; the last moment to add to the graph."""
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Is called with every new session, one that replaces a lost one among them."""
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
+        """Is called before each step; returns what to fetch and feed besides what the caller asked for."""
+        return None
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        """Is called after each step that did not fail, with the values of what `before_run` asked for."""
+
+    def end(self, session: Any) -> None:
+        """Is called once, when training ends without an error."""

@@ -1,0 +1,54 @@
+"""Timers of hooks: whether something is due again, counted in steps or in seconds."""
+
+from __future__ import annotations
+
+import time
+
+
+class SecondOrStepTimer:
+    """Is due for the first step, then every so many seconds or steps, never twice for one step."""
+
+    def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
+        if every_secs is None and every_steps is None:
+            raise ValueError("Either every_secs or every_steps should be provided.")
+        if every_secs is not None and every_steps is not None:
+            raise ValueError("Only one of every_secs and every_steps should be provided.")
+        self._every_secs = every_secs
+        self._every_steps = every_steps
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets when it was last due."""
+        self._last_triggered_step: int | None = None
+        self._last_triggered_time: float | None = None
+
+    def should_trigger_for_step(self, step: int) -> bool:
+        if self._last_triggered_step is None or self._last_triggered_time is None:
+            return True
+        if self._last_triggered_step == step:
+            return False
+        if self._every_secs is not None and time.time() >= self._last_triggered_time + self._every_secs:
+            return True
+        return self._every_steps is not None and step >= self._last_triggered_step + self._every_steps
+
+    def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
+        """Counts from this step on; returns the seconds and the steps since the last time, None for the first."""
+        now = time.time()
+        elapsed: tuple[float | None, int | None] = (None, None)
+        if self._last_triggered_step is not None and self._last_triggered_time is not None:
+            elapsed = (now - self._last_triggered_time, step - self._last_triggered_step)
+        self._last_triggered_time, self._last_triggered_step = now, step
+        return elapsed
+
+    def last_triggered_step(self) -> int | None:
+        return self._last_triggered_step
+
+
+class NeverTriggerTimer(SecondOrStepTimer):
+    """Is never due."""
+
+    def __init__(self) -> None:
+        super().__init__(every_steps=1)
+
+    def should_trigger_for_step(self, step: int) -> bool:
+        return False
