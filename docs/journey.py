@@ -81,7 +81,7 @@ def compile_by_hand(sess, feeds, loss, train):
         run after it, take nothing from it."""
     chapter("1 prune", "src/thalweg/optimize/prune.py", text, folded(show_step(step)))
 
-    optimize(step, sess._config.graph_options.optimizer_options, lambda node: evaluate(node, sess._devices[0]))
+    optimize(step, sess._config.graph_options, lambda node: evaluate(node, sess._devices[0]))
     text = f"""{len(step.nodes)} nodes are left. Look for `hidden`: product, bias and Relu are one node. What depended
         on constants alone is a constant. The three updates are one, which takes all variables at once."""
     chapter("2 optimize", "src/thalweg/optimize/optimize.py", text, folded(show_step(step)))

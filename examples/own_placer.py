@@ -3,10 +3,9 @@
 import numpy as np
 
 import thalweg as tf
-from thalweg.place.placers import placer
 
 
-@placer("stretches")
+@tf.placer("stretches")
 def stretches(problem):
     """Cuts the step into stretches of equal work, one after the other, one for each device."""
     work, done, choice = problem.work(), 0.0, {}

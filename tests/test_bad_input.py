@@ -18,7 +18,8 @@ EXEMPT = {
     "_Arg": "stands for a fed value, which the step brings; it has no kernel",
     "_Recv": "waits for a _Send of another device, which would wait for ever here",
     **dict.fromkeys(
-        ["EmptyTensorList", "TensorListPopBack", "TensorListPushBack"], "is a value that only other operations can read"
+        ["EmptyTensorList", "TensorListPopBack", "TensorListPushBack", "_ListRows"],
+        "is, or takes, a value that only other operations can read",
     ),
     "MutexLock": "is a value that only ConsumeMutexLock can read",
     "_Dataset": "is a value that only iterators can read",
@@ -36,6 +37,7 @@ EXEMPT = {
     "_Alive": "stands behind a fetch, with the predicates that it checks",
     "_Choose": "comes from a Merge whose predicate is known",
     "_While": "is made of a loop, with its body inside",
+    "_Cluster": "is made of other nodes, and bound with them",
 }
 # Operations whose valid call ends with an error.
 NEVER_RUNS = {

@@ -63,7 +63,7 @@ def test_the_page_shows_the_example():
     placer = (ROOT / "examples/own_placer.py").read_text()
     assert len(shown) == 4
     for block in shown:
-        assert block in (placer if "@placer" in block else example)
+        assert block in (placer if "@tf.placer" in block else example)
 
 
 def test_the_placer_cuts_the_step_in_two(own_placer, capsys):

@@ -690,6 +690,7 @@ from thalweg.ops.strings import (
 from thalweg.ops.tensor_proto import (
     make_tensor_proto as make_tensor_proto,
 )
+from thalweg.place.placers import placer as placer, register_placer as register_placer
 from thalweg.shapes import (
     Dimension as Dimension,
     TensorShape as TensorShape,

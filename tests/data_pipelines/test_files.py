@@ -287,16 +287,25 @@ def test_position_in_a_checkpoint(tmp_path):
         assert take(session, element) == expected
 
 
-def test_restoring_needs_an_initialized_iterator():
+def test_position_that_is_restored_before_there_is_a_dataset():
     with tf.Graph().as_default(), tf.Session() as session:
-        iterator = Dataset.range(3).make_initializable_iterator()
+        iterator = Dataset.range(5).make_initializable_iterator()
+        element = iterator.get_next()
         saveable = tf.data.experimental.make_saveable_from_iterator(iterator)
-        with pytest.raises(tf.errors.FailedPreconditionError, match="initialized"):
-            session.run(saveable.restore([tf.constant("x")], None))
         session.run(iterator.initializer)
+        take(session, element, 2)
+        position = session.run(saveable.specs[0].tensor)
+        saved = tf.placeholder(tf.string, [])
+        restore = saveable.restore([saved], None)
+        with tf.Session() as other:
+            other.run(restore, {saved: position})
+            other.run(iterator.initializer)
+            assert take(other, element) == [2, 3, 4]
+            other.run(iterator.initializer)
+            assert take(other, element) == [0, 1, 2, 3, 4]
         with pytest.raises(tf.errors.DataLossError, match="damaged"):
-            session.run(saveable.restore([tf.constant("x")], None))
-        assert take(session, iterator.get_next()) == [0, 1, 2]
+            session.run(restore, {saved: b"no position"})
+        assert take(session, element) == [2, 3, 4]
 
 
 def test_position_of_another_dataset():

@@ -237,7 +237,7 @@ def test_dropped_session_leaves_nothing():
 
 def test_files_are_closed(tmp_path):
     path = tmp_path / "lines.txt"
-    path.write_text("line\n" * 100)
+    path.write_text("line\n" * 500_000)
 
     def is_open():
         return any(

@@ -1,4 +1,32 @@
-"""tf.estimator: the words for what a model is built for, which models use without an Estimator as well."""
+"""tf.estimator: the words for what a model is built for, and the hooks of training, which need no Estimator."""
+
+from thalweg.client.supervised.checkpoint_hook import (
+    CheckpointSaverHook,
+    CheckpointSaverListener,
+)
+from thalweg.client.supervised.report_hooks import (
+    LoggingTensorHook,
+    ProfilerHook,
+    SummarySaverHook,
+)
+from thalweg.client.supervised.session_run_hook import (
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+)
+from thalweg.client.supervised.step_hooks import (
+    GlobalStepWaiterHook,
+    StepCounterHook,
+    StopAtStepHook,
+)
+from thalweg.client.supervised.timers import SecondOrStepTimer
+from thalweg.client.supervised.value_hooks import (
+    FeedFnHook,
+    FinalOpsHook,
+    NanLossDuringTrainingError,
+    NanTensorHook,
+)
 
 
 class ModeKeys:
@@ -9,4 +37,23 @@ class ModeKeys:
     PREDICT = "infer"
 
 
-__all__ = ["ModeKeys"]
+__all__ = [
+    "CheckpointSaverHook",
+    "CheckpointSaverListener",
+    "FeedFnHook",
+    "FinalOpsHook",
+    "GlobalStepWaiterHook",
+    "LoggingTensorHook",
+    "ModeKeys",
+    "NanLossDuringTrainingError",
+    "NanTensorHook",
+    "ProfilerHook",
+    "SecondOrStepTimer",
+    "SessionRunArgs",
+    "SessionRunContext",
+    "SessionRunHook",
+    "SessionRunValues",
+    "StepCounterHook",
+    "StopAtStepHook",
+    "SummarySaverHook",
+]

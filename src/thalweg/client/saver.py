@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -84,6 +85,7 @@ class Saver:
         self._writer = BackgroundWriter() if asynchronous else None
         self._last_checkpoints: list[tuple[str, float]] = []
         self._to_delete: list[tuple[str, float]] = []
+        self._saving = threading.Lock()  # saves of several threads come one after another, the newest step last
         self._next_kept = time.time() + keep_checkpoint_every_n_hours * 3600
         if not defer_build:
             self.build()
@@ -148,7 +150,6 @@ class Saver:
         latest_filename = latest_filename or "checkpoint"
         if os.path.dirname(latest_filename):
             raise ValueError(f"latest_filename must not contain path components: {latest_filename!r}")
-        prefix = self._prefix(sess, path, global_step)
         if os.path.basename(path) == latest_filename and not self._sharded:
             raise ValueError(f"latest_filename collides with save_path: {latest_filename!r} and {path!r}")
         if not hasattr(sess, "run"):
@@ -164,7 +165,9 @@ class Saver:
             if graph_message is not None:
                 write_graph(graph_message, meta_graph_filename(prefix, meta_graph_suffix))
 
-        self._run_save(sess, prefix, finish)
+        with self._saving:
+            prefix = self._prefix(sess, path, global_step)
+            self._run_save(sess, prefix, finish)
         return None if self._is_empty else prefix
 
     def _run_save(self, sess: Any, prefix: str, finish: Any) -> None:

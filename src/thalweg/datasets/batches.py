@@ -16,6 +16,7 @@ from thalweg.kernels.elements import (
     stack,
     stack_padded,
     stack_sparse,
+    text,
 )
 
 
@@ -35,20 +36,17 @@ class Batched(Unary):
         self._together = Together(parent, maps) if maps else None
 
     def __next__(self) -> Element:
-        elements = []
-        left = self._size
-        for element in self.input:
-            elements.append(element)
-            left -= 1
-            if not left:
-                break
-        if not elements or (left and self._drop):
+        elements: list[Element] = []
+        self.input.take(self._size, elements)
+        if not elements or (self._drop and len(elements) < self._size):
             raise StopIteration
         if self._together is not None:
             result = self._together(elements)
             if result is not None:
                 return result
             self._together = None  # elements that differ in shape, or one that fails: from now on each alone
+        if self._one:
+            elements = [tuple([text(v) if type(v) is bytes else v for v in element]) for element in elements]
         for function in self._one:
             elements = [function(*element) for element in elements]
         return self._stack(elements)

@@ -20,7 +20,6 @@ from thalweg.formats.gfile import glob
 from thalweg.formats.record_files import Source, open_source
 from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.tensor import Tensor
-from thalweg.kernels.elements import text
 from thalweg.ops.constants import constant
 from thalweg.ops.decoding import decode_csv
 
@@ -32,22 +31,24 @@ class CsvRecords(Lines):
 
     __slots__ = ("_header", "_quotes")
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, plan: Plan, bare: bool = False) -> None:
+        super().__init__(plan, bare)
         self._header, self._quotes = bool(plan.values[2]), bool(plan.values[3])
 
-    def parse(self, source: Source, name: bytes) -> Iterator[Any]:
-        lines = super().parse(source, name)
-        if self._header:
-            next(lines, None)
-        for line in lines:
-            record: bytes = line[()]
-            while self._quotes and record.count(b'"') % 2:
-                more = next(lines, None)
-                if more is None:
-                    raise errors.InvalidArgumentError(None, None, f"{name!r}: Reached end of file in a quoted field")
-                record += b"\n" + more[()]
-            yield text(record)
+    def parse(self, source: Source, name: bytes) -> Iterator[list[bytes]]:
+        begun: list[bytes] = []  # the lines of a record that is not over
+        header = self._header
+        for lines in super().parse(source, name):
+            records = []
+            for line in lines[1:] if header else lines:
+                begun.append(line)
+                if not self._quotes or sum(part.count(b'"') for part in begun) % 2 == 0:
+                    records.append(b"\n".join(begun))
+                    begun = []
+            header = header and not lines
+            yield records
+        if begun:
+            raise errors.InvalidArgumentError(None, None, f"{name!r}: the file ends in a quoted field")
 
 
 def _records(filenames: Any, compression: Any, header: Any, quotes: bool) -> Dataset:

@@ -251,3 +251,13 @@ def get_single_element(dataset: Dataset) -> Any:
 def get_structure(dataset_or_iterator: Any) -> Any:
     """Returns the structure of an element: a nest of specifications."""
     return dataset_or_iterator.element_spec
+
+
+def TensorStructure(dtype: Any, shape: Any) -> TensorSpec:
+    """Returns the specification of a tensor."""
+    return TensorSpec(shape, dtype)
+
+
+def SparseTensorStructure(dtype: Any, shape: Any) -> SparseTensorSpec:
+    """Returns the specification of a sparse tensor."""
+    return SparseTensorSpec(shape, dtype)

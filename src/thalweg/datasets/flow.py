@@ -67,6 +67,9 @@ class Slices(Elements):
         self.at = at + 1
         return self._chunk[place]
 
+    def reads_ahead(self) -> bool:
+        return True
+
     def _make_chunk(self, start: int) -> list[Element]:
         stop = min(start + _CHUNK, self._count)
         columns: list[Any] = []
@@ -105,6 +108,9 @@ class Range(Elements):
     def restore(self, state: Any) -> None:
         super().restore(state)
         self._ready = []
+
+    def reads_ahead(self) -> bool:
+        return True
 
 
 class Generated(Elements):
@@ -321,14 +327,32 @@ class Repeated(Unary):
             else:
                 self._given = True
                 return element
-            if not self._given and self._count < 0:
-                break  # an empty dataset, repeated for ever, is empty
-            self.done += 1
-            self._given = False
-            self.input = self.begin()
-            if self.closed:
-                raise self.end()
+            if not self._begin_again():
+                break
         raise StopIteration
+
+    def take(self, count: int, out: Any) -> None:
+        end = len(out) + count
+        while self.done != self._count:
+            before = len(out)
+            self.input.take(end - before, out)
+            self._given = self._given or len(out) > before
+            if len(out) == end or not self._begin_again():
+                break
+
+    def _begin_again(self) -> bool:
+        """Goes back to the first element; False if there is none, since an empty dataset for ever is empty."""
+        if not self._given and self._count < 0:
+            return False
+        self.done += 1
+        self._given = False
+        self.input = self.begin()
+        if self.closed:
+            raise self.end()
+        return True
+
+    def reads_ahead(self) -> bool:
+        return self.input.reads_ahead()
 
     def state(self) -> Any:
         return {**super().state(), "given": self._given}

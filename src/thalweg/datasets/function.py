@@ -161,8 +161,6 @@ class BoundFunction:
             return self._wait(values)
         try:
             return function(Step(), *self._captured, *values)  # type: ignore[no-any-return]
-        except errors.OpError:
-            raise
         except Exception as error:
             raise self._executable.programs[0].explain(error) from None
 

@@ -37,6 +37,26 @@ class Group:
     __hash__ = object.__hash__
 
 
+class DistributeOptions(Group):
+    """How a dataset is divided among replicas."""
+
+
+class OptimizationOptions(Group):
+    """Which rewritings a dataset may have."""
+
+
+class ThreadingOptions(Group):
+    """How many threads a dataset may use."""
+
+
+_GROUPS: dict[str, type[Group]] = {
+    "experimental_distribute": DistributeOptions,
+    "experimental_optimization": OptimizationOptions,
+    "experimental_threading": ThreadingOptions,
+    "threading": ThreadingOptions,
+}
+
+
 class Options:
     """What may be said about how a dataset is run. Elements come in order and alike whatever it says."""
 
@@ -46,8 +66,8 @@ class Options:
     def __getattr__(self, name: str) -> Any:
         if name not in _NAMES:
             raise AttributeError(f"tf.data.Options has no property {name!r}")
-        if name in ("experimental_distribute", "experimental_optimization", "experimental_threading", "threading"):
-            return self._values.setdefault(name, Group())
+        if name in _GROUPS:
+            return self._values.setdefault(name, _GROUPS[name]())
         return self._values.get(name)
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any, ClassVar
 
 from thalweg import errors
@@ -132,7 +133,7 @@ class Plan:
     def unmapped(self) -> Elements:
         """Begins a pass without the maps that are put off."""
         kind = self.definition.kind
-        if kind.reorders:
+        if kind.reorders or kind.reads_bytes:
             return kind(self, True)  # type: ignore[call-arg]
         return self.parents[0].unmapped() if kind.maps and self.definition.vectorized is not None else self.elements()
 
@@ -166,6 +167,7 @@ class Elements:
     kept: ClassVar[tuple[str, ...]] = ()
     reorders: ClassVar[bool] = False  # gives elements of its input, whatever they are
     maps: ClassVar[bool] = False  # gives a function of each element of its input
+    reads_bytes: ClassVar[bool] = False  # gives strings; before maps that are put off, as bytes
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -176,6 +178,14 @@ class Elements:
 
     def __next__(self) -> Element:
         raise StopIteration
+
+    def take(self, count: int, out: Any) -> None:
+        """Appends the next elements to a list: so many, or fewer at the end. Those before an error stay there."""
+        out.extend(islice(self, count))
+
+    def reads_ahead(self) -> bool:
+        """Tells whether nobody sees it when elements are taken before they are needed."""
+        return False
 
     def state(self) -> Any:
         """Returns the position as plain values."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_right
-from itertools import accumulate
+from collections import deque
+from collections.abc import Iterator
+from itertools import accumulate, repeat
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +17,7 @@ from thalweg.kernels.elements import number
 _MASK = np.uint64(2**32 - 1)
 _HALF = np.uint64(32)
 _CHUNK = 1024
+_AHEAD = 128  # elements
 
 
 class Stream:
@@ -116,7 +119,7 @@ class Draws(Unary):
 class Shuffled(Unary):
     """A buffer of elements from which each is drawn at random, in TensorFlow's order for the same seeds."""
 
-    __slots__ = ("_draw", "_size", "_stream", "buffer", "ended", "start")
+    __slots__ = ("_draw", "_failure", "_fresh", "_size", "_stream", "buffer", "ended", "start")
     reorders: ClassVar = True
 
     def __init__(self, plan: Plan, unmapped: bool = False) -> None:
@@ -127,6 +130,8 @@ class Shuffled(Unary):
         self.buffer: list[Any] = []  # a ring; it begins at `start`
         self.start = 0
         self.ended = False
+        self._fresh: deque[Element] = deque()  # taken from the input before they are needed
+        self._failure: BaseException | None = None  # what comes after them
         with plan._lock:
             if plan.memory is None:
                 plan.memory = seeded(plan, 1)
@@ -139,40 +144,57 @@ class Shuffled(Unary):
         self._stream, self._draw = stream, stream.draw
 
     def __next__(self) -> Element:
-        buffer, size, start = self.buffer, self._size, self.start
-        if not self.ended:
-            if len(buffer) < size:
-                self._fill()
-            else:  # the place in front of the start is free
-                for element in self.input:
-                    buffer[start - 1] = element
-                    break
+        for element in self._taken(1):
+            return element
+        raise StopIteration
+
+    def take(self, count: int, out: Any) -> None:
+        out.extend(self._taken(count))
+
+    def _taken(self, count: int) -> Iterator[Element]:
+        draw, size, fresh = self._draw, self._size, self._fresh
+        for _ in repeat(None, count):
+            buffer, start = self.buffer, self.start
+            if self.ended:
+                left = len(buffer) - start
+            else:
+                if len(buffer) < size:
+                    self._fill()
+                elif fresh or self._read():  # the place in front of the start is free
+                    buffer[start - 1] = fresh.popleft()
                 else:
                     self._end()
                     buffer, start = self.buffer, 0
-        count = len(buffer)
-        if self.ended:
-            count -= start
-            if not count:
-                raise StopIteration
-        index = start + self._draw() % count
-        if index >= len(buffer):
-            index -= len(buffer)
-        chosen: Element = buffer[index]
-        buffer[index] = buffer[start]
-        buffer[start] = None
-        self.start = start + 1
-        if self.start == size and not self.ended:
-            self.start = 0
-        return chosen
+                left = len(buffer)
+            if not left:
+                return
+            index = start + draw() % left
+            if index >= len(buffer):
+                index -= len(buffer)
+            chosen: Element = buffer[index]
+            buffer[index] = buffer[start]
+            buffer[start] = None
+            start += 1
+            self.start = 0 if start == size and not self.ended else start
+            yield chosen
 
     def _fill(self) -> None:
         """Fills the buffer for the first time."""
-        for element in self.input:
-            self.buffer.append(element)
-            if len(self.buffer) == self._size:
-                return
-        self.ended = True
+        self.input.take(self._size - len(self.buffer), self.buffer)
+        self.ended = len(self.buffer) < self._size
+
+    def _read(self) -> bool:
+        """Takes elements from the input, more than one where nobody sees it; False at the end."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        try:
+            self.input.take(_AHEAD if self.input.reads_ahead() else 1, self._fresh)
+        except BaseException as error:
+            if not self._fresh:
+                raise
+            self._failure = error
+        return bool(self._fresh)
 
     def _end(self) -> None:
         """Unrolls the ring: from now on elements only leave."""
@@ -183,11 +205,18 @@ class Shuffled(Unary):
         self.ended = True
 
     def state(self) -> Any:
-        own = {"buffer": self.buffer, "start": self.start, "ended": self.ended, "stream": self._stream.state()}
-        return {**super().state(), **own, "memory": self.plan.memory.state()}
+        own = {
+            "fresh": list(self._fresh),
+            "buffer": self.buffer,
+            "start": self.start,
+            "ended": self.ended,
+            "stream": self._stream.state(),
+        }
+        return {**super().state(), **own, "stream": self._stream.state(), "memory": self.plan.memory.state()}
 
     def restore(self, state: Any) -> None:
         super().restore(state)
         self.buffer, self.start, self.ended = state["buffer"], state["start"], state["ended"]
+        self._fresh = deque(state["fresh"])
         self._go_on(Stream.at(state["stream"]))
         self.plan.memory = Stream.at(state["memory"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -11,15 +12,56 @@ from thalweg.formats.gfile import _typed_errors
 from thalweg.formats.record_blocks import BLOCK, records_in
 from thalweg.formats.record_files import Source, open_source
 from thalweg.kernels.elements import text
+from thalweg.resources.workers import workers
+
+_MANY = 32  # records in a chunk; where there are fewer the next is soon read
+
+
+class _Ahead:
+    """Chunks of records, the next of which a worker reads: checking them leaves the interpreter to others."""
+
+    def __init__(self, chunks: Iterator[list[bytes]]) -> None:
+        self._chunks = chunks
+        self._done: threading.Lock | None = None  # is free when the worker is done
+        self._outcome: list[bytes] | BaseException = []
+
+    def __iter__(self) -> _Ahead:
+        return self
+
+    def __next__(self) -> list[bytes]:
+        if self._done is None:
+            chunk = next(self._chunks)
+        else:
+            self._done.acquire()
+            outcome, self._done = self._outcome, None
+            if isinstance(outcome, BaseException):
+                raise outcome
+            chunk = outcome
+        if len(chunk) >= _MANY:
+            self._done = threading.Lock()
+            self._done.acquire()
+            workers.start(self._work)
+        return chunk
+
+    def _work(self) -> None:
+        done = self._done
+        try:
+            self._outcome = next(self._chunks)
+        except BaseException as error:
+            self._outcome = error
+        assert done is not None
+        done.release()
 
 
 class FromFiles(Elements):
     """A pass over the files of a list, one after another; its position is a file and what was taken of it."""
 
-    __slots__ = ("_compression", "_names", "_records", "file", "taken")
+    __slots__ = ("_bare", "_chunk", "_chunks", "_compression", "_names", "_place", "file", "taken")
     kept: ClassVar = ("file", "taken")
+    reads_bytes: ClassVar = True
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, bare: bool = False) -> None:
+        """Begins a pass; bare: its elements are bytes, not yet scalar strings."""
         super().__init__(plan)
         names, compression = plan.values[:2]
         if names.ndim > 1:
@@ -30,51 +72,84 @@ class FromFiles(Elements):
         self._compression: str = compression.item().decode()
         if self._compression not in ("", "ZLIB", "GZIP"):
             raise invalid(f"Unsupported compression_type {self._compression!r}, expected '', 'ZLIB' or 'GZIP'")
+        self._bare = bare
         self.file = 0
         self.taken = 0
-        self._records: Iterator[Any] | None = None
+        self._chunks: Iterator[list[bytes]] | None = None
+        self._chunk: list[bytes] = []
+        self._place = 0
 
     def __next__(self) -> Element:
-        while self.file < len(self._names) and not self.closed:
-            try:
-                records = self._records
-                if records is None:
-                    records = self._records = self._open()
-                for record in records:
-                    self.taken += 1
-                    return (record,)
-            except BaseException:
-                self._go_to(self.file + 1)  # whoever passes over the error goes on with the next file
-                raise
+        while self._place >= len(self._chunk):
+            self._read()
+        record = self._chunk[self._place]
+        self._place += 1
+        self.taken += 1
+        return (record if self._bare else text(record),)
+
+    def take(self, count: int, out: Any) -> None:
+        while count:
+            records = self._chunk[self._place : self._place + count]
+            if not records:
+                try:
+                    self._read()
+                except StopIteration:
+                    return
+                continue
+            self._place += len(records)
+            self.taken += len(records)
+            count -= len(records)
+            out.extend(zip(records if self._bare else map(text, records)))
+
+    def reads_ahead(self) -> bool:
+        return True
+
+    def _read(self) -> None:
+        """Takes the next chunk of the file, or goes to the next file."""
+        if self.file >= len(self._names) or self.closed:
+            raise self.end()
+        try:
+            if self._chunks is None:
+                self._chunks = _Ahead(self.chunks(self._names[self.file]))
+                self._skip(self.taken)
+                return
+            self._chunk, self._place = next(self._chunks, []), 0
+        except BaseException:
+            self._go_to(self.file + 1)  # whoever passes over the error goes on with the next file
+            raise
+        if not self._chunk:
             self._go_to(self.file + 1)
-        raise self.end()
+
+    def _skip(self, count: int) -> None:
+        """Passes over what was taken of a file before."""
+        assert self._chunks is not None
+        while count:
+            chunk = next(self._chunks, [])
+            self._chunk, self._place = chunk, min(count, len(chunk))
+            count -= self._place
+            if not chunk:
+                return
 
     def _go_to(self, file: int) -> None:
-        self.file, self.taken, self._records = file, 0, None
+        self.file, self.taken, self._chunks, self._chunk, self._place = file, 0, None, [], 0
 
-    def _open(self) -> Iterator[Any]:
-        records = self.records(self._names[self.file])
-        for _ in range(self.taken):
-            next(records, None)
-        return records
-
-    def records(self, name: bytes) -> Iterator[Any]:
-        """Yields the records of a file as values."""
+    def chunks(self, name: bytes) -> Iterator[list[bytes]]:
+        """Yields the records of a file, some at a time and never none."""
         source, file = open_source(name, self._compression)
         with file, _typed_errors(name):
-            yield from self.parse(source, name)
+            yield from filter(None, self.parse(source, name))
 
-    def parse(self, source: Source, name: bytes) -> Iterator[Any]:
-        """Yields the records in some bytes as values."""
+    def parse(self, source: Source, name: bytes) -> Iterator[list[bytes]]:
+        """Yields the records in some bytes, some at a time."""
         yield from ()
 
     def restore(self, state: Any) -> None:
         super().restore(state)
-        self._records = None
+        self._chunks, self._chunk, self._place = None, [], 0
 
     def close(self) -> None:
         super().close()
-        self._records = None  # the file goes with whoever still reads it
+        self._chunks = None  # the file goes with whoever still reads it
 
 
 class Records(FromFiles):
@@ -82,9 +157,8 @@ class Records(FromFiles):
 
     __slots__ = ()
 
-    def parse(self, source: Source, name: bytes) -> Iterator[Any]:
-        for records in records_in(source, name):
-            yield from map(text, records)
+    def parse(self, source: Source, name: bytes) -> Iterator[list[bytes]]:
+        return records_in(source, name)
 
 
 def _at_least(source: Source, data: bytes, size: int) -> bytes:
@@ -104,18 +178,14 @@ class Lines(FromFiles):
 
     __slots__ = ()
 
-    def parse(self, source: Source, name: bytes) -> Iterator[Any]:
+    def parse(self, source: Source, name: bytes) -> Iterator[list[bytes]]:
         rest = b""
-        while True:
-            block = source.read(BLOCK)
-            if not block:
-                break
+        while block := source.read(BLOCK):
             lines = (rest + block).split(b"\n")
             rest = lines.pop()
-            for line in lines:
-                yield text(line[:-1] if line.endswith(b"\r") else line)
+            yield [line[:-1] if line.endswith(b"\r") else line for line in lines]
         if rest:
-            yield text(rest[:-1] if rest.endswith(b"\r") else rest)
+            yield [rest.removesuffix(b"\r")]
 
 
 class Pieces(FromFiles):
@@ -123,16 +193,16 @@ class Pieces(FromFiles):
 
     __slots__ = ("_footer", "_header", "_size")
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan)
+    def __init__(self, plan: Plan, bare: bool = False) -> None:
+        super().__init__(plan, bare)
         self._size = plan.integer(2, "record_bytes", 1)
         self._header, self._footer = plan.integer(3, "header_bytes", 0), plan.integer(4, "footer_bytes", 0)
 
-    def records(self, name: bytes) -> Iterator[Any]:
+    def chunks(self, name: bytes) -> Iterator[list[bytes]]:
         if not self._compression:
             with _typed_errors(name):
                 self._require_whole(name, os.stat(name).st_size)
-        return super().records(name)
+        return super().chunks(name)
 
     def _require_whole(self, name: bytes, size: int) -> None:
         body = size - self._header - self._footer
@@ -142,7 +212,7 @@ class Pieces(FromFiles):
                 f"that is no whole number of records of {self._size}"
             )
 
-    def parse(self, source: Source, name: bytes) -> Iterator[Any]:
+    def parse(self, source: Source, name: bytes) -> Iterator[list[bytes]]:
         data = _at_least(source, b"", self._header)
         block, size, done = data[self._header :], self._size, len(data[: self._header])
         while True:
@@ -150,8 +220,7 @@ class Pieces(FromFiles):
             block += more
             usable = len(block) - self._footer
             whole = max(usable - usable % size, 0)
-            for at in range(0, whole, size):
-                yield text(block[at : at + size])
+            yield [block[at : at + size] for at in range(0, whole, size)]
             block, done = block[whole:], done + whole
             if not more:
                 break

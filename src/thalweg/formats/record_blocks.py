@@ -20,8 +20,10 @@ from thalweg.formats.crc32c import crc32c, masked_crc32c
 BLOCK = 1 << 18  # bytes that are read at a time, whatever length a damaged file claims
 _FRAME = 16  # bytes of a record beside its own
 _length_of = struct.Struct("<Q").unpack_from
-_INVERTED = np.uint32(0xFFFFFFFF)
-_MASK_DELTA = np.uint32(0xA282EAD8)
+_FOUR = np.arange(4)
+_BYTE = np.uint8(0xFF)
+_MASK_DELTA = np.array(0xA282EAD8, "<u4")
+_15, _17 = np.array(15, "<u4"), np.array(17, "<u4")
 
 
 class Source(Protocol):
@@ -45,19 +47,12 @@ def _are_right(block: bytes, places: list[int]) -> bool:
     """Tells whether all checksums of the records between the places are right."""
     data = np.frombuffer(block, np.uint8, places[-1]).copy()
     starts, ends = np.array(places[:-1]), np.array(places[1:])
-    for begin, checksum in ((starts, starts + 8), (starts + 12, ends - 4)):
-        _replace_checksums(data, checksum)
-        here = begin[:, None] + np.arange(4)
-        data[here] = ~data[here]
+    checksums = np.concatenate([starts + 8, ends - 4])[:, None] + _FOUR
+    turned = data[checksums].view("<u4") - _MASK_DELTA
+    data[checksums] = (~((turned >> _17) | (turned << _15))).view(np.uint8)  # the bare checksum, inverted
+    first = np.concatenate([starts, starts + 12])[:, None] + _FOUR
+    data[first] ^= _BYTE
     return crc32c(data, 0xFFFFFFFF) == 0xFFFFFFFF
-
-
-def _replace_checksums(data: np.ndarray[Any, Any], places: np.ndarray[Any, Any]) -> None:
-    """Puts in the place of each masked checksum the inverted bare one."""
-    here = places[:, None] + np.arange(4)
-    turned = np.ascontiguousarray(data[here]).view("<u4")[:, 0] - _MASK_DELTA
-    bare = (turned >> np.uint32(17)) | (turned << np.uint32(15))
-    data[here] = (~bare).astype("<u4")[:, None].view(np.uint8)
 
 
 def _wrong(block: bytes, at: int, end: int | None) -> str | None:

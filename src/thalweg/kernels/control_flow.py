@@ -16,7 +16,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-@kernel("Enter", "Exit", "NextIteration", "LoopCond", "Switch", "Merge", "_Choose", "_Alive", "_While")
+@kernel("Enter", "Exit", "NextIteration", "LoopCond", "Switch", "Merge", "_Choose", "_Alive", "_While", "_Cluster")
 def bind_by_engine(node: Node, device: Any) -> Callable[..., Any]:
     """Is never called: deciding which values exist is what the engines do."""
     return _same

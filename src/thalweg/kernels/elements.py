@@ -61,6 +61,10 @@ def stack(parts: Sequence[Any], index: int = 0) -> Any:
             if any(part.shape != parts[0].shape for part in parts):
                 raise _mismatch("batch", index, parts) from None
             raise
+    if type(parts[0]) is bytes:
+        result = np.empty(len(parts), dtype=object)
+        result[:] = parts
+        return result
     shape = parts[0].shape
     if any(part.shape != shape for part in parts):
         raise _mismatch("batch", index, parts)

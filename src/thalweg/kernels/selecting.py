@@ -25,8 +25,12 @@ def bind_where(node: Node, device: Any) -> Function:
 @kernel("Select")
 def bind_select(node: Node, device: Any) -> Function | Call:
     condition, t, e = (node.input_shape(i) for i in range(3))
-    if condition is not None and None not in condition and condition == t == e:
-        return Call(torch.where, (Input(0), Input(1), Input(2)))
+    if condition is not None and t is not None and t == e and None not in (*condition, *t):
+        if condition == t:
+            return Call(torch.where, (Input(0), Input(1), Input(2)))
+        if len(condition) == 1 and condition[0] == t[0]:
+            rows = Call(torch.reshape, (Input(0), (t[0], *[1] * (len(t) - 1))))
+            return Call(torch.where, (rows, Input(1), Input(2)))
 
     def select(condition: torch.Tensor, t: torch.Tensor, e: torch.Tensor) -> torch.Tensor:
         return torch.where(_rows(condition, t, e), t, e)

@@ -349,8 +349,11 @@ def _guard(
 
 
 def _source(predicate: Output) -> Output:
-    """Returns where a predicate comes from: the two sides of a conditional may have it by different names."""
-    while predicate[0].type == "Identity":
+    """Returns where a predicate comes from: the two sides of a conditional may have it by different names.
+
+    An Identity that waits is what the whole conditional waits for.
+    """
+    while predicate[0].type == "Identity" and not predicate[0].controls:
         predicate = predicate[0].inputs[0]
     return predicate
 

@@ -24,8 +24,8 @@ def partition(step: StepGraph, devices: Devices) -> dict[str, StepGraph]:
         raise errors.InvalidArgumentError(
             None, None, f"Control flow that no tf.cond or tf.while_loop made cannot be cut across {', '.join(names)}."
         )
-    positions = {name: [i for i, (node, _) in enumerate(step.fetches) if devices[node] == name] for name in names}
     _cut_loops(step, devices, "")
+    positions = {name: [i for i, (node, _) in enumerate(step.fetches) if devices[node] == name] for name in names}
     wanted = {name: [step.fetches[i] for i in positions[name]] for name in names}
     parts = _split(step, _Cut(devices, ""), wanted)
     for name, part in parts.items():

@@ -1,5 +1,13 @@
 """tf.contrib.training: settings of models, and steps that train."""
 
+from thalweg.client.checkpoint_state import checkpoints_iterator
+from thalweg.library.evaluation_loop import (
+    StopAfterNEvalsHook,
+    SummaryAtEndHook,
+    evaluate_once,
+    evaluate_repeatedly,
+    get_or_create_eval_step,
+)
 from thalweg.library.hparams import (
     HParams,
     parse_values,
@@ -15,10 +23,16 @@ from thalweg.library.training_loop import train
 
 __all__ = [
     "HParams",
+    "StopAfterNEvalsHook",
+    "SummaryAtEndHook",
     "add_gradients_summaries",
+    "checkpoints_iterator",
     "clip_gradient_norms",
     "clip_gradient_norms_fn",
     "create_train_op",
+    "evaluate_once",
+    "evaluate_repeatedly",
+    "get_or_create_eval_step",
     "multiply_gradients",
     "parse_values",
     "train",

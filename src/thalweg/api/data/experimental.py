@@ -7,6 +7,8 @@ from thalweg.datasets.examples import make_batched_features_dataset, parse_examp
 from thalweg.datasets.experimental import (
     Counter,
     RandomDataset,
+    SparseTensorStructure,
+    TensorStructure,
     choose_from_datasets,
     copy_to_device,
     dense_to_sparse_batch,
@@ -26,14 +28,20 @@ from thalweg.datasets.experimental import (
     unique,
 )
 from thalweg.datasets.iterator import make_saveable_from_iterator
+from thalweg.datasets.options import DistributeOptions, OptimizationOptions, ThreadingOptions
 from thalweg.datasets.writer import TFRecordWriter
 
 __all__ = [
     "AUTOTUNE",
     "Counter",
     "CsvDataset",
+    "DistributeOptions",
+    "OptimizationOptions",
     "RandomDataset",
+    "SparseTensorStructure",
     "TFRecordWriter",
+    "TensorStructure",
+    "ThreadingOptions",
     "bucket_by_sequence_length",
     "choose_from_datasets",
     "copy_to_device",

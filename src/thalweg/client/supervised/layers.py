@@ -102,18 +102,10 @@ class HookedSession(Layer):
         if self.should_stop():
             raise RuntimeError("Run called even after should_stop requested.")
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._sess)
-        options = RunOptions() if options is None else options
+        plain = options is None
+        options = RunOptions() if plain else options
         run_metadata = RunMetadata() if run_metadata is None else run_metadata
         asked: dict[Any, Any] = {"caller": fetches}
-        feeds = self._before_run(context, asked, feed_dict, options)
-        values = self._sess.run(asked, feeds, options, run_metadata)
-        for hook in self._hooks:
-            hook.after_run(context, SessionRunValues(values.get(hook), options, run_metadata))
-        self._should_stop = self._should_stop or context.stop_requested
-        return values["caller"]
-
-    def _before_run(self, context: SessionRunContext, asked: dict[Any, Any], user_feeds: Any, options: Any) -> Any:
-        """Asks the hooks what they want to fetch, and returns all feeds."""
         feeds: dict[Any, Any] = {}
         for hook in self._hooks:
             request = hook.before_run(context)
@@ -126,10 +118,20 @@ class HookedSession(Layer):
                 feeds.update(request.feed_dict)
             if request.options is not None:
                 _merge_options(options, request.options)
-        if not feeds or not user_feeds:
-            return feeds or user_feeds
-        _require_different(user_feeds, feeds, "Same tensor is fed by a SessionRunHook and user.")
-        return {**feeds, **user_feeds}
+                plain = False
+        all_feeds = _with_feeds_of_user(feeds, feed_dict)
+        values = self._sess.run(asked, all_feeds, None if plain else options, run_metadata)
+        for hook in self._hooks:
+            hook.after_run(context, SessionRunValues(values.get(hook), options, run_metadata))
+        self._should_stop = self._should_stop or context.stop_requested
+        return values["caller"]
+
+
+def _with_feeds_of_user(feeds: dict[Any, Any], given: Any) -> Any:
+    if not feeds or not given:
+        return feeds or given
+    _require_different(given, feeds, "Same tensor is fed by a SessionRunHook and user.")
+    return {**feeds, **given}
 
 
 def _require_different(feeds: Any, others: Any, what: str) -> None:

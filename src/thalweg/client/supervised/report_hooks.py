@@ -35,7 +35,7 @@ class LoggingTensorHook(SessionRunHook):
         every_n_iter: int | None = None,
         every_n_secs: float | None = None,
         at_end: bool = False,
-        formatter: Callable[[dict[str, Any]], str] | None = None,
+        formatter: Callable[[dict[Any, Any]], str] | None = None,
     ) -> None:
         only_at_end = at_end and every_n_iter is None and every_n_secs is None
         if not only_at_end and (every_n_iter is None) == (every_n_secs is None):
@@ -43,7 +43,7 @@ class LoggingTensorHook(SessionRunHook):
         if every_n_iter is not None and every_n_iter <= 0:
             raise ValueError(f"invalid every_n_iter={every_n_iter}.")
         if not isinstance(tensors, Mapping):
-            tensors = {item if isinstance(item, str) else item.name: item for item in tensors}
+            tensors = {item: item for item in tensors}
         self._tensors = dict(tensors)
         self._formatter = formatter
         self._at_end = at_end
@@ -68,13 +68,13 @@ class LoggingTensorHook(SessionRunHook):
         if self._at_end:
             self._log_tensors(session.run(self._current))
 
-    def _log_tensors(self, values: dict[str, Any]) -> None:
+    def _log_tensors(self, values: dict[Any, Any]) -> None:
         seconds, _ = self._timer.update_last_triggered_step(self._iteration)
         with np.printoptions(suppress=True):
             if self._formatter is not None:
                 logging.info("%s", self._formatter(values))
                 return
-            text = ", ".join(f"{tag} = {values[tag]}" for tag in self._tensors)
+            text = ", ".join(f"{getattr(tag, 'name', tag)} = {values[tag]}" for tag in self._tensors)
         logging.info("%s", text if seconds is None else f"{text} ({seconds:.3f} sec)")
 
 

@@ -36,7 +36,7 @@ class Scaffold:
         local_init_feed_dict: dict[Any, Any] | None = None,
     ) -> None:
         if copy_from_scaffold is not None and not isinstance(copy_from_scaffold, Scaffold):
-            raise TypeError(f"copy_from_scaffold is not a Scaffold instance: {copy_from_scaffold!r}")
+            raise TypeError("copy_from_scaffold is not a Scaffold instance.")
 
         def chosen(given: Any, name: str) -> Any:
             return given if given is not None or copy_from_scaffold is None else getattr(copy_from_scaffold, name)

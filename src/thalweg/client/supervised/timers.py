@@ -12,7 +12,7 @@ class SecondOrStepTimer:
         if every_secs is None and every_steps is None:
             raise ValueError("Either every_secs or every_steps should be provided.")
         if every_secs is not None and every_steps is not None:
-            raise ValueError("Only one of every_secs and every_steps should be provided.")
+            raise ValueError("Can not provide both every_secs and every_steps.")
         self._every_secs = every_secs
         self._every_steps = every_steps
         self.reset()

@@ -67,6 +67,7 @@ class FinalOpsHook(SessionRunHook):
                 "They should not depend on input, as training goes on until that ends.",
                 error,
             )
+            raise
 
 
 class FeedFnHook(SessionRunHook):

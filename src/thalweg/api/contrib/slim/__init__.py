@@ -4,6 +4,7 @@ from thalweg.api.contrib import (
     layers,
 )
 from thalweg.api.contrib.slim import (
+    evaluation,
     learning,
     losses,
     metrics,
@@ -175,6 +176,7 @@ __all__ = [
     "elu",
     "embed_sequence",
     "embedding_lookup_unique",
+    "evaluation",
     "filter_variables",
     "flatten",
     "fully_connected",

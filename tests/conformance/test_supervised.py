@@ -1,0 +1,36 @@
+"""Supervised training does what TensorFlow's does: the order of calls, what is saved, which errors come out."""
+
+import json
+
+import pytest
+
+import thalweg as tf
+from tests.conformance import supervised_programs
+from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
+
+pytestmark = [needs_tensorflow, pytest.mark.timeout(400)]
+
+_THERE = """
+import json, runpy
+path, folder, out = sys.argv[1:]
+programs = runpy.run_path(path)
+answers = {}
+for name in programs["PROGRAMS"]:
+    answers[name] = programs["run_program"](tf, name, folder)
+with open(out, "w") as file:
+    json.dump(answers, file)
+"""
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("supervised")
+    out = folder / "answers.json"
+    run_tensorflow(_THERE, supervised_programs.__file__, folder, out, seconds=300)
+    return json.loads(out.read_text())
+
+
+@pytest.mark.parametrize("name", supervised_programs.PROGRAMS)
+def test_same_outcomes(there, name, tmp_path):
+    ours = json.loads(json.dumps(supervised_programs.run_program(tf, name, str(tmp_path))))
+    assert ours == there[name]
