@@ -105,3 +105,16 @@ def test_status_becomes_an_exception():
     with pytest.raises(KeyError), tf.errors.raise_exception_on_not_ok_status() as status:
         status.code = tf.errors.NOT_FOUND
         raise KeyError
+
+
+def test_the_same_things_under_several_names():
+    from thalweg.contrib import slim, training
+
+    for name in ("FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "QueueBase", "RandomShuffleQueue"):
+        assert getattr(tf.io, name) is getattr(tf.queue, name)
+    for name in ("TFRecordWriter", "TFRecordOptions", "TFRecordCompressionType", "tf_record_iterator"):
+        assert getattr(tf.io, name) is getattr(tf.python_io, name)
+    assert tf.io.match_filenames_once is tf.train.match_filenames_once
+    assert tf.sparse.SparseConditionalAccumulator is tf.SparseConditionalAccumulator
+    assert training.bucket.__name__ == "bucket" and callable(training.bucket_by_sequence_length)
+    assert callable(slim.assign_from_checkpoint) and callable(slim.assign_from_checkpoint_fn)

@@ -121,3 +121,21 @@ def test_files_that_are_no_meta_graph(tmp_path):
     (tmp_path / "wrong").write_bytes(b"\xff\xfe neither")
     with pytest.raises(OSError, match="Cannot parse"):
         tf.train.import_meta_graph(str(tmp_path / "wrong"))
+
+
+@pytest.mark.parametrize("scope", [None, "old"])
+def test_queue_runners_travel(scope):
+    queue = tf.io.FIFOQueue(4, tf.int32, shapes=[()], name="queue")
+    tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(7)] * 2))
+    tf.identity(queue.dequeue(), name="taken")
+    message = tf.train.export_meta_graph()
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.train.import_meta_graph(message, import_scope=scope)
+        (runner,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
+        assert isinstance(runner, tf.train.QueueRunner) and len(runner.enqueue_ops) == 2
+        assert runner.queue_closed_exception_types == (tf.errors.OutOfRangeError,)
+        coordinator = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coordinator)
+        assert session.run(f"{scope}/taken:0" if scope else "taken:0") == 7
+        coordinator.request_stop()
+        coordinator.join(threads)

@@ -314,3 +314,19 @@ def test_set_shape() -> None:
     assert v.shape.as_list() == [2] and v.value()._shape == (2,)
     with pytest.raises(ValueError, match="not compatible"):
         v.set_shape((3,))
+
+
+def test_as_a_message_and_back() -> None:
+    v = Variable([1.0, 2.0], name="v", trainable=False)
+    message = v.to_proto()
+    assert message.variable_name == "v:0" and not message.trainable
+    count = len(v.graph.get_operations())
+    for again in (Variable(variable_def=message), Variable.from_proto(message)):
+        assert again.handle is v.handle and again.initializer is v.initializer and not again.trainable
+        assert again.shape.as_list() == [2] and again.dtype is dtypes.float32
+    assert len(v.graph.get_operations()) == count and global_variables() == [v]
+    assert v.to_proto(export_scope="elsewhere") is None
+    with pytest.raises(ValueError, match="mutually exclusive"):
+        Variable(1.0, variable_def=message)
+    with pytest.raises(TypeError, match="VariableDef"):
+        Variable(variable_def="v")

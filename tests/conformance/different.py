@@ -321,6 +321,7 @@ DIFFERENT: list[Different] = [
     *_each("ResizeBilinear ResizeBicubic", "T=float64 | special float64", _SLOPE, _SINGLE),
     *_each("ResizeBilinearGrad ResizeBicubicGrad CropAndResizeGradImage", "T=float64", _VALUE, _SINGLE),
     Different("CropAndResize/T=float64", _SLOPE, _SINGLE),
+    *_each("ImageProjectiveTransformV2 ImageProjectiveTransformV3", "dtype=float64", _SLOPE, _SINGLE),
     *_each("ResizeArea ResizeBilinear ResizeBilinearGrad", "special*", _VALUE, _WEIGHTLESS),
     *_each(
         "ExtractGlimpse ExtractGlimpseV2",

@@ -15,11 +15,13 @@ def program(function):
 def run_program(tf, name, folder):
     folder = os.path.join(folder, name)
     os.makedirs(folder, exist_ok=True)
+    verbosity = tf.logging.get_verbosity()
     with tf.Graph().as_default():
         try:
             result = PROGRAMS[name](tf, folder)
         except Exception as error:
             result = f"failed: {type(error).__name__}: {error}"
+    tf.logging.set_verbosity(verbosity)
     tf.summary.FileWriterCache.clear()
     return result
 

@@ -369,3 +369,40 @@ def test_protobuf_is_not_needed_to_build_a_graph():
         "assert not [m for m in sys.modules if m.startswith(('google.protobuf', 'tensorboard'))]"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def _reference_graph():
+    """A graph as TensorFlow 1 made it: `v` starts at 5, `more` adds 2, `twice` is 2 v."""
+    kind = dtypes.float32
+    variable = _node("v", "VariableV2", dtype=kind)
+    variable.attr["shape"].shape.SetInParent()
+    nodes = [variable]
+    for name, value in (("five", 5.0), ("two", 2.0)):
+        node = _node(name, "Const", dtype=kind)
+        node.attr["value"].tensor.CopyFrom(make_tensor_proto(value, kind))
+        nodes.append(node)
+    nodes.append(_node("v/Assign", "Assign", "v", "five", T=kind))
+    nodes.append(_node("more", "AssignAdd", "v", "two", T=kind))
+    nodes.append(_node("v/read", "Identity", "v", T=kind))
+    nodes.append(_node("twice", "Mul", "v", "two", T=kind))
+    return GraphDef(node=nodes)
+
+
+def test_reference_variables_become_resources(graph):
+    start, more, read, twice = import_graph_def(
+        _reference_graph(), return_elements=["v/Assign", "more", "v/read:0", "twice:0"], name="old"
+    )
+    with Session(graph=graph) as session:
+        session.run(start)
+        assert session.run(read) == 5 and session.run(twice) == 10
+        session.run(more)
+        assert session.run(read) == 7 and session.run(twice) == 14
+
+
+def test_reference_variables_may_be_replaced(graph):
+    nodes = [node for node in _reference_graph().node if not node.op.startswith("Assign")]
+    read, twice = import_graph_def(
+        GraphDef(node=nodes), input_map={"v:0": constant(3.0)}, return_elements=["v/read:0", "twice:0"]
+    )
+    with Session(graph=graph) as session:
+        assert session.run([read, twice]) == [3, 6]

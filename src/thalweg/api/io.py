@@ -1,6 +1,14 @@
-"""tf.io: graphs as files."""
+"""tf.io: files of records, examples, images and graphs, and queues."""
 
+from thalweg.client.input_producers import match_filenames_once
+from thalweg.client.queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
 from thalweg.formats import gfile
+from thalweg.formats.record_files import (
+    TFRecordCompressionType,
+    TFRecordOptions,
+    TFRecordWriter,
+    tf_record_iterator,
+)
 from thalweg.graph.graphdef import (
     write_graph,
 )
@@ -47,9 +55,17 @@ from thalweg.ops.sparse_serial import (
 
 __all__ = [
     "gfile",
+    "FIFOQueue",
     "FixedLenFeature",
     "FixedLenSequenceFeature",
+    "PaddingFIFOQueue",
+    "PriorityQueue",
+    "QueueBase",
+    "RandomShuffleQueue",
     "SparseFeature",
+    "TFRecordCompressionType",
+    "TFRecordOptions",
+    "TFRecordWriter",
     "VarLenFeature",
     "decode_and_crop_jpeg",
     "decode_base64",
@@ -68,6 +84,7 @@ __all__ = [
     "encode_png",
     "extract_jpeg_shape",
     "is_jpeg",
+    "match_filenames_once",
     "matching_files",
     "parse_example",
     "parse_sequence_example",
@@ -78,6 +95,7 @@ __all__ = [
     "serialize_many_sparse",
     "serialize_sparse",
     "serialize_tensor",
+    "tf_record_iterator",
     "write_file",
     "write_graph",
 ]

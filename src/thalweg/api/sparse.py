@@ -1,5 +1,6 @@
 """tf.sparse: sparse tensors."""
 
+from thalweg.client.accumulators import SparseConditionalAccumulator
 from thalweg.graph.sparse_tensor import SparseTensor
 from thalweg.ops.sparse import (
     sparse_eye as eye,
@@ -48,6 +49,7 @@ from thalweg.ops.sparse_shaping import (
 )
 
 __all__ = [
+    "SparseConditionalAccumulator",
     "SparseTensor",
     "add",
     "bincount",

@@ -16,7 +16,6 @@ from thalweg.graph.graph import Graph
 from thalweg.graph.graphdef import to_graph_def
 from thalweg.graph.import_graph_def import import_graph_def
 from thalweg.graph.operation import Operation
-from thalweg.graph.ref_variables import has_ref_variables, with_resources
 from thalweg.graph.scopes import GraphKeys
 from thalweg.graph.tensor import Tensor
 
@@ -201,6 +200,9 @@ def _add_member(found: Any, key: str, member: Any, scope: str | None) -> None:
     elif isinstance(member, str | bytes):
         found.bytes_list.value.append(member.encode() if isinstance(member, str) else member)
         return
+    elif getattr(getattr(member, "DESCRIPTOR", None), "name", "") == "Any":  # such as the assets of a SavedModel
+        found.any_list.value.append(member)
+        return
     elif isinstance(member, int):
         found.int64_list.value.append(member)
         return
@@ -275,8 +277,6 @@ def _import(
     graph = get_default_graph()
     graph_def = type(message.graph_def)()
     graph_def.CopyFrom(message.graph_def)
-    if has_ref_variables(graph_def):
-        graph_def = with_resources(graph_def)
     if clear_devices:
         for node in graph_def.node:
             node.device = ""

@@ -10,7 +10,9 @@ from typing import Any
 from thalweg import errors
 from thalweg.client import logging
 from thalweg.client.coordinator import Coordinator
+from thalweg.client.meta_graph import register_proto_function
 from thalweg.client.session import BaseSession
+from thalweg.formats.graph_messages import message_class
 from thalweg.graph.default import get_default_graph, get_default_session
 from thalweg.graph.operation import Operation
 from thalweg.graph.scopes import GraphKeys, add_to_collection, get_collection
@@ -233,3 +235,15 @@ def start_queue_runners(
             for runner in get_collection(collection)
             for thread in runner.create_threads(sess, coord=coord, daemon=daemon, start=start)
         ]
+
+
+def _as_message(runner: QueueRunner, scope: str | None) -> Any:
+    definition = runner.to_proto(scope)
+    return None if definition is None else message_class("QueueRunnerDef")(**definition.as_dict())
+
+
+def _from_bytes(value: bytes, scope: str | None) -> QueueRunner:
+    return QueueRunner.from_proto(message_class("QueueRunnerDef").FromString(value), scope)
+
+
+register_proto_function(GraphKeys.QUEUE_RUNNERS, _as_message, _from_bytes)

@@ -49,7 +49,15 @@ def variable_to_proto(variable: Variable, export_scope: str | None = None) -> An
 
 def variable_from_proto(message: Any, import_scope: str | None = None, graph: Graph | None = None) -> Variable:
     """Returns the variable of a VariableDef, whose operations are in the graph already."""
-    graph = graph or get_default_graph()
+    variable = object.__new__(Variable)
+    restore(variable, message, import_scope, graph or get_default_graph())
+    return variable
+
+
+def restore(variable: Variable, message: Any, import_scope: str | None, graph: Graph) -> None:
+    """Makes a new, empty variable the one that a VariableDef describes."""
+    if getattr(getattr(message, "DESCRIPTOR", None), "name", "") != "VariableDef":
+        raise TypeError(f"variable_def: expected a VariableDef message, received {type(message).__name__}")
 
     def element(name: str) -> Any:
         return graph.as_graph_element(_within(import_scope, name))
@@ -57,7 +65,6 @@ def variable_from_proto(message: Any, import_scope: str | None = None, graph: Gr
     handle = element(message.variable_name)
     if handle.op.type != "VarHandleOp":
         raise ValueError(f"{handle.name!r} is no variable: expected a VarHandleOp, received {handle.op.type}")
-    variable = object.__new__(Variable)
     variable._handle = handle
     variable._dtype = handle.op.get_attr("dtype")
     variable._shape = handle.op._attrs["shape"]
@@ -79,4 +86,3 @@ def variable_from_proto(message: Any, import_scope: str | None = None, graph: Gr
         variable._save_slice_info = SaveSliceInfo(
             _within(import_scope, part.full_name), part.full_shape, part.var_offset, part.var_shape
         )
-    return variable

@@ -107,7 +107,10 @@ class Variable:
         if hasattr(self, "_handle"):
             return  # a variable creator made this one
         if variable_def is not None:
-            raise ValueError("a Variable is made from an initial value; variable_def is not supported")
+            if initial_value is not None:
+                raise ValueError("variable_def and initial_value are mutually exclusive.")
+            self._restore(variable_def, import_scope)
+            return
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
         if collections is None:
@@ -273,6 +276,24 @@ class Variable:
 
     def _as_graph_element(self) -> Tensor:
         return self._graph_element
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """Returns the variable as a VariableDef message; None if it is outside of the scope."""
+        from thalweg.client.variable_protos import variable_to_proto
+
+        return variable_to_proto(self, export_scope)
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
+        """Returns the variable of a VariableDef message, whose operations are in the default graph already."""
+        from thalweg.client.variable_protos import variable_from_proto
+
+        return variable_from_proto(variable_def, import_scope)
+
+    def _restore(self, variable_def: Any, import_scope: str | None) -> None:
+        from thalweg.client.variable_protos import restore
+
+        restore(self, variable_def, import_scope, get_default_graph())
 
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.get_shape()} dtype={self.dtype.name}>"

@@ -20,6 +20,7 @@ MIN_CONSUMER = 0
 
 
 MESSAGES = {
+    "AssetFileDef": "meta_graph",
     "AttrValue": "attr_value",
     "Event": "event",
     "GraphDef": "graph",
@@ -29,6 +30,7 @@ MESSAGES = {
     "NameAttrList": "attr_value",
     "NodeDef": "node_def",
     "SessionLog": "event",
+    "SignatureDef": "meta_graph",
     "Summary": "summary",
     "SummaryMetadata": "summary",
     "TensorInfo": "meta_graph",

@@ -14,6 +14,7 @@ from thalweg.graph.graph import Graph
 from thalweg.graph.graphdef import PRODUCER
 from thalweg.graph.op_def import OPS
 from thalweg.graph.operation import Operation
+from thalweg.graph.ref_variables import has_ref_variables, with_resources
 from thalweg.graph.scopes import name_scope
 from thalweg.graph.tensor import Tensor
 from thalweg.graph.tensor_proto import MakeNdarray
@@ -44,6 +45,8 @@ def import_graph_def(
         )
     wanted = _checked(return_elements)
     mapped = {_key(key): value for key, value in (input_map or {}).items()}
+    if has_ref_variables(graph_def):
+        graph_def = with_resources(graph_def, {node for node, _ in mapped})
     with name_scope(name, "import", list(mapped.values())) as scope:
         graph = get_default_graph()
         process = _Import(graph, graph_def, scope[:-1], _as_tensors(mapped, name), producer_op_list)

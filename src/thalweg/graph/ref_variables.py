@@ -6,7 +6,7 @@ become those that write by a handle, and everything else reads its value when it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 _VARIABLES = ("Variable", "VariableV2")
@@ -29,11 +29,14 @@ def has_ref_variables(graph_def: Any) -> bool:
     return any(node.op in _VARIABLES for node in graph_def.node)
 
 
-def with_resources(graph_def: Any) -> Any:
-    """Returns a GraphDef in which variables are resources; the names of all nodes stay."""
+def with_resources(graph_def: Any, replaced: Collection[str] = ()) -> Any:
+    """Returns a GraphDef in which variables are resources; the names of all nodes stay.
+
+    Variables whose outputs are replaced by plain tensors are no references to those who take them.
+    """
     result = type(graph_def)()
     result.CopyFrom(graph_def)
-    _Rewriting(result).run()
+    _Rewriting(result).run(replaced)
     return result
 
 
@@ -46,10 +49,10 @@ class _Rewriting:
         self._refs: dict[str, tuple[str, str]] = {}  # an output that is a reference, to its variable and handle
         self._reads: set[str] = set()
 
-    def run(self) -> None:
+    def run(self, replaced: Collection[str]) -> None:
         nodes = list(self._graph_def.node)
         for node in nodes:
-            if node.op in _VARIABLES:
+            if node.op in _VARIABLES and node.name not in replaced:
                 self._refs[node.name] = node.name, node.name
         for node in self._in_order(nodes):
             ref = self._ref(node.input[0])

@@ -17,7 +17,7 @@ import numpy as np
 from thalweg import dtypes
 from thalweg.graph.op_def import OPS
 from thalweg.graph.step_graph import Node, Output, Region, StepGraph
-from thalweg.optimize.hoist import captured
+from thalweg.optimize.hoist import captured, mirrors
 from thalweg.shapes import Shape
 
 _FLOATS = (dtypes.float32, dtypes.float64, dtypes.bfloat16, dtypes.float16)
@@ -44,6 +44,7 @@ class _Products:
     def batch(self) -> None:
         self._narrow_columns()
         self._before()
+        self._save_parts()
         self._after()
 
     def _find(self, op_type: str) -> list[Node]:
@@ -207,6 +208,55 @@ class _Products:
         self._step.nodes += [made, scatter]
         return (scatter, 0)
 
+    # -- what a gradient keeps ----------------------------------------------------------------------------------------
+
+    def _save_parts(self) -> None:
+        """Makes the loop before save the parts that a matrix was joined from, if it joins them only to save it."""
+        for index in range(len(self._loop.dtypes)):
+            forward, saved = self._loop.inputs[index]
+            pop = self._body.fetches[index][0]
+            if forward.type != "_While" or pop.type != "TensorListPopBack" or pop.attrs.get("_swap_memory"):
+                continue
+            if (
+                (pop, 1) not in self._uses()
+                or pop.inputs[0] != (self._body.feeds[index], 0)
+                or pop.guard
+                or not mirrors(self._loop, forward)
+            ):
+                continue
+            push = forward.attrs["region"].body.fetches[saved][0]
+            if push.type != "TensorListPushBack" or push.guard or push.inputs[0][0].type != "_Arg":
+                continue
+            before = _Products(self._step, forward)
+            parts, _ = _joined(push.inputs[1])
+            if len(parts) > 1 and before._uses()[push.inputs[1]] == [push] and None not in map(_width, parts):
+                self._take_parts(before, parts, (pop, 1), push.inputs[1][0])
+                return self._save_parts()
+        return None
+
+    def _take_parts(self, before: _Products, parts: list[Output], popped: Output, join: Node) -> None:
+        lists: dict[Output, int] = {}
+        wider = before._widened(parts, lists)
+        count, old = len(self._loop.dtypes), before._loop
+        self._step.rewrite({(old, i): (wider, i) for i in range(len(old.dtypes))}, {old: wider})
+        arguments, pops = [], []
+        for part in parts:
+            name = f"{join.name}/{part[0].name.rpartition('/')[2]}"
+            argument = _list_argument(popped[0], name)
+            inputs: list[Output] = [(argument, 0), popped[0].inputs[1]]
+            shapes: list[Shape] = [(), part[0].shapes[part[1]]]
+            pops.append(popped[0].like("TensorListPopBack", inputs, popped[0].attrs, name=f"{name}/pop", shapes=shapes))
+            arguments.append(argument)
+        axis = self._like_constant(join.inputs[-1][0])
+        again = join.like("ConcatV2", [*((pop, 1) for pop in pops), axis], join.attrs, name=f"{join.name}/again")
+        loop = _with_variables(
+            self._loop, arguments, [(wider, lists[part]) for part in parts], [(pop, 0) for pop in pops]
+        )
+        loop.attrs["region"].body.rewrite({popped: (again, 0)})
+        replaced: dict[Output, Output] = {(self._loop, i): (loop, i) for i in range(count)}
+        self._step.rewrite(replaced, {self._loop: loop})
+        self.__init__(self._step, loop)  # type: ignore[misc]
+
     # -- after --------------------------------------------------------------------------------------------------------
 
     def _after(self) -> None:
@@ -219,13 +269,16 @@ class _Products:
             term = self._accumulated(index, uses)
             if term is not None:
                 totals[index] = (term, term.inputs if term.type == "MatMul" else term.inputs[:1])
-        kept = list(dict.fromkeys(o for _, inputs in totals.values() for o in inputs))
+        terms = [term for term, _ in totals.values()]
+        whole = {o: _parts_of(o, terms, uses) for _, inputs in totals.values() for o in inputs}
+        kept = list(dict.fromkeys(part for parts in whole.values() for part in parts))
         popped = [output[0] for output in kept if output[0].type == "TensorListPopBack"]
         if not popped or any(pop.attrs.get("_swap_memory") for pop in popped):
             return  # nothing is kept in memory for the gradient yet, or it shall not be
         wider = self._widened(kept, lists)
         replaced: dict[Output, Output] = {(self._loop, i): (wider, i) for i in range(count)}
-        joined = {o: self._joined_rows(o, (wider, lists[o])) for o in kept}
+        rows_of = {o: self._joined_rows(o, (wider, lists[o])) for o in kept}
+        joined = {o: self._beside([rows_of[part] for part in parts], o) for o, parts in whole.items()}
         for index, (term, inputs) in totals.items():
             rows = [joined[output] for output in inputs]
             extra = term.inputs[len(inputs) :]
@@ -266,8 +319,7 @@ class _Products:
 
     def _widened(self, kept: list[Output], lists: dict[Output, int]) -> Node:
         """Returns the loop with a list more for each value that is kept of every iteration."""
-        loop, count = self._loop, len(self._loop.dtypes)
-        new_arguments: list[Node] = []
+        arguments: list[Node] = []
         initial: list[Output] = []
         pushed: list[Output] = []
         for output in kept:
@@ -275,17 +327,8 @@ class _Products:
             dtype, name = producer.dtypes[slot], f"{producer.name}/kept"
             scalar = self._constant(np.array(-1, np.int32), name)
             attrs = {"element_dtype": dtype, "shape_type": dtypes.int32}
-            empty = self._outer("EmptyTensorList", name, [scalar, scalar], attrs, (), (loop, 0), dtypes.variant)
-            argument = producer.like(
-                "_Arg",
-                [],
-                {"T": dtypes.variant, "index": 0},
-                dtypes=[dtypes.variant],
-                shapes=[()],
-                controls=[],
-                guard=(),
-            )
-            argument.name, argument.order = name, -1e9
+            empty = self._outer("EmptyTensorList", name, [scalar, scalar], attrs, (), (self._loop, 0), dtypes.variant)
+            argument = _list_argument(producer, name)
             push = producer.like(
                 "TensorListPushBack",
                 [(argument, 0), output],
@@ -295,20 +338,11 @@ class _Products:
                 controls=[],
                 name=f"{name}/push",
             )
-            lists[output] = count + len(new_arguments)
-            new_arguments.append(argument)
+            lists[output] = len(self._loop.dtypes) + len(arguments)
+            arguments.append(argument)
             initial.append((empty, 0))
             pushed.append((push, 0))
-        feeds = [*self._body.feeds[:count], *new_arguments, *self._body.feeds[count:]]
-        condition = StepGraph(self._region.condition.nodes, feeds, self._region.condition.fetches)
-        body = StepGraph(self._body.nodes, feeds, [*self._body.fetches, *pushed], self._body.targets)
-        return loop.like(
-            "_While",
-            [*loop.inputs[:count], *initial, *loop.inputs[count:]],
-            {**loop.attrs, "region": Region(condition, body)},
-            dtypes=[*loop.dtypes, *[dtypes.variant] * len(kept)],
-            shapes=[*loop.shapes, *[()] * len(kept)],
-        )
+        return _with_variables(self._loop, arguments, initial, pushed)
 
     def _joined_rows(self, kept: Output, elements: Output) -> Output:
         producer, slot = kept
@@ -318,6 +352,19 @@ class _Products:
         rows: Shape = (None, shape[1])
         return (
             self._outer("_ListRows", f"{producer.name}/rows", [elements], attrs, rows, elements, producer.dtypes[slot]),
+            0,
+        )
+
+    def _beside(self, columns: list[Output], near: Output) -> Output:
+        """Returns matrices side by side."""
+        if len(columns) == 1:
+            return columns[0]
+        dtype = columns[0][0].dtypes[0]
+        axis = self._constant(np.array(1, np.int32), near[0].name)
+        attrs = {"N": len(columns), "T": dtype, "Tidx": dtypes.int32}
+        width = sum(_width(column) or 0 for column in columns)
+        return (
+            self._outer("ConcatV2", f"{near[0].name}/beside", [*columns, axis], attrs, (None, width), columns[0]),
             0,
         )
 
@@ -350,6 +397,9 @@ class _Products:
         self._step.nodes.append(node)
         return node
 
+    def _like_constant(self, node: Node) -> Output:
+        return (node.like("Const", [], node.attrs, controls=[], guard=()), 0)
+
     def _constant(self, value: Any, name: str) -> Output:
         dtype = dtypes.as_dtype(value.dtype)
         node = Node(
@@ -357,6 +407,30 @@ class _Products:
         )
         self._step.nodes.append(node)
         return (node, 0)
+
+
+def _list_argument(like: Node, name: str) -> Node:
+    """Returns the argument by which a loop's parts see a list that it carries."""
+    attrs = {"T": dtypes.variant, "index": 0}
+    argument = like.like("_Arg", [], attrs, dtypes=[dtypes.variant], shapes=[()], controls=[], guard=(), name=name)
+    argument.order = -1e9
+    return argument
+
+
+def _with_variables(loop: Node, arguments: list[Node], initial: list[Output], following: list[Output]) -> Node:
+    """Returns a loop that carries lists more than another one."""
+    region: Region = loop.attrs["region"]
+    count = len(loop.dtypes)
+    feeds = [*region.body.feeds[:count], *arguments, *region.body.feeds[count:]]
+    condition = StepGraph(region.condition.nodes, feeds, region.condition.fetches)
+    body = StepGraph(region.body.nodes, feeds, [*region.body.fetches, *following], region.body.targets)
+    return loop.like(
+        "_While",
+        [*loop.inputs[:count], *initial, *loop.inputs[count:]],
+        {**loop.attrs, "region": Region(condition, body)},
+        dtypes=[*loop.dtypes, *[dtypes.variant] * len(arguments)],
+        shapes=[*loop.shapes, *[()] * len(arguments)],
+    )
 
 
 def _joined(value: Output) -> tuple[list[Output], Iterable[Output]]:
@@ -371,6 +445,13 @@ def _joined(value: Output) -> tuple[list[Output], Iterable[Output]]:
     ):
         parts = node.inputs[:-1]
     return parts, [part for part in parts if part[0].type == "TensorArrayReadV3"]
+
+
+def _parts_of(matrix: Output, terms: list[Node], uses: dict[Output, list[Node]]) -> list[Output]:
+    """Returns what a matrix was joined from, if it is joined for nobody else; or itself."""
+    parts, _ = _joined(matrix)
+    alone = all(user in terms for user in uses[matrix])
+    return parts if alone and None not in map(_width, parts) else [matrix]
 
 
 def _width(output: Output) -> int | None:

@@ -125,7 +125,7 @@ def _recall_what_never_changed(step: StepGraph, loops: Iterable[Node]) -> bool:
             if forward.type != "_While" or pop.type != "TensorListPopBack" or pop.inputs[0] != (argument, 0):
                 continue
             value = _always_saved(forward, saved)
-            if value is not None and not pop.guard and _mirrors(backward, forward):
+            if value is not None and not pop.guard and mirrors(backward, forward):
                 region.body.rewrite(
                     {(pop, 1): captured(backward, value) if value[0].type != "Const" else _constant(value[0])}
                 )
@@ -149,7 +149,7 @@ def _always_saved(loop: Node, index: int) -> Output | None:
     return outside.get(value[0])
 
 
-def _mirrors(backward: Node, forward: Node) -> bool:
+def mirrors(backward: Node, forward: Node) -> bool:
     """Tells whether a loop counts down to zero from the number of iterations of another."""
     region: Region = backward.attrs["region"]
     test = region.condition.fetches[0][0]

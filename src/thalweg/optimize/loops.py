@@ -6,6 +6,8 @@ from collections import Counter
 
 from thalweg.graph.step_graph import Node, Output, Region, StepGraph, reachable
 
+_READING = ("_Arg", "ReadVariableOp", "TensorArrayReadV3", "TensorArraySizeV3")  # leave everything as it is
+
 
 def narrow(step: StepGraph) -> None:
     """Makes every loop of a step carry only what changes and what somebody needs."""
@@ -80,4 +82,8 @@ def _needed(region: Region, results: set[int]) -> set[int]:
 def _with_effects(region: Region) -> set[int]:
     """Returns the variables whose next value hangs on something with an effect, which must happen in any case."""
     results = enumerate(region.body.fetches)
-    return {i for i, (node, _) in results if any(n.definition.stateful for n in reachable([node]) if n.type != "_Arg")}
+    return {
+        i
+        for i, (node, _) in results
+        if any(n.definition.stateful and n.type not in _READING for n in reachable([node]))
+    }

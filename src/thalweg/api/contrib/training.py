@@ -1,5 +1,6 @@
 """tf.contrib.training: settings of models, and steps that train."""
 
+from thalweg.client.bucketing import bucket, bucket_by_sequence_length
 from thalweg.client.checkpoint_state import checkpoints_iterator
 from thalweg.library.evaluation_loop import (
     StopAfterNEvalsHook,
@@ -26,6 +27,8 @@ __all__ = [
     "StopAfterNEvalsHook",
     "SummaryAtEndHook",
     "add_gradients_summaries",
+    "bucket",
+    "bucket_by_sequence_length",
     "checkpoints_iterator",
     "clip_gradient_norms",
     "clip_gradient_norms_fn",

@@ -10,6 +10,10 @@ from thalweg.api.contrib.slim import (
     metrics,
     nets,
 )
+from thalweg.client.checkpoint_reader import (
+    assign_from_checkpoint,
+    assign_from_checkpoint_fn,
+)
 from thalweg.client.training_steps import (
     assert_global_step,
     create_global_step,
@@ -149,6 +153,8 @@ __all__ = [
     "arg_scope_func_key",
     "arg_scoped_arguments",
     "assert_global_step",
+    "assign_from_checkpoint",
+    "assign_from_checkpoint_fn",
     "assign_from_values",
     "assign_from_values_fn",
     "avg_pool2d",

@@ -1,0 +1,87 @@
+"""Messages that go with graphs and that TensorBoard's set leaves out: SavedModel and QueueRunnerDef."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+_FILE = "thalweg/formats/graph.proto"
+_META_GRAPH = "MetaGraphDef"
+
+# Fields by number: kind, then name; a star marks those that repeat.
+_MESSAGES: dict[str, dict[int, str]] = {
+    "SavedModel": {1: "int64 saved_model_schema_version", 2: f"{_META_GRAPH}* meta_graphs"},
+    "QueueRunnerDef": {
+        1: "string queue_name",
+        2: "string* enqueue_op_name",
+        3: "string close_op_name",
+        4: "string cancel_op_name",
+        5: "int32* queue_closed_exception_types",
+    },
+}
+
+
+@functools.cache
+def message_class(name: str) -> Any:
+    """Returns the class of a message."""
+    from google.protobuf import descriptor_pool, message_factory
+
+    _add_file()
+    return message_factory.GetMessageClass(descriptor_pool.Default().FindMessageTypeByName(f"thalweg.{name}"))
+
+
+@functools.cache
+def _add_file() -> None:
+    """Describes the messages to protobuf, in the pool that has TensorBoard's, since one holds some of those."""
+    from google.protobuf import descriptor_pb2, descriptor_pool
+    from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+
+    kinds = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name=_FILE, package="thalweg", syntax="proto3")
+    file.dependency.append(MetaGraphDef.DESCRIPTOR.file.name)
+    for name, fields in _MESSAGES.items():
+        message = file.message_type.add(name=name)
+        for number, text in fields.items():
+            kind, field_name = text.split()
+            field = message.field.add(name=field_name, number=number)
+            field.label = kinds.LABEL_REPEATED if kind.endswith("*") else kinds.LABEL_OPTIONAL
+            kind = kind.rstrip("*")
+            if kind == _META_GRAPH:
+                field.type, field.type_name = kinds.TYPE_MESSAGE, f".{MetaGraphDef.DESCRIPTOR.full_name}"
+            else:
+                field.type = kinds.Type.Value(f"TYPE_{kind.upper()}")
+    descriptor_pool.Default().AddSerializedFile(file.SerializeToString())
+
+
+def parse_text(text: str, message: Any) -> Any:
+    """Fills a message from text, in which TensorFlow may have written out the messages that an Any holds."""
+    from google.protobuf import text_format
+
+    return text_format.Parse(text, message, descriptor_pool=_tensorflow_names())
+
+
+@functools.cache
+def _tensorflow_names() -> Any:
+    """Returns a pool that knows TensorBoard's messages by the names that they have in TensorFlow."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, text_format
+    from tensorboard.compat.proto.meta_graph_pb2 import MetaGraphDef
+
+    pool = descriptor_pool.DescriptorPool()
+    added: set[str] = set()
+
+    def add(file: Any) -> None:
+        if file.name in added:
+            return
+        added.add(file.name)
+        for dependency in file.dependencies:
+            add(dependency)
+        described = descriptor_pb2.FileDescriptorProto()
+        file.CopyToProto(described)
+        if described.package == "tensorboard":
+            renamed = text_format.MessageToString(described).replace('".tensorboard.', '".tensorflow.')
+            described = text_format.Parse(renamed, descriptor_pb2.FileDescriptorProto())
+            described.package = "tensorflow"
+        pool.AddSerializedFile(described.SerializeToString())
+
+    add(MetaGraphDef.DESCRIPTOR.file)
+    return pool
