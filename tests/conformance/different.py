@@ -19,7 +19,42 @@ NOT_CALLED = {
 }
 
 # Beginnings of names: operations that make or take a resource, of which one call shows nothing.
-RESOURCES = ("EmptyTensorList", "HashTable", "MutableDenseHashTable", "MutableHashTable", "Stack", "TensorArray")
+RESOURCES = (
+    "Accumulator",
+    "Barrier",
+    "EmptyTensorList",
+    "FIFOQueue",
+    "FixedLengthRecordReader",
+    "HashTable",
+    "IdentityReader",
+    "Iterator",
+    "MakeIterator",
+    "MapIncompleteSize",
+    "MapPeek",
+    "MapSize",
+    "MapStage",
+    "MapUnstage",
+    "MutableDenseHashTable",
+    "MutableHashTable",
+    "Mutex",
+    "OrderedMap",
+    "PaddingFIFOQueue",
+    "PriorityQueue",
+    "Queue",
+    "RandomShuffleQueue",
+    "Reader",
+    "ResourceAccumulator",
+    "ResourceConditionalAccumulator",
+    "SparseAccumulator",
+    "SparseConditionalAccumulator",
+    "Stack",
+    "Stage",
+    "TFRecordReader",
+    "TensorArray",
+    "TextLineReader",
+    "Unstage",
+    "WholeFileReader",
+)
 
 # Numbers are drawn from generators of our own: types, shapes and errors are compared, values are not.
 RANDOM = {

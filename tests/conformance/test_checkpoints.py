@@ -353,3 +353,31 @@ with tf.Session() as session:
         assert session.run(table).tolist() == [[1, 1], [5, 7], [1, 1], [1, 1]]
         assert session.run("direct:0").tolist() == [[2, 2], [6, 8], [2, 2], [2, 2]]
         assert session.run(count) == 2 and session.run("chained:0") == 100
+
+
+RUNNER = """
+def build(tf):
+    queue = tf.FIFOQueue(4, tf.int32, shapes=[()], name="queue")
+    tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(7)] * 2))
+    tf.identity(queue.dequeue(), name="taken")
+
+def take(tf, path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.train.import_meta_graph(path)
+        coordinator = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coordinator)
+        assert len(threads) == 3 and session.run("taken:0") == 7
+        coordinator.request_stop()
+        coordinator.join(threads)
+"""
+
+
+def test_queue_runners_travel_both_ways(tmp_path):
+    defined: dict = {}
+    exec(RUNNER, defined)
+    with tf.Graph().as_default():
+        defined["build"](tf)
+        tf.train.export_meta_graph(str(tmp_path / "ours"))
+    code = "take(tf, sys.argv[1] + '/ours')\nbuild(tf)\ntf.train.export_meta_graph(sys.argv[1] + '/theirs')\n"
+    run_tensorflow(RUNNER + code, tmp_path)
+    defined["take"](tf, str(tmp_path / "theirs"))
