@@ -95,7 +95,7 @@ def _differences(ours, theirs):
     if ours.kind != theirs["kind"]:
         yield f"is {ours.kind}, TensorFlow has {theirs['kind']}"
     default = [] if ours.default is REQUIRED else [_plain(ours.default)]
-    if default != _rounded(theirs["default"]):
+    if ours.kind != "tensor" and default != _rounded(theirs["default"]):
         yield f"has the default {default}, TensorFlow {theirs['default']}"
     if theirs["allowed"] is not None and ours.element in ("type", "string"):
         surplus = set() if ours.allowed is None else {_plain(value) for value in ours.allowed} - set(theirs["allowed"])
