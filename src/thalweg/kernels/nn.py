@@ -201,8 +201,23 @@ def _logs_of_classes(features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, 
 @kernel("_SparseSoftmaxCrossEntropyLoss")
 def bind_sparse_softmax_cross_entropy_loss(node: Node, device: Any) -> Function:
     if device.type == "CPU":
-        return lambda features, labels: _logs_of_classes(features, labels)[2].squeeze(1).neg_()
+        return _sparse_cross_entropy_loss_on_cpu
     return lambda features, labels: _sparse_cross_entropy_on_gpu(features, labels)[0]
+
+
+_nll_loss: Function = torch._C._nn.nll_loss_nd
+_NO_CLASS = -(2**63)  # torch leaves out the rows with this label; nobody has so many classes
+
+
+def _sparse_cross_entropy_loss_on_cpu(features: Tensor, labels: Tensor) -> Tensor:
+    if labels.shape[0] != features.shape[0]:
+        raise errors.ShapeError(f"batches differ: {features.shape[0]} and {labels.shape[0]}")
+    logs = torch.log_softmax(features, 1)
+    try:
+        loss: Tensor = _nll_loss(logs, labels.to(torch.int64), None, 0, _NO_CLASS)
+    except IndexError:
+        raise _bad_label(labels, features.shape[1]) from None
+    return loss
 
 
 def _bad_label(labels: Tensor, classes: int) -> errors.InvalidArgumentError:
