@@ -18,7 +18,7 @@ from torch import fx
 
 from thalweg.execute.bind import Bound
 from thalweg.graph.step_graph import Node, Output, StepGraph, waits
-from thalweg.kernels.registry import STEP, Call, Input
+from thalweg.kernels.registry import STEP, Call, Input, inputs_of
 
 _FUSED = {
     "Abs", "Add", "AddN", "AddV2", "BiasAdd", "BiasAddGrad", "Cast", "ConcatV2", "Cos", "Elu", "EluGrad", "Equal",
@@ -83,21 +83,13 @@ def _is_of_torch(value: Any) -> bool:
     return all(_is_of_torch(item) for item in value) if isinstance(value, list) else value is not STEP
 
 
-def _is_number(value: Any) -> bool:
-    """Tells whether a constant is a number, which a compiler writes into its code."""
-    return isinstance(value, torch.Tensor) and value.dim() == 0 and value.device.type == "cpu"
-
-
 def _made(members: list[Node], step: StepGraph, bound: Bound, replaced: dict[Output, Output]) -> Node:
     """Returns the node of a cluster, bound to its call."""
     inside = set(members)
     used = {output for node in step.nodes if node not in inside for output in node.inputs}
     used |= {predicate for node in step.nodes for predicate, _ in node.guard} | set(step.fetches)
-    inputs = [
-        output
-        for output in dict.fromkeys(o for node in members for o in node.inputs)
-        if output[0] not in inside and not _is_number(bound.constants.get(output))
-    ]
+    taken = dict.fromkeys(node.inputs[i] for node in members for i in inputs_of(bound.calls[node]))
+    inputs = [output for output in taken if output[0] not in inside]
     outputs = [(node, i) for node in members for i in range(len(node.dtypes)) if (node, i) in used]
     types = [node.dtypes[i] for node, i in outputs]
     attrs = {"Tin": tuple(p.dtypes[i] for p, i in inputs), "Tout": tuple(types)}
@@ -123,8 +115,7 @@ def _lowered(members: list[Node], inputs: list[Output], outputs: list[Output], b
 
     def argument(node: Node, value: Any) -> Any:
         if isinstance(value, Input):
-            output = node.inputs[value]
-            return values[output] if output in values else bound.constants[output].item()
+            return values[node.inputs[value]]
         if isinstance(value, Call):
             return call(node, value)
         return [argument(node, item) for item in value] if isinstance(value, list) else value
