@@ -140,6 +140,15 @@ LOOPS = (
         workload="lstm",
     ),
     Row(
+        "lstm_compiled",
+        "the same, compiled by all who can",
+        "ms",
+        1e3,
+        Bar(0.95, ("jax", "torch_compile")),
+        (US, "jax", "torch_compile"),
+        workload="lstm_compiled",
+    ),
+    Row(
         "lstm_long",
         f"LSTM, {data.LSTM_LONG_STEPS} steps; reference: {data.LSTM_STEPS}",
         "ms",
@@ -156,6 +165,15 @@ LOOPS = (
         Bar(NOISE, ("thalweg_reference",)),
         BESIDE,
         workload="rnn_lengths",
+    ),
+    Row(
+        "rnn_lengths_compiled",
+        "the same, compiled",
+        "ms",
+        1e3,
+        Bar(NOISE, ("thalweg_reference",)),
+        BESIDE,
+        workload="rnn_lengths_compiled",
     ),
 )
 

@@ -96,4 +96,10 @@ def _training(update: Callable[..., Any], state: Any, batch: tuple[Any, Any]) ->
     return step
 
 
-PROGRAMS: dict[str, Callable[[], Step]] = {"session_run": session_run, "mlp": mlp, "cnn": cnn, "lstm": lstm}
+PROGRAMS: dict[str, Callable[[], Step]] = {
+    "session_run": session_run,
+    "mlp": mlp,
+    "cnn": cnn,
+    "lstm": lstm,
+    "lstm_compiled": lstm,
+}

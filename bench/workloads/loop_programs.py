@@ -18,7 +18,7 @@ def while_loop(tf: Any) -> Step:
     return lambda: function(1.0)
 
 
-def lstm(tf: Any, steps: int = data.LSTM_STEPS) -> Step:
+def lstm(tf: Any, steps: int = data.LSTM_STEPS, compiled: bool = False) -> Step:
     batch = data.lstm_batch(steps)
     with tf.Graph().as_default() as graph:
         x, target = (tf.placeholder(tf.float32, array.shape) for array in batch)
@@ -33,10 +33,11 @@ def lstm(tf: Any, steps: int = data.LSTM_STEPS) -> Step:
 
         zeros = tf.zeros(target.shape)
         _, _, h = tf.while_loop(lambda t, c, h: t < steps, cell, [0, zeros, zeros])
-        return _training(tf, graph, tf.reduce_mean(tf.square(h - target)), {x: batch[0], target: batch[1]})
+        loss = tf.reduce_mean(tf.square(h - target))
+        return _training(tf, graph, loss, {x: batch[0], target: batch[1]}, compiled)
 
 
-def rnn(tf: Any, lengths: bool) -> Step:
+def rnn(tf: Any, lengths: bool, compiled: bool = False) -> Step:
     """Trains dynamic_rnn on sequences of several lengths, or on the same padded and taken as they are."""
     inputs, wanted = data.lstm_batch(data.LSTM_STEPS)
     with tf.Graph().as_default() as graph:
@@ -46,12 +47,16 @@ def rnn(tf: Any, lengths: bool) -> Step:
         sequence_length = sizes if lengths else None
         outputs, _ = tf.nn.dynamic_rnn(cell, x, sequence_length, dtype=tf.float32, time_major=True)
         feeds = {x: inputs, target: wanted, sizes: data.lstm_lengths()}
-        return _training(tf, graph, tf.reduce_mean(tf.square(outputs - target)), feeds)
+        return _training(tf, graph, tf.reduce_mean(tf.square(outputs - target)), feeds, compiled)
 
 
-def _training(tf: Any, graph: Any, loss: Any, feeds: dict[Any, Any]) -> Step:
+def _training(tf: Any, graph: Any, loss: Any, feeds: dict[Any, Any], compiled: bool) -> Step:
+    """Makes a training step; `compiled` asks the system for its compiler of clusters."""
     train = tf.train.GradientDescentOptimizer(data.LSTM_RATE).minimize(loss)
-    session = tf.Session(graph=graph)
+    config = tf.ConfigProto()
+    if compiled:
+        config.graph_options.optimizer_options.global_jit_level = 1
+    session = tf.Session(graph=graph, config=config)
     session.run(tf.global_variables_initializer())
     fetches = [loss, train]
     return lambda: session.run(fetches, feeds)[0]
@@ -60,10 +65,13 @@ def _training(tf: Any, graph: Any, loss: Any, feeds: dict[Any, Any]) -> Step:
 PROGRAMS: dict[str, Callable[[Any], Step]] = {
     "while_loop": while_loop,
     "lstm": lstm,
+    "lstm_compiled": lambda tf: lstm(tf, compiled=True),
     "lstm_long": lambda tf: lstm(tf, data.LSTM_LONG_STEPS),
     "rnn_lengths": lambda tf: rnn(tf, lengths=True),
+    "rnn_lengths_compiled": lambda tf: rnn(tf, lengths=True, compiled=True),
 }
 REFERENCES: dict[str, Callable[[Any], Step]] = {
     "lstm_long": lstm,
     "rnn_lengths": lambda tf: rnn(tf, lengths=False),
+    "rnn_lengths_compiled": lambda tf: rnn(tf, lengths=False, compiled=True),
 }

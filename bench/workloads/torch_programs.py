@@ -161,4 +161,5 @@ COMPILED: dict[str, Callable[[], Step]] = {
     "mlp": lambda: mlp(compiled=True),
     "cnn": lambda: cnn(compiled=True),
     "lstm": lambda: lstm(compiled=True),
+    "lstm_compiled": lambda: lstm(compiled=True),
 }

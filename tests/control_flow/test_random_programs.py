@@ -27,7 +27,7 @@ def built(seed):
     return x, p, n, y, g
 
 
-@pytest.mark.parametrize("seed", range(COUNT))
+@pytest.mark.parametrize("seed", range(2 * COUNT))
 def test_engines_agree(seed, monkeypatch):
     x, p, n, y, g = built(seed)
     feeds = [{x: X, p: p_value, n: n_value} for p_value in (True, False) for n_value in (0, 2)]

@@ -193,13 +193,7 @@ class _Products:
         flow = self._outside[read.inputs[2][0]]
         assert sequence is not None
         old, dtype, name = flow[0], product.dtypes[0], product.name
-        size, m = old.input_shape(2), product.shapes[0][-1] if product.shapes[0] else None
-        shape: Shape = (*size[:2], m) if size is not None else None
-        attrs = {"T": dtype, "adj_x": False, "adj_y": product.attrs["transpose_b"]}
-        every: Output = (self._outer("BatchMatMulV2", f"{name}/all", [sequence, weights], attrs, shape, flow), 0)
-        if bias is not None:
-            attrs = {"T": dtype, "data_format": "NHWC"}
-            every = (self._outer("BiasAdd", f"{name}/all_biased", [every, bias], attrs, shape, flow), 0)
+        every = self._every(product, sequence, weights, bias, flow)
         array = old.inputs[0][0]
         made = array.like(array.type, array.inputs, {**array.attrs, "dtype": dtype, "element_shape": None})
         made.name, made.order = f"{name}/array", old.order
@@ -207,6 +201,30 @@ class _Products:
         scatter = old.like(old.type, inputs, {**old.attrs, "T": dtype}, name=f"{name}/scatter")
         self._step.nodes += [made, scatter]
         return (scatter, 0)
+
+    def _every(self, product: Node, sequence: Output, weights: Output, bias: Output | None, near: Output) -> Output:
+        """Returns the products of all elements of a sequence: of all its rows, as one matrix, where sizes allow."""
+        size, m = sequence[0].shapes[sequence[1]], _width((product, 0))
+        assert size is not None
+        dtype, name = product.dtypes[0], f"{product.name}/all"
+        shape: Shape = (*size[:2], m)
+        one_matrix = size[2] is not None and m is not None and size[:2].count(None) < 2
+        if one_matrix:
+            back = self._constant(np.array([-1 if n is None else n for n in (*size[:2], m)], np.int32), name)
+            rows = self._reshaped(sequence, self._constant(np.array([-1, size[2]], np.int32), name), (None, size[2]))
+            every: Output = (self._outer("MatMul", name, [rows, weights], product.attrs, (None, m), near), 0)
+        else:
+            attrs = {"T": dtype, "adj_x": False, "adj_y": product.attrs["transpose_b"]}
+            every = (self._outer("BatchMatMulV2", name, [sequence, weights], attrs, shape, near), 0)
+        if bias is not None:
+            attrs = {"T": dtype, "data_format": "NHWC"}
+            biased = (None, m) if one_matrix else shape
+            every = (self._outer("BiasAdd", f"{name}_biased", [every, bias], attrs, biased, near), 0)
+        return self._reshaped(every, back, shape) if one_matrix else every
+
+    def _reshaped(self, value: Output, sizes: Output, shape: Shape) -> Output:
+        attrs = {"T": value[0].dtypes[value[1]], "Tshape": dtypes.int32}
+        return (self._outer("Reshape", f"{value[0].name}/reshaped", [value, sizes], attrs, shape, value), 0)
 
     # -- what a gradient keeps ----------------------------------------------------------------------------------------
 
