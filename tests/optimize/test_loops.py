@@ -167,6 +167,25 @@ def test_the_length_of_the_sequence_may_be_data():
         same_numbers(fetches, {x: np.random.RandomState(0).randn(steps, BATCH, WIDTH)})
 
 
+@pytest.mark.parametrize("halves", [True, False])
+def test_one_matrix_in_two_products(halves):
+    """Two parts of one matrix, by columns or by rows, are two matrices."""
+    x = tf.placeholder(tf.float32, [STEPS, BATCH, WIDTH])
+    w = tf.get_variable("w", [WIDTH + WIDTH, 2 * WIDTH], initializer=tf.random_uniform_initializer(-1, 1, seed=1))
+    left, right = tf.split(w[:WIDTH], 2, 1)
+
+    def by_columns(x_t, h):
+        return tf.tanh(h + tf.matmul(x_t, left) - 2.0 * tf.matmul(x_t, right))
+
+    def by_rows(x_t, h):
+        first, second = tf.matmul(tf.concat([x_t, h], 1), w), tf.matmul(tf.concat([h, x_t], 1), w)
+        return tf.tanh(first[:, :WIDTH] - 2.0 * second[:, :WIDTH])
+
+    h = _loop(x, by_columns if halves else by_rows, start=tf.zeros([BATCH, WIDTH]))
+    fetches = [h, *tf.gradients(h, w)]
+    same_numbers(fetches, {x: np.random.RandomState(0).randn(STEPS, BATCH, WIDTH)})
+
+
 def test_reading_past_the_end_is_still_an_error():
     x = tf.placeholder(tf.float32, [STEPS, BATCH, WIDTH])
     w, b = _weights()
@@ -198,6 +217,16 @@ def test_a_sum_that_is_kept_for_nobody_stays():
         [0, tf.zeros([2, 2])],
     )[1]
     same_numbers([total], {x: np.ones([BATCH, WIDTH])})
+
+
+def test_a_deep_product_takes_a_matrix_as_bias():
+    """From some depth on products are oneDNN's, which adds vectors only."""
+    x, w, y = (tf.placeholder(tf.float32, shape) for shape in ([4, 600], [600, 3], [4, 3]))
+    z = tf.nn.relu(tf.matmul(x, w) + y)
+    random = np.random.RandomState(0)
+    feed = {x: random.randn(4, 600), w: random.randn(600, 3), y: random.randn(4, 3)}
+    with tf.Session() as session:
+        np.testing.assert_allclose(session.run(z, feed), np.maximum(feed[x] @ feed[w] + feed[y], 0), atol=1e-4)
 
 
 # -- controls ---------------------------------------------------------------------------------------------------------

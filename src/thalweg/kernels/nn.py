@@ -336,7 +336,9 @@ def _depth(node: Node) -> int | None:
 
 
 def _fits_linear(node: Node, device: Any) -> bool:
-    return device.type == "CPU" and node.attrs["T"] is dtypes.float32 and not node.attrs["transpose_a"]
+    bias = node.input_shape(2)  # a vector; torch's own product adds a whole matrix as well
+    fits = bias is not None and len(bias) == 1
+    return fits and device.type == "CPU" and node.attrs["T"] is dtypes.float32 and not node.attrs["transpose_a"]
 
 
 def activate(product: Call, fused: list[str], node: Node) -> Call:

@@ -17,7 +17,7 @@ import numpy as np
 from thalweg import dtypes
 from thalweg.graph.op_def import OPS
 from thalweg.graph.step_graph import Node, Output, Region, StepGraph
-from thalweg.optimize.hoist import captured, mirrors
+from thalweg.optimize.hoist import captured, constant_like, mirrors
 from thalweg.shapes import Shape
 
 _FLOATS = (dtypes.float32, dtypes.float64, dtypes.bfloat16, dtypes.float16)
@@ -39,7 +39,8 @@ class _Products:
         self._body = self._region.body
         count = len(loop.dtypes)
         self._outside = dict(zip(self._body.feeds[count:], loop.inputs[count:]))
-        self._arrays: dict[tuple[Any, ...], Output] = {}
+        self._parts: dict[tuple[Output, int, int, int], Output] = {}
+        self._elements: dict[tuple[Any, ...], Output] = {}
 
     def batch(self) -> None:
         self._narrow_columns()
@@ -92,7 +93,13 @@ class _Products:
             self._step.settle()
 
     def _rows(self, matrix: Output, begin: int, size: int, axis: int) -> Output:
-        """Returns a part of a matrix along an axis, cut before the loop."""
+        """Returns a part of a matrix along an axis, cut before the loop and once."""
+        key = (matrix, begin, size, axis)
+        if key not in self._parts:
+            self._parts[key] = self._cut(*key)
+        return self._parts[key]
+
+    def _cut(self, matrix: Output, begin: int, size: int, axis: int) -> Output:
         producer, slot = matrix
         shape = producer.shapes[slot]
         assert shape is not None and len(shape) == 2
@@ -172,11 +179,17 @@ class _Products:
         return total
 
     def _row(self, product: Node, read: Output, weights: Output, bias: Output | None) -> Output:
-        """Returns an element of all products of a sequence, read where the sequence itself is."""
-        key = (self._sequence(read[0]), weights[0].name, bias, product.attrs["transpose_b"])
-        if key not in self._arrays:
-            self._arrays[key] = self._all_products(product, read[0], weights, bias)
-        scatter = self._arrays[key][0]
+        """Returns an element of all products of a sequence, read where the sequence itself is.
+
+        It is read once an iteration, as the sequence is: arrays let go of what was read.
+        """
+        key = (read, weights, bias, product.attrs["transpose_b"])
+        if key not in self._elements:
+            self._elements[key] = self._element(product, read, weights, bias)
+        return self._elements[key]
+
+    def _element(self, product: Node, read: Output, weights: Output, bias: Output | None) -> Output:
+        scatter = self._all_products(product, read[0], weights, bias)[0]
         array, flow = (captured(self._loop, output) for output in (scatter.inputs[0], (scatter, 0)))
         element = read[0].like(
             read[0].type,
@@ -265,7 +278,7 @@ class _Products:
             shapes: list[Shape] = [(), part[0].shapes[part[1]]]
             pops.append(popped[0].like("TensorListPopBack", inputs, popped[0].attrs, name=f"{name}/pop", shapes=shapes))
             arguments.append(argument)
-        axis = self._like_constant(join.inputs[-1][0])
+        axis = constant_like(join.inputs[-1][0])
         again = join.like("ConcatV2", [*((pop, 1) for pop in pops), axis], join.attrs, name=f"{join.name}/again")
         loop = _with_variables(
             self._loop, arguments, [(wider, lists[part]) for part in parts], [(pop, 0) for pop in pops]
@@ -410,13 +423,9 @@ class _Products:
             order=near[0].order,
             stack=self._loop._stack,
             guard=self._loop.guard,
-            controls=list(self._loop.controls) if op_type == "Slice" else [],
         )
         self._step.nodes.append(node)
         return node
-
-    def _like_constant(self, node: Node) -> Output:
-        return (node.like("Const", [], node.attrs, controls=[], guard=()), 0)
 
     def _constant(self, value: Any, name: str) -> Output:
         dtype = dtypes.as_dtype(value.dtype)

@@ -73,7 +73,7 @@ def _hoisted(loop: Node) -> Iterable[Node]:
                 continue
             known = all(output in outside or output[0].type == "Const" for output in node.inputs)
             if known and (_is_safe(node) or (node.type == "ReadVariableOp" and node.inputs[0] not in changed)):
-                inputs = [outside.get(output) or _constant(output[0]) for output in node.inputs]
+                inputs = [outside.get(output) or constant_like(output[0]) for output in node.inputs]
                 copy = node.like(node.type, inputs, node.attrs, controls=list(loop.controls), guard=loop.guard)
                 copy.order = min(node.order, loop.order - 0.5)
                 made[node] = copy
@@ -95,8 +95,8 @@ def _is_safe(node: Node) -> bool:
     return node.type in _SAFE and None not in shapes
 
 
-def _constant(node: Node) -> Output:
-    """Returns a constant of a loop as one of outside."""
+def constant_like(node: Node) -> Output:
+    """Returns a constant of one graph as one of another."""
     return (node.like("Const", [], node.attrs, controls=[], guard=()), 0)
 
 
@@ -127,7 +127,7 @@ def _recall_what_never_changed(step: StepGraph, loops: Iterable[Node]) -> bool:
             value = _always_saved(forward, saved)
             if value is not None and not pop.guard and mirrors(backward, forward):
                 region.body.rewrite(
-                    {(pop, 1): captured(backward, value) if value[0].type != "Const" else _constant(value[0])}
+                    {(pop, 1): captured(backward, value) if value[0].type != "Const" else constant_like(value[0])}
                 )
                 found = True
     return found
