@@ -96,6 +96,22 @@ def test_a_variable_that_the_loop_changes_is_read_in_it():
         assert session.run(y) == 2.0 + 3.0 + 4.0
 
 
+def test_a_loop_that_lets_others_run_sees_what_they_write():
+    w = tf.get_variable("w", [], initializer=tf.zeros_initializer(), use_resource=True)
+    session = tf.Session()
+    more = w.assign_add(1.0)
+
+    def body(i, y):
+        passed = tf.py_func(lambda n: session.run(more) and n, [i], tf.int32)
+        passed.set_shape([])
+        return passed + 1, y + w
+
+    y = tf.while_loop(lambda i, y: i < 3, body, [0, 0.0])[1]
+    with session:
+        session.run(w.initializer)
+        assert session.run(y) > 0.0
+
+
 def test_a_loop_without_iterations_fails_for_nothing():
     x = tf.placeholder(tf.float32, [3])
     index = tf.placeholder(tf.int32, [])

@@ -66,13 +66,16 @@ def _hoisted(loop: Node) -> Iterable[Node]:
         (argument, 0): output for argument, output in zip(region.body.feeds[count:], loop.inputs[count:])
     }
     changed = _changed_handles(region)
+    alone = not any(_lets_others_run(node) for part in region.parts() for node in part.everything())
     made: dict[Node, Node] = {}
     for part in region.parts():
         for node in part.nodes:
             if node.type in ("_Arg", "Const") or node.guard or node.controls or not node.dtypes:
                 continue
             known = all(output in outside or output[0].type == "Const" for output in node.inputs)
-            if known and (_is_safe(node) or (node.type == "ReadVariableOp" and node.inputs[0] not in changed)):
+            if known and (
+                _is_safe(node) or (node.type == "ReadVariableOp" and alone and node.inputs[0] not in changed)
+            ):
                 inputs = [outside.get(output) or constant_like(output[0]) for output in node.inputs]
                 copy = node.like(node.type, inputs, node.attrs, controls=list(loop.controls), guard=loop.guard)
                 copy.order = min(node.order, loop.order - 0.5)
@@ -85,6 +88,11 @@ def _hoisted(loop: Node) -> Iterable[Node]:
             used |= {predicate for predicate, _ in node.guard if predicate[0] in made}
         part.rewrite({output: captured(loop, outside[output]) for output in used})
     yield from made.values()
+
+
+def _lets_others_run(node: Node) -> bool:
+    """Tells whether a node waits, or calls what may: others may change variables meanwhile, and shall be seen."""
+    return node.definition.waits or "PyFunc" in node.type
 
 
 def _is_safe(node: Node) -> bool:
