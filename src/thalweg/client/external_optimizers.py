@@ -93,7 +93,7 @@ class ExternalOptimizerInterface:
         optimizer_kwargs: dict[str, Any],
     ) -> Any:
         """Returns the solution as one vector."""
-        raise NotImplementedError("To use ExternalOptimizerInterface, subclass from it and implement _minimize.")
+        raise NotImplementedError(f"{type(self).__name__} defines no _minimize, which finds the solution")
 
     def _pack_bounds(self, var_to_bounds: dict[Any, Any]) -> list[tuple[float, float]]:
         packed: list[tuple[float, float]] = []

@@ -169,7 +169,7 @@ class _Point:
             raise ValueError("No variables to optimize.")
         for variable in variables:
             if not isinstance(variable, Variable):
-                raise NotImplementedError(f"Trying to optimize unsupported type {variable!r}")
+                raise NotImplementedError(f"an optimizer updates variables, and {variable!r} is none")
             if not variable.get_shape().is_fully_defined():
                 raise ValueError(f"L-BFGS needs variables of known shapes: {variable}")
         kinds = {variable.dtype.base_dtype for variable in variables}

@@ -108,7 +108,7 @@ class Optimizer:
             raise ValueError("No variables to optimize.")
         for variable in variables:
             if not isinstance(variable, Variable | Tensor):
-                raise NotImplementedError(f"Trying to optimize unsupported type {variable!r}")
+                raise NotImplementedError(f"an optimizer updates variables, and {variable!r} is none")
         grads = gradients(
             loss,
             variables,
@@ -308,7 +308,7 @@ def _flat(variables: Any) -> Iterable[Any]:
 
 def _require_variable(variable: Any) -> Any:
     if not isinstance(variable, Variable):
-        raise NotImplementedError(f"Trying to update {variable!r}, which is not a variable")
+        raise NotImplementedError(f"an optimizer updates variables, and {variable!r} is none")
     return variable
 
 

@@ -34,13 +34,17 @@ class _Products:
 
     def __init__(self, step: StepGraph, loop: Node) -> None:
         self._step = step
+        self._turn_to(loop)
+        self._parts: dict[tuple[Output, int, int, int], Output] = {}
+        self._elements: dict[tuple[Any, ...], Output] = {}
+
+    def _turn_to(self, loop: Node) -> None:
+        """Goes on with a loop: the first one, or what it was replaced by."""
         self._loop = loop
         self._region: Region = loop.attrs["region"]
         self._body = self._region.body
         count = len(loop.dtypes)
         self._outside = dict(zip(self._body.feeds[count:], loop.inputs[count:]))
-        self._parts: dict[tuple[Output, int, int, int], Output] = {}
-        self._elements: dict[tuple[Any, ...], Output] = {}
 
     def batch(self) -> None:
         self._narrow_columns()
@@ -243,13 +247,14 @@ class _Products:
 
     def _save_parts(self) -> None:
         """Makes the loop before save the parts that a matrix was joined from, if it joins them only to save it."""
+        uses = self._uses()
         for index in range(len(self._loop.dtypes)):
             forward, saved = self._loop.inputs[index]
             pop = self._body.fetches[index][0]
             if forward.type != "_While" or pop.type != "TensorListPopBack" or pop.attrs.get("_swap_memory"):
                 continue
             if (
-                (pop, 1) not in self._uses()
+                (pop, 1) not in uses
                 or pop.inputs[0] != (self._body.feeds[index], 0)
                 or pop.guard
                 or not mirrors(self._loop, forward)
@@ -262,8 +267,8 @@ class _Products:
             parts, _ = _joined(push.inputs[1])
             if len(parts) > 1 and before._uses()[push.inputs[1]] == [push] and None not in map(_width, parts):
                 self._take_parts(before, parts, (pop, 1), push.inputs[1][0])
-                return self._save_parts()
-        return None
+                self._save_parts()  # of the loop that there is now
+                return
 
     def _take_parts(self, before: _Products, parts: list[Output], popped: Output, join: Node) -> None:
         lists: dict[Output, int] = {}
@@ -286,7 +291,7 @@ class _Products:
         loop.attrs["region"].body.rewrite({popped: (again, 0)})
         replaced: dict[Output, Output] = {(self._loop, i): (loop, i) for i in range(count)}
         self._step.rewrite(replaced, {self._loop: loop})
-        self.__init__(self._step, loop)  # type: ignore[misc]
+        self._turn_to(loop)
 
     # -- after --------------------------------------------------------------------------------------------------------
 

@@ -238,7 +238,7 @@ class Distribution:
 
     @classmethod
     def _param_shapes(cls, sample_shape: Any) -> dict[str, Tensor]:
-        raise NotImplementedError("_param_shapes not implemented")
+        raise NotImplementedError(f"{cls.__name__} does not say which shapes its parameters have for a sample's shape")
 
     def _batch_shape(self) -> Any:
         return None
