@@ -1,115 +1,112 @@
-"""Compares placers on several graphs: the step that each foresees, and the step that it gets, on virtual CPU devices.
+"""Compares placers on several graphs: the step that each foresees, and the step that it gets.
 
     python bench/placers.py                              # all graphs and placers; saved in results/placers.json
     python bench/placers.py --graphs lstm --devices 4    # some of them; nothing is saved
     python bench/placers.py --tiny --rounds 1            # does everything run?
 
-Each device computes with one thread, so that two devices are two cores. The costs that all placers reckon with are
-measured first, by traced steps on one device and by a chain of nodes that goes to and fro between two. `single` is the
-best single device, `hand` what a person would choose. The bar is 1.05 of one device for every placer, foreseen and
-measured; round robin is there to be beaten and has none.
+The devices are virtual CPU devices, each computing with one thread, so that two devices are two cores; where there is a
+GPU, all is done again with it and one CPU device. The costs that all placers reckon with are measured first: speeds,
+links and crowding of the devices, then the nodes of each graph by traced steps on one device. `single` is the best
+single device, `hand` what a person would choose, `tried` a learned placement refined by running the step. The bar is
+1.05 of one device for every placer, foreseen and measured; round robin is there to be beaten and has none.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import environments
-import numpy as np
 import quiet
 
 sys.path.insert(0, str(environments.ROOT / "src"))
 
+import placed_report
 from workloads.placed_programs import PROGRAMS, Built, Hand
 
 import thalweg as tf
+from thalweg.client.learned_placement import initialize, learn_placement
+from thalweg.client.measured_costs import learn_costs, measure_costs, time_of
 from thalweg.kernels.registry import device_types
 from thalweg.optimize.optimize import optimize
 from thalweg.optimize.prune import prune
-from thalweg.place.cost import CostModel, Link
+from thalweg.place.cost import CostModel
 from thalweg.place.place import pose
 from thalweg.place.placers import PLACERS
 from thalweg.runtime.pipeline import evaluate
 
-BAR = 1.05
-WARM_STEPS, TRACED_STEPS = 3, 5
-ROUND_SECONDS = 0.5
+WARM_STEPS = 3
+ROUND_SECONDS = 0.3
 PATIENCE_SECONDS = 15
-CROSSINGS = 60
-ONE, HAND, FREE = "single", "hand", ("first", "round_robin")
+ONE, HAND, TRIED = placed_report.ONE, placed_report.HAND, placed_report.TRIED
 
 
 @dataclass(slots=True)
 class Cell:
-    """What came out of one placer on one graph, in seconds."""
+    """What came out of one placer on one graph: seconds to place it, and of a step."""
 
     placing: float
     foreseen: float
-    measured: float = 0.0
     transfers: int = 0
+    rounds: list[float] = field(default_factory=list)
 
 
 class Runner:
     """A session whose steps were placed in one way."""
 
-    def __init__(self, built: Built, devices: int, placer: str, costs: str = "") -> None:
-        config = tf.ConfigProto(device_count={"CPU": devices, "GPU": 0}, intra_op_parallelism_threads=1)
-        config.experimental.placer = placer
-        config.experimental.cost_model = costs
+    def __init__(self, built: Built, config: Any) -> None:
         self._built = built
         self.session = tf.Session(graph=built.graph, config=config)
-        with built.graph.as_default():
-            self.session.run(tf.global_variables_initializer())
+        initialize(self.session)
         start = time.perf_counter()
         self._step = self.session.make_callable(built.fetches, list(built.feeds))
         self.placing = time.perf_counter() - start
+        self.placement = self.session._plan(built.fetches, tuple(built.feeds)).executable.placement
         for _ in range(WARM_STEPS):
             self._step(*built.feeds.values())
 
     @property
-    def placement(self) -> Any:
-        return self.session._plan(self._built.fetches, tuple(self._built.feeds)).executable.placement
+    def schedule(self) -> Any:
+        return self.placement.schedule
 
     def round(self) -> float:
-        """Runs steps for about half a second and gives the seconds of one."""
-        start, steps = time.perf_counter(), 0
-        while steps == 0 or time.perf_counter() - start < ROUND_SECONDS:
-            self._step(*self._built.feeds.values())
-            steps += 1
-        return (time.perf_counter() - start) / steps
-
-    def trace(self, costs: CostModel) -> None:
-        """Teaches a cost model what the nodes of this step take."""
-        options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
-        nodes = list(self.placement.devices)
-        for _ in range(TRACED_STEPS):
-            metadata = tf.RunMetadata()
-            self.session.run(self._built.fetches, self._built.feeds, options, metadata)
-            costs.learn(metadata.step_stats, nodes)
+        """Runs steps for a moment and gives the seconds of one."""
+        return time_of(lambda: self._step(*self._built.feeds.values()), ROUND_SECONDS)
 
 
-def link() -> Link:
-    """Measures what a transfer costs: a chain of small nodes on two devices in turns, and the same on one."""
-    seconds = []
-    for devices in (1, 2):
-        with tf.Graph().as_default() as graph:
-            x = y = tf.placeholder(tf.float32, [2], name="x")
-            for i in range(CROSSINGS):
-                with tf.device(f"/cpu:{i % devices}"):
-                    y = tf.sin(y)
-        runner = Runner(Built(graph, y, {x: np.zeros(2, np.float32)}), devices, "")
-        seconds.append(median(runner.round() for _ in range(3)))
-        runner.session.close()
-    each = max(seconds[1] - seconds[0], 0.0) / CROSSINGS
-    return Link(each / 2, 1e12, each / 2)
+class Machine:
+    """Some devices, how sessions are told to use them, and what they cost."""
+
+    def __init__(self, cpus: int, gpus: int, folder: str) -> None:
+        self.count = {"CPU": cpus, "GPU": gpus}
+        self.by_hand = ["/gpu:0"] if gpus else [f"/cpu:{i}" for i in range(cpus)]
+        self.costs = measure_costs(self.config())
+        self._path = str(Path(folder) / "costs.json")
+        self.policy = str(Path(folder) / "policy.json")
+
+    def config(self, placer: str = "", measured: bool = False) -> Any:
+        config = tf.ConfigProto(device_count=self.count, intra_op_parallelism_threads=1, allow_soft_placement=True)
+        config.experimental.placer = placer
+        config.experimental.cost_model = self._path if measured else ""
+        return config
+
+    def learn(self, built: Built) -> CostModel:
+        """Measures the nodes of a graph on each kind of device, and keeps that in the file which placers use."""
+        costs = CostModel.from_json(self.costs.to_json())
+        for count in ({"CPU": 1, "GPU": 0}, {"CPU": 1, "GPU": 1}):
+            if count["GPU"] <= self.count["GPU"]:
+                config = self.config()
+                config.device_count.update(count)
+                with tf.Session(graph=built.graph, config=config) as session:
+                    initialize(session)
+                    learn_costs(session, built.fetches, built.feeds, costs)
+        costs.save(self._path)
+        return costs
 
 
 def foreseen_by_hand(runner: Runner, built: Built, costs: CostModel) -> tuple[float, int]:
@@ -118,54 +115,66 @@ def foreseen_by_hand(runner: Runner, built: Built, costs: CostModel) -> tuple[fl
     tensors = [built.fetches] if isinstance(built.fetches, tf.Tensor) else []
     step = prune(list(built.feeds), tensors, [] if tensors else [built.fetches])
     optimize(step, session._config.graph_options, lambda node: evaluate(node, session._devices[0]))
-    schedule = pose(step, [device.name for device in session._devices], device_types, costs=costs).simulate({})
+    names = [device.name for device in session._devices]
+    schedule = pose(step, names, device_types, soft=True, costs=costs).simulate({})
     return schedule.finish, schedule.transfers
 
 
-def measure(name: str, given: argparse.Namespace, between: Link) -> dict[str, Cell]:
-    """Places one graph by every placer and by hand, and runs all of them in turns."""
-    free, by_hand = (PROGRAMS[name](Hand(devices), given.tiny) for devices in (0, given.devices))
-    costs = CostModel(links={"CPU>CPU": between})
-    first = Runner(free, 1, "")
-    first.trace(costs)
-    first.session.close()
-    runners: dict[str, Runner] = {}
+def measure(name: str, machine: Machine, given: argparse.Namespace) -> dict[str, Cell]:
+    """Places one graph in every way, and runs all of them in turns."""
+    free, by_hand = (PROGRAMS[name](Hand(devices), given.tiny) for devices in ((), machine.by_hand))
+    costs = machine.learn(free)
     cells: dict[str, Cell] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "costs.json")
-        costs.save(path)
-        for placer in PLACERS:
-            if placer != "first":  # on equal devices it is one device
-                runner = runners[placer] = Runner(free, given.devices, placer, path)
-                schedule = runner.placement.schedule
-                cells[placer] = Cell(runner.placing, schedule.finish, transfers=schedule.transfers)
-    runners[HAND] = Runner(by_hand, given.devices, "")
-    finish, transfers = foreseen_by_hand(runners[HAND], by_hand, costs)
-    cells[HAND] = Cell(runners[HAND].placing, finish, transfers=transfers)
-    rounds: dict[str, list[float]] = {placer: [] for placer in runners}
-    quiet.wait([], 0 if given.tiny else PATIENCE_SECONDS)
-    for _ in range(given.rounds):
-        for placer, runner in runners.items():
-            rounds[placer].append(runner.round())
-    for placer, seconds in rounds.items():
-        cells[placer].measured = median(seconds)
-        runners[placer].session.close()
+    kept: dict[Any, Runner] = {}
+    same: dict[Any, list[str]] = {}
+
+    def keep(placer: str, runner: Runner) -> Runner:
+        """Keeps a runner, unless there is one whose nodes are all on the same devices: they run the same program."""
+        key = tuple(sorted((node.name, device) for node, device in runner.placement.devices.items()))
+        same.setdefault(key, []).append(placer)
+        if kept.setdefault(key, runner) is not runner:
+            runner.session.close()
+        return runner
+
+    for placer in PLACERS:
+        if placer != "first":  # on equal devices it is one device, and so it is where one is best by far
+            runner = Runner(free, machine.config(placer, measured=True))
+            cells[placer] = Cell(runner.placing, runner.schedule.finish, runner.schedule.transfers)
+            keep(placer, runner)
+    start = time.perf_counter()
+    config, tries = machine.config(measured=True), {"trials": given.trials, "heats": 3, "seconds": ROUND_SECONDS}
+    learn_placement(free.fetches, free.feeds, config, path=machine.policy, graph=free.graph, **tries)
+    tried = time.perf_counter() - start
+    runner = Runner(free, machine.config(machine.policy, measured=True))
+    cells[TRIED] = Cell(tried, runner.schedule.finish, runner.schedule.transfers)
+    keep(TRIED, runner)
+    runner = Runner(by_hand, machine.config())
+    cells[HAND] = Cell(runner.placing, *foreseen_by_hand(runner, by_hand, costs))
+    keep(HAND, runner)
+    for key, rounds in run(kept, given).items():
+        for placer in same[key]:
+            cells[placer].rounds = rounds
+    for runner in kept.values():
+        runner.session.close()
     return cells
 
 
-def table(name: str, cells: dict[str, Cell]) -> str:
-    """Writes a graph's results: times in milliseconds and as parts of one device's."""
-    one = cells[ONE]
-    heads = ("placing s", 10), ("foreseen ms", 13), ("of one", 8), ("measured ms", 13), ("of one", 8), ("sent", 7)
-    lines = [f"{name:14}" + "".join(f"{head:>{width}}" for head, width in heads) + "  verdict"]
-    for placer, cell in cells.items():
-        ratios = cell.foreseen / one.foreseen, cell.measured / one.measured
-        verdict = "-" if placer in (*FREE, HAND) else "met" if max(ratios) <= BAR else "MISSED"
-        lines.append(
-            f"  {placer:12}{cell.placing:10.2f}{1e3 * cell.foreseen:13.3f}{ratios[0]:8.2f}"
-            f"{1e3 * cell.measured:13.3f}{ratios[1]:8.2f}{cell.transfers:7}  {verdict}"
-        )
-    return "\n".join(lines)
+def run(runners: dict[Any, Runner], given: argparse.Namespace) -> dict[Any, list[float]]:
+    """Runs all in turns; a turn in which other processes needed the cores is repeated, up to as often as there are."""
+    rounds: dict[Any, list[float]] = {key: [] for key in runners}
+    spare = 0 if given.tiny else given.rounds
+    quiet.wait([], 0 if given.tiny else PATIENCE_SECONDS)
+    done = 0
+    while done < given.rounds:
+        others = quiet.Others([])
+        seconds = {key: runner.round() for key, runner in runners.items()}
+        if others.cores() > quiet.ALLOWED and spare > 0:
+            spare -= 1
+            continue
+        done += 1
+        for key, value in seconds.items():
+            rounds[key].append(value)
+    return rounds
 
 
 def main() -> None:
@@ -173,21 +182,27 @@ def main() -> None:
     parser.add_argument("--graphs", default="", help=f"some of {','.join(PROGRAMS)}; nothing is saved then")
     parser.add_argument("--devices", type=int, default=2, help="virtual CPU devices (default %(default)s)")
     parser.add_argument("--rounds", type=int, default=7, help="rounds a placer (default %(default)s)")
+    parser.add_argument("--trials", type=int, default=10, help="placements that are tried (default %(default)s)")
     parser.add_argument("--tiny", action="store_true", help="small graphs, to see that all runs; nothing is saved")
     given = parser.parse_args()
     wanted = given.graphs.split(",") if given.graphs else list(PROGRAMS)
     if not set(wanted) <= set(PROGRAMS):
         parser.error(f"no such graph: {', '.join(sorted(set(wanted) - set(PROGRAMS)))}")
-    between = link()
-    print(f"a transfer takes {1e6 * (between.latency + between.overhead):.0f} us")
-    results: dict[str, dict[str, Any]] = {}
-    for name in wanted:
-        cells = measure(name, given, between)
-        results[name] = {placer: asdict(cell) for placer, cell in cells.items()}
-        print(table(name, cells), flush=True)
+    machines = {f"{given.devices} CPU": (given.devices, 0)}
+    if tf.test.is_gpu_available():
+        machines["CPU and GPU"] = (1, 1)
+    results: dict[str, Any] = {}
+    for title, (cpus, gpus) in machines.items():
+        with tempfile.TemporaryDirectory() as folder:
+            machine = Machine(cpus, gpus, folder)
+            print(f"{title}: {placed_report.costs_in_words(machine.costs)}")
+            graphs = results[title] = {}
+            for name in wanted:
+                cells = {placer: asdict(cell) for placer, cell in measure(name, machine, given).items()}
+                graphs[name] = placed_report.judged(cells)
+                print(placed_report.table(name, graphs[name]), flush=True)
     if not given.graphs and not given.tiny:
-        path = Path(__file__).with_name("results") / "placers.json"
-        path.write_text(json.dumps({"devices": given.devices, "graphs": results}, indent=1) + "\n", encoding="utf-8")
+        placed_report.save(results, Path(__file__).with_name("results"))
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def summary(results: dict[str, dict[str, list[float]]], versions: dict[str, str]
             }
         )
     sizes = {name: values for name, values in results.items() if name.rsplit("_", 1)[-1].isdigit()}
-    machine = {"cpu": _cpu(), "cores": cores, "python": platform.python_version(), "system": platform.system()}
+    machine = {"cpu": cpu(), "cores": cores, "python": platform.python_version(), "system": platform.system()}
     when = time.strftime("%Y-%m-%d")
     return {
         "date": when,
@@ -62,7 +62,8 @@ def summary(results: dict[str, dict[str, list[float]]], versions: dict[str, str]
     }
 
 
-def _cpu() -> str:
+def cpu() -> str:
+    """Returns the name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -230,10 +230,11 @@ CHECKPOINTS = (
         "step_saving",
         "training step while saving; reference: not saving",
         "ms",
-        1e3,
+        1e3 / data.SAVING_STEPS,
         Bar(1.2, ("thalweg_reference",)),
         BESIDE,
         workload="step_saving",
+        slow=True,
     ),
 )
 

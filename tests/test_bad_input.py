@@ -24,6 +24,10 @@ EXEMPT = {
     "MutexLock": "is a value that only ConsumeMutexLock can read",
     "_Dataset": "is a value that only iterators can read",
     **dict.fromkeys(
+        ["OptionalFromValue", "OptionalNone", "IteratorGetNextAsOptional"],
+        "is a value that only OptionalGetValue and OptionalHasValue can read",
+    ),
+    **dict.fromkeys(
         ["ResourceAccumulatorTakeGradient", "SparseAccumulatorTakeGradient"],
         "waits for as many gradients as it is asked for",
     ),

@@ -79,6 +79,13 @@ def test_errors_look_as_shown(case):
     assert "".join(traceback.format_exception_only(caught.value)) == shown
 
 
+def test_saved_models_are_as_shown(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for program in blocks("docs/saved_models.md"):
+        with tf.Graph().as_default():
+            run(program)
+
+
 def test_the_demo_learns(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     accuracy = load(ROOT / "examples/digits.py").main()

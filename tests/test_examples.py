@@ -4,6 +4,7 @@ import importlib
 import pathlib
 import re
 
+import numpy as np
 import pytest
 
 import thalweg as tf
@@ -88,6 +89,58 @@ def test_wide_embedding(example, capsys):
     assert len({op.colocation_groups()[0] for op in lookups}) == 4
 
 
+def seen_at_once(example, build):
+    """Traces steps until devices are seen at work at the same time; other processes may keep them from it."""
+    work = example("devices_at_work")
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [64, 64])
+        labels = tf.placeholder(tf.int64, [64])
+        _, step = build(x, labels)
+        feeds = {x: np.ones([64, 64]), labels: np.arange(64) % 10}
+        with tf.Session(config=work.virtual_devices(2)) as sess:
+            sess.run(tf.global_variables_initializer())
+            for _ in range(50):
+                times = work.trace(sess, step, feeds)
+                if work.at_once(times):
+                    return times
+    return []
+
+
+def test_data_parallel(example, capsys):
+    result = example("data_parallel").main(["--steps", "60", "--towers", "4"])
+    assert result["difference"] < 1e-5  # as on one device
+    assert result["accuracy"] > 0.85
+    assert re.search(r"CPU:3 [#.]{72}\n", capsys.readouterr().out)
+
+
+def test_towers_work_at_the_same_time(example):
+    times = seen_at_once(example, lambda x, labels: example("data_parallel").training(x, labels, 2))
+    assert {device for device, *_, name in times if "tower0" in name} == {"CPU:0"}
+    assert "CPU:1" in {device for device, *_, name in times if "tower1" in name}
+
+
+def test_model_parallel(example, capsys):
+    result = example("model_parallel").main(["--steps", "90", "--stages", "4"])
+    assert result["difference"] < 1e-5
+    assert result["accuracy"] > 0.8
+    assert re.search(r"CPU:3 [#.]{72}\n", capsys.readouterr().out)
+
+
+def test_micro_batches_are_pipelined(example):
+    pipeline = example("model_parallel")
+    times = seen_at_once(example, lambda x, labels: pipeline.training(x, labels, 2, 4, 256))
+    assert times, "stages never worked at the same time"
+    products = {(device, name.split("/")[0]) for device, *_, name in times if re.search(r"model(_\d)?/layer", name)}
+    assert {(f"CPU:{stage}", f"piece{piece}") for stage in range(2) for piece in range(4)} <= products
+
+
+def test_batches_that_cannot_be_cut_are_refused(example, capsys):
+    for name, option in (("data_parallel", "--towers"), ("model_parallel", "--pieces")):
+        with pytest.raises(SystemExit):
+            example(name).main(["--batch", "10", option, "3"])
+        assert "cannot be cut into 3 equal" in capsys.readouterr().err
+
+
 IMAGE_NETWORKS = {
     "alexnet": (["--steps", "80", "--width", "0.125", "--classes", "3"], 0.7),
     "resnet18": (["--steps", "30", "--width", "0.125", "--classes", "4"], 0.8),
@@ -145,6 +198,9 @@ def test_an_example_gives_the_same_every_time(example):
     assert results[0] == results[1]
 
 
+SHARED = ("devices_at_work", "image_training")
+
+
 def test_the_table_lists_every_example():
     listed = re.findall(r"^\| \[(\w+)\.py\]", (FOLDER / "README.md").read_text(), re.MULTILINE)
-    assert sorted(listed) == sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "image_training")
+    assert sorted(listed) == sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in SHARED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -52,25 +51,26 @@ def restore(tf: Any, cached: bool = False) -> Step:
     return Task(model.restore, before=lambda: prepare(model.files()))
 
 
-def step_saving(tf: Any) -> Step:
+def steps_saving(tf: Any) -> Step:
     """Trains while a checkpoint is written, the next as soon as one is on the disk."""
     step, session, saver = _training(tf)
     path = str(records.folder() / "training")
-    waiting = threading.Thread()
 
     def saving_step() -> Any:
-        nonlocal waiting
-        if not waiting.is_alive():
+        if not saver.is_writing:
             saver.save(session, path, write_meta_graph=False)
-            waiting = threading.Thread(target=saver.wait)
-            waiting.start()
         return step()
 
-    return Task(saving_step, after=saver.wait)
+    return Task(lambda: _repeated(saving_step), after=saver.wait)
 
 
-def step_alone(tf: Any) -> Step:
-    return _training(tf)[0]
+def steps_alone(tf: Any) -> Step:
+    step, _, _ = _training(tf)
+    return lambda: _repeated(step)
+
+
+def _repeated(step: Step) -> Any:
+    return [step() for _ in range(data.SAVING_STEPS)][-1]
 
 
 def _training(tf: Any) -> tuple[Step, Any, Any]:
@@ -84,6 +84,6 @@ PROGRAMS: dict[str, Callable[[Any], Step]] = {
     "save": save,
     "restore": restore,
     "restore_cached": lambda tf: restore(tf, cached=True),
-    "step_saving": step_saving,
+    "step_saving": steps_saving,
 }
-REFERENCES: dict[str, Callable[[Any], Step]] = {"step_saving": step_alone}
+REFERENCES: dict[str, Callable[[Any], Step]] = {"step_saving": steps_alone}

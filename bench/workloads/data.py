@@ -34,11 +34,13 @@ RECORDS = 20_000
 RECORD_FLOATS = 256
 RECORD_BATCH = 128
 SHUFFLED = 10_000
+PREFETCHED_BYTES = 1 << 20  # eight batches
 
 CHECKPOINT_VARIABLES = 16
 CHECKPOINT_ROWS = 16_384  # of 1024 floats: 64 MiB a variable
 
 WIDE_SIZES = (784, 2048, 2048, 10)
+SAVING_STEPS = 100  # a few seconds, in which a few checkpoints are written
 
 Layer = tuple[np.ndarray, np.ndarray]
 

@@ -49,7 +49,8 @@ def _batches(tf: Any, path: Any, decode: Callable[[Any], Any]) -> Step:
     """Gives one batch a step, epoch after epoch."""
     with tf.Graph().as_default() as graph:
         dataset = tf.data.TFRecordDataset(str(path)).repeat().map(decode).shuffle(data.SHUFFLED)
-        batch = tf.data.make_one_shot_iterator(dataset.batch(data.RECORD_BATCH)).get_next()
+        dataset = _with_small_buffers(tf, dataset.batch(data.RECORD_BATCH))
+        batch = tf.data.make_one_shot_iterator(dataset).get_next()
         session = tf.Session(graph=graph)
     records.check(session.run(batch))
     take = session.make_callable(batch)
@@ -58,6 +59,15 @@ def _batches(tf: Any, path: Any, decode: Callable[[Any], Any]) -> Step:
         take()
 
     return step
+
+
+def _with_small_buffers(tf: Any, dataset: Any) -> Any:
+    """Bounds what tf.data prefetches by itself: else a round takes what was made while other peers were measured."""
+    options = tf.data.Options()
+    if getattr(options, "autotune", None) is not None:
+        options.autotune.ram_budget = data.PREFETCHED_BYTES
+        dataset = dataset.with_options(options)
+    return dataset
 
 
 PROGRAMS: dict[str, Callable[[Any], Step]] = {"queue": queue, "records": raw_records, "examples": examples}

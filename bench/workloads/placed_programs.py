@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -25,10 +25,15 @@ class Built:
 class Hand:
     """Says where parts go: nowhere in particular if there are no devices."""
 
-    devices: int
+    devices: Sequence[str] = ()
 
     def part(self, number: int) -> AbstractContextManager[Any]:
-        return tf.device(f"/cpu:{number % self.devices}") if self.devices else nullcontext()
+        """Returns the scope of one of many parts, dealt out in turns."""
+        return tf.device(self.devices[number % len(self.devices)]) if self.devices else nullcontext()
+
+    def share(self, number: int, of: int) -> AbstractContextManager[Any]:
+        """Returns the scope of one of many parts, of which each device takes a stretch."""
+        return self.part(number * len(self.devices) // of)
 
 
 def convnet(hand: Hand, small: bool) -> Built:
@@ -62,7 +67,7 @@ def lstm(hand: Hand, small: bool) -> Built:
         x = tf.placeholder(tf.float32, [steps, batch, width], name="x")
         sequence = tf.unstack(x)
         for layer in range(4):
-            with hand.part(layer * max(hand.devices, 1) // 4):
+            with hand.share(layer, 4):
                 cell = tf.nn.rnn_cell.BasicLSTMCell(width, name=f"layer{layer}")
                 sequence, _ = tf.nn.static_rnn(cell, sequence, dtype=tf.float32, scope=f"rnn{layer}")
         loss = tf.add_n([tf.reduce_mean(tf.square(h)) for h in sequence])
@@ -81,7 +86,7 @@ def layered(hand: Hand, small: bool) -> Built:
             after = []
             for column in range(width):
                 a, b = rng.choice(width, 2, replace=False)
-                with hand.part(column * max(hand.devices, 1) // width):
+                with hand.share(column, width):
                     product = tf.matmul(before[a], before[b], name=f"n{layer}_{column}")
                     after.append(tf.tanh(product) if rng.random() < 0.7 else tf.matmul(product, x))
             before = after
@@ -89,13 +94,42 @@ def layered(hand: Hand, small: bool) -> Built:
     return Built(graph, y, {x: rng.normal(size=(size, size)).astype(np.float32) / size})
 
 
-def inception(hand: Hand, small: bool) -> Built:
-    """Inception-v3 without its side head, run forward; by hand the branches of each block take turns."""
-    batch, size, narrow = (1, 80, 16) if small else (8, 299, 1)
+def scattered(hand: Hand, small: bool) -> Built:
+    """A random graph of small and large products, each of two that came before; by hand they are dealt out in turns."""
+    count, sizes = (12, (4, 8)) if small else (160, (64, 128, 256))
+    rng = np.random.default_rng(2)
     with tf.Graph().as_default() as graph:
-        x = tf.placeholder(tf.float32, [batch, size, size, 3], name="x")
-        logits = _Inception(hand, narrow).network(x)
-    return Built(graph, logits, {x: np.random.default_rng(0).normal(size=(batch, size, size, 3)).astype(np.float32)})
+        x = tf.placeholder(tf.float32, [sizes[-1], sizes[-1]], name="x")
+        made = [x[:n, :n] for n in sizes]
+        for number in range(count):
+            size = int(rng.choice(sizes))
+            a, b = (made[i] for i in rng.choice(len(made), 2))
+            with hand.part(number):
+                product = tf.matmul(_resized(a, size), _resized(b, size), name=f"n{number}")
+                made.append(tf.tanh(product) if rng.random() < 0.5 else product * (1.0 / size))
+        y = tf.add_n([tf.reduce_sum(value) for value in made])
+    return Built(graph, y, {x: rng.normal(size=(sizes[-1], sizes[-1])).astype(np.float32)})
+
+
+def _resized(x: Any, size: int) -> Any:
+    """Cuts a matrix, or fills it up with zeros."""
+    missing = max(size - x.shape.as_list()[0], 0)
+    return tf.pad(x, [[0, missing]] * 2) if missing else x[:size, :size]
+
+
+def inception(hand: Hand, small: bool) -> Built:
+    """Inception-v3 without its side head, trained; by hand the branches of each block take turns."""
+    batch, size, narrow = (1, 80, 16) if small else (2, 299, 1)
+    with tf.Graph().as_default() as graph:
+        images = tf.placeholder(tf.float32, [batch, size, size, 3], name="images")
+        labels = tf.placeholder(tf.int64, [batch], name="labels")
+        logits = _Inception(hand, narrow).network(images)
+        loss = tf.losses.sparse_softmax_cross_entropy(labels, logits)
+        optimizer = tf.train.MomentumOptimizer(0.01, 0.9)
+        with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+            train = optimizer.minimize(loss, colocate_gradients_with_ops=True)
+    pixels = np.random.default_rng(0).normal(size=(batch, size, size, 3)).astype(np.float32)
+    return Built(graph, train, {images: pixels, labels: np.arange(batch)})
 
 
 Branch = list[tuple[Any, ...]]
@@ -149,7 +183,7 @@ class _Inception:
     def _convolution(self, x: Any, channels: int, kernel: Any, stride: int = 1, padding: str = "same") -> Any:
         width = max(channels // self._narrow, 1)
         h = tf.layers.conv2d(x, width, kernel, stride, padding, use_bias=False)
-        return tf.nn.relu(tf.layers.batch_normalization(h, scale=False))
+        return tf.nn.relu(tf.layers.batch_normalization(h, scale=False, training=True))
 
 
 PROGRAMS: dict[str, Callable[[Hand, bool], Built]] = {
@@ -157,4 +191,5 @@ PROGRAMS: dict[str, Callable[[Hand, bool], Built]] = {
     "lstm": lstm,
     "inception": inception,
     "layered": layered,
+    "scattered": scattered,
 }

@@ -14,6 +14,11 @@ from torch import nn
 
 from workloads import data, records
 
+try:
+    from google_crc32c import value as crc32c
+except ImportError:
+    crc32c = None
+
 Step = Callable[[], Any]
 
 
@@ -71,7 +76,10 @@ def lstm(compiled: bool = False) -> Step:
 
 
 class Records(torch.utils.data.Dataset[torch.Tensor]):
-    """Reads records by their number, without comparing checksums, which torch has nothing for."""
+    """Reads records by their number and compares their checksums.
+
+    torch has nothing for CRC-32C: where google-crc32c is not installed the records are taken as they come.
+    """
 
     HEAD, TAIL = 12, 4  # what TFRecord puts around each record
 
@@ -83,10 +91,17 @@ class Records(torch.utils.data.Dataset[torch.Tensor]):
         return data.RECORDS
 
     def __getitem__(self, number: int) -> torch.Tensor:
-        frame = self.HEAD + self._size + self.TAIL
-        return torch.frombuffer(
-            bytearray(os.pread(self._file, self._size, number * frame + self.HEAD)), dtype=torch.float32
-        )
+        place = number * (self.HEAD + self._size + self.TAIL) + self.HEAD
+        if crc32c is None:
+            record = os.pread(self._file, self._size, place)
+        else:
+            frame = os.pread(self._file, self._size + self.TAIL, place)
+            record = frame[: self._size]
+            crc = crc32c(record)
+            masked = (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
+            if int.from_bytes(frame[self._size :], "little") != masked:
+                raise ValueError(f"record {number} is damaged")
+        return torch.frombuffer(bytearray(record), dtype=torch.float32)
 
 
 def raw_records() -> Step:

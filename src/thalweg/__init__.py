@@ -71,6 +71,7 @@ from thalweg.client.critical_section import (
 )
 from thalweg.client.custom_gradients import grad_pass_through as grad_pass_through, recompute_grad as recompute_grad
 from thalweg.client.logging import get_logger as get_logger
+from thalweg.client.module import Module as Module
 from thalweg.client.partitioned_variables import (
     create_partitioned_variables as create_partitioned_variables,
     fixed_size_partitioner as fixed_size_partitioner,
@@ -149,6 +150,12 @@ from thalweg.control_flow.cond import case as case, cond as cond, switch_case as
 from thalweg.control_flow.functional import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
 from thalweg.control_flow.tensor_array import TensorArray as TensorArray
 from thalweg.control_flow.while_loop import while_loop as while_loop
+from thalweg.datasets.optional import OptionalSpec as OptionalSpec
+from thalweg.datasets.structure import (
+    SparseTensorSpec as SparseTensorSpec,
+    Spec as _Spec,
+    TensorSpec as TensorSpec,
+)
 from thalweg.devices import (
     DeviceSpec as DeviceSpec,
 )
@@ -700,6 +707,7 @@ from thalweg.shapes import (
 
 __version__ = VERSION
 
+TypeSpec = _Spec
 NoGradient = no_gradient
 NotDifferentiable = no_gradient
 constant_initializer = initializers.constant

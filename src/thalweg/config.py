@@ -201,6 +201,7 @@ class ConfigProto(Message):
         host_swap_limit_in_mb: int
         placer: str  # who chooses devices, and the file of costs that it reckons with
         cost_model: str
+        memory_limit_in_mb: dict[str, float]  # what a device may hold, by its name
 
     device_count: dict[str, int]
     intra_op_parallelism_threads: int
@@ -398,7 +399,15 @@ class CostGraphDef(Message):
         control_input: Repeated[int]
         inaccurate: bool
 
+    @message
+    class AggregatedCost(Message):
+        """Is a cost of the whole graph, such as the most memory that one device holds."""
+
+        cost: float
+        dimension: str
+
     node: Repeated[Node]
+    cost: Repeated[AggregatedCost]
 
 
 @message

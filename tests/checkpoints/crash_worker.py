@@ -1,6 +1,8 @@
-"""Saves again and again in forked processes that kill themselves at each call to the system, and looks what is left.
+"""Saves again and again in forked processes that are killed, each at another moment, and looks what is left.
 
-Run as `crash_worker.py <folder> <kind>`; prints how many moments were tried.
+Run as `crash_worker.py <folder> <moments> <kinds of saves>`; prints for each kind how many moments were tried, and the
+names of calls. The moments are `system`, every call to the system, `files`, those among them that touch files, or
+`python`, every call of Python's that changes files: before it, after it, and with half of a write done.
 """
 
 import json
@@ -13,8 +15,121 @@ import numpy as np
 import torch
 
 import thalweg as tf
+from tests.checkpoints import tracing
 
 CALLS = ("open", "write", "fsync", "replace", "rename", "unlink", "rmdir", "mkdir", "close")
+
+
+class Model:
+    """Variables all filled with one number, and the saving of them."""
+
+    def __init__(self, folder, kind):
+        self.folder, self.kind = folder, kind
+        # The large one goes to the disk in several blocks, by a thread of its own.
+        tf.get_variable("a", [2_300_000 if "large" in kind else 300], initializer=tf.zeros_initializer())
+        with tf.device("/cpu:0"):
+            tf.get_variable("b", [5, 2], partitioner=tf.fixed_size_partitioner(2), initializer=tf.zeros_initializer())
+        tf.get_variable("c", initializer=tf.constant(["zero"]))
+        self.variables = tf.global_variables()
+        self.saver = tf.train.Saver(max_to_keep=2, sharded=kind == "sharded")
+        self._values = [tf.placeholder(v.dtype, v.get_shape()) for v in self.variables]
+        self._assign = tf.group(*[v.assign(value) for v, value in zip(self.variables, self._values)])
+        self.session = tf.Session()
+
+    def state(self, number):
+        for v in self.variables:
+            kind, value = (object, str(number).encode()) if v.dtype == tf.string else (np.float32, number)
+            yield np.full(v.get_shape().as_list(), value, kind)
+
+    def fill(self, number):
+        self.session.run(self._assign, dict(zip(self._values, self.state(number))))
+
+    def save(self, number):
+        step = None if self.kind == "same" else number
+        self.saver.save(self.session, os.path.join(self.folder, "model"), global_step=step)
+        self.saver.wait()
+
+    def check(self):
+        """Requires the latest checkpoint to hold the numbers of one save, the last one or the one before."""
+        self.fill(7)
+        latest = tf.train.latest_checkpoint(self.folder)
+        assert latest is not None, os.listdir(self.folder)
+        self.saver.restore(self.session, latest)
+        found = self.session.run(self.variables)
+        number = int(found[0].flat[0])
+        assert number in (2, 3), number
+        for value, expected in zip(found, self.state(number)):
+            assert np.array_equal(value, expected)
+        self.fill(3)
+
+
+def main(folder, moments, *kinds):
+    torch.set_num_threads(1)
+    for kind in kinds:
+        with tf.Graph().as_default():
+            print(*kill_everywhere(os.path.join(folder, kind), moments, kind))
+
+
+def kill_everywhere(folder, moments, kind):
+    """Returns how many moments were tried, and the names of calls."""
+    work, start = os.path.join(folder, "work"), os.path.join(folder, "start")
+    model = Model(work, kind)
+    os.makedirs(work)
+    for number in (1, 2):
+        model.fill(number)
+        model.save(number)
+    shutil.copytree(work, start)
+    model.fill(3)
+    if "asynchronous" in kind:
+        model.saver.make_asynchronous()
+    tried, seen = 0, set()
+    for name, kill in python_moments(model) if moments == "python" else traced_moments(model, moments == "system"):
+        shutil.rmtree(work)
+        shutil.copytree(start, work)
+        tried += kill()
+        seen.add(name)
+        model.check()
+    return tried, *sorted(seen)
+
+
+def traced_moments(model, all_calls):
+    """Yields names of calls, and functions that save and are killed there."""
+
+    def save():
+        model.save(3)
+
+    for moment, number in enumerate(tracing.traced(save)[0]):
+        if all_calls or number in tracing.NAMES:
+            yield tracing.NAMES.get(number, str(number)), lambda moment=moment: tracing.traced(save, moment)[1]
+
+
+def python_moments(model):
+    def save():
+        model.save(3)
+
+    calls = forked(save)
+    for when in ("before", "half", "after"):
+        for moment, name in enumerate(calls):
+            if when != "half" or name == "write":
+                yield name, lambda moment=moment, when=when: forked(save, moment, when) is not None
+
+
+def forked(work, moment=-1, when="never"):
+    """Does something in a process of its own, which is killed; returns the calls that it makes if it is not."""
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child == 0:
+        made = die_at(moment, when)
+        work()
+        calls = json.dumps(made).encode()
+        os.write(theirs, calls)
+        os._exit(0)
+    os.close(theirs)
+    with os.fdopen(ours, "rb") as pipe:
+        calls = pipe.read()
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) == (when != "never"), (when, moment, status)
+    return json.loads(calls or "[]")
 
 
 def die_at(moment, when):
@@ -43,84 +158,6 @@ def die_at(moment, when):
     for name in CALLS:
         setattr(os, name, wrapped(name))
     return made
-
-
-def model():
-    a = tf.get_variable("a", [300], initializer=tf.zeros_initializer())
-    with tf.device("/cpu:0"):
-        tf.get_variable("b", [5, 2], partitioner=tf.fixed_size_partitioner(2), initializer=tf.zeros_initializer())
-    tf.get_variable("c", initializer=tf.constant(["zero"]))
-    return a
-
-
-def main(folder, kind):
-    torch.set_num_threads(1)
-    work, start = os.path.join(folder, "work"), os.path.join(folder, "start")
-    model()
-    variables = tf.global_variables()
-    saver = tf.train.Saver(max_to_keep=2, sharded=kind == "sharded")
-    values = [tf.placeholder(v.dtype, v.get_shape()) for v in variables]
-    assign = tf.group(*[v.assign(value) for v, value in zip(variables, values)])
-    session = tf.Session()
-
-    def state(number):
-        for v in variables:
-            yield np.full(v.get_shape().as_list(), str(number).encode() if v.dtype == tf.string else number, object)
-
-    def fill(number):
-        feeds = {
-            p: x if v.dtype == tf.string else x.astype(np.float32) for p, x, v in zip(values, state(number), variables)
-        }
-        session.run(assign, feeds)
-
-    def save(number):
-        saver.save(session, os.path.join(work, "model"), global_step=None if kind == "same" else number)
-
-    os.makedirs(work)
-    for number in (1, 2):
-        fill(number)
-        save(number)
-    shutil.copytree(work, start)
-    fill(3)
-    calls = forked(lambda: save(3))
-    tried = 0
-    for when in ("before", "half", "after"):
-        for moment, name in enumerate(calls):
-            if when == "half" and name != "write":
-                continue
-            shutil.rmtree(work)
-            shutil.copytree(start, work)
-            forked(lambda: save(3), moment, when)
-            fill(7)
-            latest = tf.train.latest_checkpoint(work)
-            assert latest is not None, (when, moment, os.listdir(work))
-            saver.restore(session, latest)
-            found = session.run(variables)
-            number = int(found[0].flat[0])
-            assert number in (2, 3), (when, moment, number)
-            for value, expected in zip(found, state(number)):
-                assert np.array_equal(value.astype(object), expected), (when, moment)
-            fill(3)
-            tried += 1
-    print(tried, *sorted(set(calls)))
-
-
-def forked(work, moment=-1, when="never"):
-    """Does something in a process of its own, which is killed; returns the calls that it makes if it is not."""
-    ours, theirs = os.pipe()
-    child = os.fork()
-    if child == 0:
-        made = die_at(moment, when)
-        work()
-        calls = json.dumps(made).encode()
-        os.write(theirs, calls)
-        os._exit(0)
-    os.close(theirs)
-    with os.fdopen(ours, "rb") as pipe:
-        calls = pipe.read()
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status) == (when != "never"), (when, moment, status)
-    return json.loads(calls or "[]")
 
 
 if __name__ == "__main__":

@@ -4,30 +4,71 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import thalweg as tf
+from tests.checkpoints import tracing
 
 ROOT = Path(__file__).parent.parent.parent
 
 
-@pytest.mark.parametrize("kind", ["numbered", "same", "sharded"])
-def test_killed_at_every_call_to_the_system(tmp_path, kind):
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+SMALL = ("numbered", "same", "sharded", "asynchronous")
+
+
+def _killed(folder, moments, kinds):
+    """Yields for each kind of save how many moments were tried in which it was killed, and the calls there."""
     result = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("crash_worker.py")), str(tmp_path), kind],
+        [sys.executable, str(Path(__file__).with_name("crash_worker.py")), str(folder), moments, *kinds],
         capture_output=True,
         text=True,
-        env=environment,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
         check=False,
     )
     assert result.returncode == 0, result.stderr[-3000:]
-    tried, *calls = result.stdout.split()
-    assert int(tried) > 60
-    assert {"open", "write", "fsync", "replace", "unlink"} <= set(calls)
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert len(lines) == len(kinds)
+    return [(int(tried), set(calls)) for tried, *calls in lines]
+
+
+traceable = pytest.mark.skipif(not tracing.is_permitted(), reason="processes cannot be followed here")
+
+
+@pytest.fixture
+def quick_folder(tmp_path):
+    """Is a folder in memory, where there is one: a process that is killed leaves the same there as on a disk."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else tmp_path) as folder:
+        yield folder
+
+
+@traceable
+@pytest.mark.parametrize("moments", ["files", pytest.param("system", marks=pytest.mark.slow)])
+@pytest.mark.timeout(600)
+def test_killed_at_every_call_to_the_system(quick_folder, moments):
+    for tried, calls in _killed(quick_folder, moments, SMALL):
+        assert tried > 40
+        assert {"openat", "write", "fsync", "close"} <= calls
+        assert calls & {"rename", "renameat", "renameat2"} and calls & {"unlink", "unlinkat"}
+
+
+@traceable
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_killed_at_every_call_while_blocks_go_past_the_page_cache(tmp_path):
+    for tried, calls in _killed(tmp_path, "system", ["large", "large_asynchronous"]):
+        assert tried > 60
+        assert {"fadvise64", "fcntl", "write", "fsync"} <= calls
+
+
+@pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.slow if k != "same" else ()) for k in SMALL])
+@pytest.mark.timeout(600)
+def test_killed_before_after_and_amid_every_call_of_python(quick_folder, kind):
+    ((tried, calls),) = _killed(quick_folder, "python", [kind])
+    assert tried > 60
+    assert {"open", "write", "fsync", "replace", "unlink"} <= calls
 
 
 @pytest.fixture

@@ -681,6 +681,130 @@ def feedable_bad_handle(tf, folder):
     return tf.data.Iterator.from_string_handle("no such thing", tf.int64, []).get_next()
 
 
+# -- how many, maybe, and by groups -----------------------------------------------------------------------------------
+
+
+def _cardinalities(tf, *datasets):
+    return tf.stack([tf.data.experimental.cardinality(dataset) for dataset in datasets])
+
+
+def cardinality_of_one(tf, folder):
+    d = _range(tf, 10)
+    return _cardinalities(
+        tf,
+        d.take(3),
+        d.take(-1),
+        d.repeat().take(5),
+        d.skip(3),
+        d.skip(20),
+        d.repeat(3),
+        d.repeat(0),
+        d.repeat(),
+        d.take(0).repeat(),
+        d.repeat().skip(2),
+        d.shard(3, 1),
+        d.repeat().shard(3, 1),
+        d.map(lambda x: x),
+        d.map(lambda x: x, num_parallel_calls=2),
+        d.filter(lambda x: x > 2),
+        d.shuffle(3),
+        d.cache(),
+        d.prefetch(2),
+        d.enumerate(),
+    )
+
+
+def cardinality_of_batches(tf, folder):
+    d = _range(tf, 10)
+    return _cardinalities(
+        tf,
+        d.batch(3),
+        d.batch(3, drop_remainder=True),
+        d.repeat().batch(3),
+        d.map(lambda x: tf.stack([x])).padded_batch(4, [1]),
+        d.batch(5, drop_remainder=True).unbatch(),
+        d.window(3),
+        d.window(3, 1, 2, True),
+        d.window(20, 1, 1, True),
+        d.window(20, 1, 1),
+        d.map(lambda x: tf.stack([x])).apply(tf.data.experimental.dense_to_sparse_batch(3, [1])),
+    )
+
+
+def cardinality_of_sources(tf, folder):
+    d = _range(tf, 10)
+    return _cardinalities(
+        tf,
+        _range(tf, 5, 2),
+        _range(tf, 5, 2, -2),
+        tf.data.Dataset.from_tensors(1),
+        tf.data.Dataset.from_tensor_slices([1, 2]),
+        tf.data.Dataset.from_generator(lambda: range(3), tf.int64),
+        tf.data.Dataset.zip((d, d.take(4), d.repeat())),
+        tf.data.Dataset.zip((d, d.filter(lambda x: x > 2))),
+        d.concatenate(d),
+        d.concatenate(d.repeat()),
+        tf.data.TFRecordDataset([folder + "/a.tfrecord"]),
+        tf.data.TextLineDataset([folder + "/a.txt"]),
+        tf.data.experimental.Counter(),
+        d.apply(tf.data.experimental.scan(np.int64(0), lambda s, x: (s + x, s))),
+        d.apply(tf.data.experimental.unique()),
+        d.apply(tf.data.experimental.take_while(lambda x: x < 3)),
+    )
+
+
+def optional_elements(tf, folder):
+    iterator = tf.data.make_one_shot_iterator(_range(tf, 2))
+    optionals = []
+    for _ in range(3):
+        with tf.control_dependencies([o.has_value() for o in optionals]):
+            optionals.append(tf.data.experimental.get_next_as_optional(iterator))
+    return tf.stack([o.has_value() for o in optionals])
+
+
+def optional_without_value(tf, folder):
+    optional = tf.data.experimental.Optional
+    none = getattr(optional, "none_from_structure", None) or optional.empty  # TensorFlow 2 has another name for it
+    return none(tf.TensorSpec([], tf.int32)).get_value()
+
+
+def optional_value(tf, folder):
+    return tf.data.experimental.Optional.from_value((tf.constant(1), {"x": tf.constant([2.5])})).get_value()
+
+
+def reduced_by_key(tf, folder):
+    reducer = tf.data.experimental.Reducer(
+        lambda key: (key, tf.constant(0, tf.int64)), lambda state, x: (state[0], state[1] + x), lambda key, s: (key, s)
+    )
+    return _range(tf, 20).apply(tf.data.experimental.group_by_reducer(lambda x: (13 - x * x) % 7, reducer))
+
+
+def reduced_by_key_of_floats(tf, folder):
+    reducer = tf.data.experimental.Reducer(lambda key: 0.0, lambda state, x: state + 1.0, lambda state: state)
+    return _range(tf, 20).apply(tf.data.experimental.group_by_reducer(lambda x: 0.5, reducer))
+
+
+def rows_of_a_database(tf, folder):
+    types = (tf.string, tf.int64, tf.float64, tf.int32)
+    query = "SELECT name, age, height, age * 2 FROM people ORDER BY age"
+    return tf.data.experimental.SqlDataset("sqlite", folder + "/people.sqlite", query, types)
+
+
+def rows_of_no_table(tf, folder):
+    return tf.data.experimental.SqlDataset("sqlite", folder + "/people.sqlite", "SELECT x FROM nowhere", (tf.string,))
+
+
+def rows_with_too_many_columns(tf, folder):
+    return tf.data.experimental.SqlDataset("sqlite", folder + "/people.sqlite", "SELECT * FROM people", (tf.string,))
+
+
+def resampled_with_known_distribution(tf, folder):
+    half = np.array([0.5, 0.5], np.float32)
+    return _range(tf, 6).apply(
+        tf.data.experimental.rejection_resample(lambda x: tf.cast(x % 2, tf.int32), half, initial_dist=half)
+    )
+
+
 PIPELINES = {
     name: function
     for name, function in list(globals().items())

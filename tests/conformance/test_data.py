@@ -1,8 +1,10 @@
 """Small input pipelines give in TensorFlow and here the same elements, types, static shapes and classes of errors."""
 
+import contextlib
 import gzip
 import json
 import random
+import sqlite3
 import zlib
 from pathlib import Path
 
@@ -41,6 +43,9 @@ def write_files(folder):
     (folder / "b.tfrecord").write_bytes(b"".join(second))
     (folder / "c.tfrecord").write_bytes(zlib.compress(b"".join(first + second)))
     (folder / "cut.tfrecord").write_bytes(b"".join(second)[:-3])
+    with contextlib.closing(sqlite3.connect(folder / "people.sqlite")) as connection, connection:
+        connection.execute("CREATE TABLE people (name TEXT, age INTEGER, height REAL)")
+        connection.executemany("INSERT INTO people VALUES (?, ?, ?)", [("Bob", 45, 1.8), ("Ann", 31, 1.75)])
     (folder / "damaged.tfrecord").write_bytes(b"".join(second[:2]) + b"\0" + b"".join(second[2:]))
 
 

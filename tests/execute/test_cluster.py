@@ -1,11 +1,16 @@
 """Clusters: the calls that they stand for, in programs and loops, compiled or not."""
 
+import pickle
+import time
+
 import numpy as np
 import pytest
+import torch
 
 import thalweg as tf
 from tests.control_flow import programs
-from thalweg.execute import cluster
+from thalweg.execute import cluster, lower
+from thalweg.runtime import executable
 
 JIT = tf.ConfigProto(
     graph_options=tf.GraphOptions(optimizer_options=tf.OptimizerOptions(global_jit_level=tf.OptimizerOptions.ON_1))
@@ -15,7 +20,32 @@ JIT = tf.ConfigProto(
 @pytest.fixture
 def uncompiled(monkeypatch):
     """Makes clusters run their calls one by one, as where there is no compiler."""
-    monkeypatch.setattr(cluster, "_compile", lambda module, values: None)
+    monkeypatch.setattr(cluster, "find", lambda request: None)
+    monkeypatch.setattr(cluster.FOREGROUND, "wait_for", lambda request: None)
+
+
+@pytest.fixture
+def lowered(monkeypatch):
+    """Makes clusters run what the compiler is given, operation by operation; returns how many nodes each has."""
+    sizes = []
+
+    def library(request):
+        request = pickle.loads(pickle.dumps(request))  # it goes to another process
+        with torch.inference_mode(False), torch.no_grad():
+            graph, _ = lower.traced(request)
+        sizes.append(len(request.members))
+        return lambda values: graph(*values)
+
+    monkeypatch.setattr(cluster, "find", lambda request: None)
+    monkeypatch.setattr(cluster.FOREGROUND, "wait_for", library)
+    return sizes
+
+
+def clusters_of(session, fetches, feeds):
+    """Returns the lines of the program that call clusters."""
+    program = session._plan(fetches, tuple(feeds)).executable.programs[0]
+    _ = program.functions
+    return [line for code in program._more_codes for line in code.text.splitlines() if "_cluster_of_" in line]
 
 
 def _cell():
@@ -29,21 +59,136 @@ def test_pure_nodes_become_one_line(uncompiled):
     x, y, gradient = _cell()
     value = np.random.RandomState(0).randn(4, 6)
     with tf.Session() as plain, tf.Session(config=JIT) as session:
-        text = session.show_program([y, gradient], [x])
-        assert text.count("= cluster(") == 1 and "tanh" not in text
+        assert len(clusters_of(session, [y, gradient], [x])) == 1
         for ours, expected in zip(session.run([y, gradient], {x: value}), plain.run([y, gradient], {x: value})):
             np.testing.assert_allclose(ours, expected, rtol=1e-6)
 
 
 def test_nothing_comes_between_the_nodes_of_a_cluster(uncompiled):
-    """A product needs values of one cluster and gives some to the next."""
+    """A sort needs values of one cluster and gives some to the next."""
     x = tf.placeholder(tf.float32, [3, 3])
     before = tf.tanh(tf.sin(tf.exp(x) + 1.0))
-    after = tf.tanh(tf.sin(tf.exp(tf.matmul(before, before)) + before))
+    after = tf.tanh(tf.sin(tf.exp(tf.sort(before)) + before))
     with tf.Session(config=JIT) as session, tf.Session() as plain:
-        assert session.show_program(after, [x]).count("= cluster") == 2
+        assert len(clusters_of(session, after, [x])) == 2
         feed = {x: np.random.RandomState(0).randn(3, 3)}
         np.testing.assert_allclose(session.run(after, feed), plain.run(after, feed), rtol=1e-6)
+
+
+def _trained(build, optimizer, config, steps=6):
+    """Returns the losses of some steps and the variables after them."""
+    with tf.Graph().as_default(), tf.Session(config=config) as session:
+        tf.set_random_seed(1)
+        feeds, loss = build()
+        train = optimizer().minimize(loss, global_step=tf.train.get_or_create_global_step())
+        session.run(tf.global_variables_initializer())
+        random = np.random.RandomState(0)
+        for variable in tf.trainable_variables():
+            variable.load(random.randn(*variable.shape.as_list()) * 0.3, session)
+        losses = [session.run([loss, train], feeds)[0] for _ in range(steps)]
+        return losses, session.run(tf.global_variables())
+
+
+def _dense():
+    x, y = tf.placeholder(tf.float32, [6, 5]), tf.placeholder(tf.float32, [6, 3])
+    hidden = tf.layers.dense(x, 4, tf.nn.relu)
+    loss = tf.losses.softmax_cross_entropy(y, tf.layers.dense(hidden, 3))
+    random = np.random.RandomState(5)
+    return {x: random.randn(6, 5), y: np.eye(3)[random.randint(0, 3, 6)]}, loss
+
+
+def _convolutional():
+    x, y = tf.placeholder(tf.float32, [2, 9, 9, 3]), tf.placeholder(tf.float32, [2, 7])
+    h = tf.layers.conv2d(x, 4, 3, padding="same", activation=tf.nn.relu)
+    h = tf.layers.max_pooling2d(h, 3, 2, padding="same")
+    parts = [tf.layers.conv2d(h, 4, 1, use_bias=False), tf.layers.conv2d(h, 6, 3, padding="same", use_bias=False)]
+    h = tf.concat(parts, 3)
+    h = tf.nn.relu(tf.layers.batch_normalization(h, training=True))
+    h = tf.layers.average_pooling2d(h, 2, 1)
+    loss = tf.losses.mean_squared_error(y, tf.layers.dense(tf.layers.flatten(h), 7))
+    random = np.random.RandomState(6)
+    return {x: random.randn(2, 9, 9, 3), y: random.randn(2, 7)}, loss
+
+
+OPTIMIZERS = [
+    lambda: tf.train.GradientDescentOptimizer(0.1),
+    lambda: tf.train.MomentumOptimizer(0.05, 0.9, use_nesterov=True),
+    lambda: tf.train.AdamOptimizer(0.01),
+    lambda: tf.train.RMSPropOptimizer(0.01, momentum=0.5),
+    lambda: tf.train.AdagradOptimizer(0.1),
+    lambda: tf.train.FtrlOptimizer(0.1),
+]
+
+
+@pytest.mark.parametrize("optimizer", range(len(OPTIMIZERS)))
+@pytest.mark.parametrize("build", [_dense, _convolutional])
+def test_whole_steps_are_one_cluster(build, optimizer, lowered):
+    """Forward, backward and update give what the single calls give, variables and slots included."""
+    ours, variables = _trained(build, OPTIMIZERS[optimizer], JIT)
+    expected, others = _trained(build, OPTIMIZERS[optimizer], None)
+    np.testing.assert_allclose(ours, expected, rtol=2e-4)
+    for mine, theirs in zip(variables, others):
+        np.testing.assert_allclose(mine, theirs, rtol=2e-3, atol=1e-5)
+    assert max(lowered) > 15
+
+
+def test_a_value_read_before_an_update_stays(lowered):
+    with tf.Session(config=JIT) as session:
+        v = tf.Variable([1.0, 2.0])
+        before = tf.identity(v)
+        with tf.control_dependencies([before]):
+            change = tf.assign_add(v, tf.exp(tf.sin(v)) * 2.0)
+        with tf.control_dependencies([change]):
+            after = tf.identity(v) * 1.0
+        session.run(tf.global_variables_initializer())
+        expected = np.array([1.0, 2.0], np.float32)
+        for _ in range(3):
+            old, new = session.run([before, after])
+            np.testing.assert_allclose(old, expected, rtol=1e-6)
+            expected = expected + np.exp(np.sin(expected)) * 2
+            np.testing.assert_allclose(new, expected, rtol=1e-5)
+
+
+def test_scopes_ask_for_clusters(lowered):
+    x = tf.placeholder(tf.float32, [4])
+    with tf.contrib.compiler.jit.experimental_jit_scope():
+        y = tf.tanh(tf.sin(tf.exp(x) + 1.0))
+    z = tf.tanh(tf.sin(tf.exp(y) + 1.0))
+    with tf.Session() as session:
+        wanted = np.tanh(np.sin(np.exp(np.tanh(np.sin(2.0))) + 1))
+        np.testing.assert_allclose(session.run(z, {x: np.zeros(4)}), [wanted] * 4, rtol=1e-5)
+    assert lowered == [4]
+
+
+def test_clusters_are_compiled_beside_the_steps(monkeypatch):
+    """A step that runs often goes on while it is compiled, tries both ways, and keeps one."""
+    asked = []
+    monkeypatch.setattr(executable, "OFTEN", 0.0)
+    monkeypatch.setattr(cluster.BACKGROUND, "ask", lambda request, done: asked.append((request, done)))
+    x = tf.placeholder(tf.float32, [4])
+    v = tf.Variable(tf.zeros([4]))
+    change = tf.assign_add(v, tf.tanh(tf.sin(tf.exp(x) + 1.0)))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+
+        def run(count):
+            for _ in range(count):
+                session.run(change, {x: np.zeros(4)})
+
+        run(1)
+        deadline = time.monotonic() + 30
+        while not asked and time.monotonic() < deadline:
+            run(1)
+            time.sleep(0.01)
+        request, done = asked[0]
+        calls = []
+        with torch.inference_mode(False), torch.no_grad():
+            graph, _ = lower.traced(request)
+        done(lambda values: (calls.append(1), graph(*values))[1])
+        before = session.run(v)
+        run(40)
+        assert len(calls) >= 6  # tried, at least
+        np.testing.assert_allclose(session.run(v), before + 40 * np.tanh(np.sin(2.0)), rtol=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(0, programs.COUNT, 2))

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
+from thalweg.formats import crc32c as module
 from thalweg.formats.crc32c import crc32c, joined, mask, masked_crc32c, unmask
 
 
@@ -14,6 +15,15 @@ def _plain(data, register=0):
         for _ in range(8):
             register = (register >> 1) ^ (0x82F63B78 if register & 1 else 0)
     return register ^ 0xFFFFFFFF
+
+
+@pytest.fixture(autouse=True, params=["library", "numpy"])
+def implementation(request, monkeypatch):
+    """Has each test done by google-crc32c, where that is installed, and by NumPy."""
+    if request.param == "numpy":
+        monkeypatch.setattr(module, "_extend", None)
+    elif module._extend is None:
+        pytest.skip("google-crc32c is not installed")
 
 
 def test_published_numbers():
@@ -34,13 +44,14 @@ def test_any_length(size):
 
 
 @given(st.binary(max_size=300), st.binary(max_size=300))
-@settings(deadline=None)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_pieces(a, b):
     assert crc32c(b, crc32c(a)) == crc32c(a + b) == _plain(a + b)
     assert joined(crc32c(a), crc32c(b), len(b)) == crc32c(a + b)
 
 
 @given(st.integers(0, 2**32 - 1))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_masks(crc):
     assert unmask(mask(crc)) == crc
 

@@ -1,14 +1,17 @@
 """The cost model: estimates by hand, measurements from traced runs, and its file."""
 
 import json
+import time
 
 import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.place.problems import CPU, GPU, problem_of
+from tests.place.problems import CPU, GPU, costs_of, group_named, problem_of
+from thalweg.client.measured_costs import learn_costs, measure_costs
 from thalweg.optimize.prune import prune
 from thalweg.place.cost import CostModel, Link, Speed, signature
+from thalweg.place.placers import decide
 from thalweg.place.work import FLOPS, Sizes, count, flops, moved
 
 PLAIN = CostModel({"CPU": Speed(1e9, 1e9, 1e-6), "GPU": Speed(1e12, 1e11, 1e-5)})
@@ -142,17 +145,86 @@ def test_a_traced_run_teaches():
     assert costs.time(loop, CPU[0]) > 3 * costs.measured["CPU while/inner = MatMul"][0]
 
 
+def test_looking_at_the_clock_is_taken_off_again():
+    """Three nodes of 1, 1 and 10 us in a step of 6 us: each look has cost 2 us, but nothing takes no time."""
+    x = some(3)
+    a, b, c = (tf.sin(x, name="a"), tf.cos(x, name="b"), tf.tan(x, name="c"))
+    costs = CostModel()
+    rows = stats((CPU[0], "a", "Sin", 1), (CPU[0], "b", "Cos", 1), (CPU[0], "c", "Tan", 10))
+    rows.dev_stats[0].node_stats.extend([*rows.dev_stats[1].node_stats, *rows.dev_stats[2].node_stats])
+    del rows.dev_stats[1:]
+    costs.learn(rows, seconds=6e-6)
+    assert [costs.time(node_of(t), CPU[0]) for t in (a, b, c)] == pytest.approx([1e-7, 1e-7, 8e-6])
+
+
+def test_devices_that_share_cores_slow_each_other_down():
+    x = tf.placeholder(tf.float32, [2], name="x")
+    y = tf.add(tf.sin(x, name="a"), tf.cos(x, name="b"), name="y")
+    costs = costs_of({"a": 4, "b": 4, "y": 1}, latency=0.5)
+    spread = {"a": CPU[0], "b": CPU[1], "y": CPU[0]}
+    for share, finish in ((0.0, 6.0), (0.5, 7.75), (1.0, 9.5)):
+        costs.crowding = {"CPU": share}
+        problem = problem_of([y], [x], costs=costs)
+        choice = {group_named(problem, name): device for name, device in spread.items()}
+        assert problem.time(choice) == finish, share
+        assert problem.time(problem.single(CPU[0])) == 9
+        assert decide(problem, "local_search").schedule.transfers == (0 if share == 1.0 else 2)
+    mixed = problem_of([y], [x], costs=costs, devices=[CPU[0], GPU[0]])
+    assert mixed.crowds == [[], []]  # a GPU shares nothing with the CPU
+
+
+# -- measured in sessions ---------------------------------------------------------------------------------------------
+
+
+def test_from_a_run_to_a_file_to_a_better_placement(tmp_path):
+    """On paper both branches are quick; a run shows that they are not, and then it pays to have them on two devices."""
+    x = tf.placeholder(tf.float32, [2], name="x")
+
+    def slow(value):
+        time.sleep(0.03)
+        return np.sin(value)
+
+    branches = [tf.py_func(slow, [x], tf.float32, stateful=False, name=name) for name in ("left", "right")]
+    y = tf.add_n(branches, name="y")
+    config = tf.ConfigProto(device_count={"CPU": 2, "GPU": 0})
+    config.experimental.placer = "critical_path"
+    with tf.Session(config=config) as session:
+        assert "0 transfers" in session.show_placement(y, [x])
+        costs = learn_costs(session, y, {x: [1.0, 2.0]}, steps=6)
+    assert costs.measured["CPU left = PyFuncStateless"][0] > 0.02
+    costs.save(tmp_path / "costs.json")
+    config.experimental.cost_model = str(tmp_path / "costs.json")
+    with tf.Session(config=config) as session:
+        text = session.show_placement(y, [x])
+        np.testing.assert_allclose(session.run(y, {x: [1.0, 2.0]}), 2 * np.sin([1.0, 2.0]), rtol=1e-6)
+    rows = {line.split()[0]: line.split()[2] for line in text.split("\n\n")[0].splitlines()}
+    assert rows["left"] != rows["right"]
+    assert CostModel.load(tmp_path / "costs.json").measured == costs.measured
+
+
+def test_devices_and_links_are_measured(tmp_path):
+    config = tf.ConfigProto(device_count={"CPU": 2, "GPU": 0})
+    costs = measure_costs(config, tmp_path / "costs.json", seconds=0.003)
+    speed, link = costs.speeds["CPU"], costs.links["CPU>CPU"]
+    assert speed.flops > 1e8 and speed.bytes > 1e7 and 0 < speed.launch < 1e-2
+    assert 0 < link.latency + link.overhead < 1e-1 and link.bandwidth > 1e6
+    assert costs.crowding["CPU"] >= 0
+    assert CostModel.load(tmp_path / "costs.json").to_json() == costs.to_json()
+
+
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
 def test_what_is_saved_is_loaded(tmp_path):
-    costs = CostModel({"CPU": Speed(1.0, 2.0, 3.0), CPU[1]: Speed(4.0, 5.0, 0.0)}, {"CPU>CPU": Link(0.0, 7.0)})
+    speeds = {"CPU": Speed(1.0, 2.0, 3.0), CPU[1]: Speed(4.0, 5.0, 0.0)}
+    costs = CostModel(speeds, {"CPU>CPU": Link(0.0, 7.0)}, crowding={"CPU": 0.5})
     costs.learn(stats((CPU[0], "y", "MatMul", 30), (GPU[0], "y", "MatMul", 10), (CPU[0], "y", "MatMul", 31)))
     path = tmp_path / "costs.json"
     costs.save(path)
     loaded = CostModel.load(path)
     assert loaded.to_json() == costs.to_json() == path.read_text()
     assert (loaded.speeds, loaded.links, loaded.measured) == (costs.speeds, costs.links, costs.measured)
+    assert loaded.crowding == {"CPU": 0.5}
     assert json.loads(costs.to_json())["measured"]["CPU y = MatMul"] == [pytest.approx(30.5e-6), 2]
 
 
@@ -165,6 +237,7 @@ def test_what_is_saved_is_loaded(tmp_path):
         lambda content: content["links"].update({"CPU>CPU": {"latency": 1, "bandwidth": 0}}),
         lambda content: content["speeds"].update(CPU={"flops": -1, "bytes": 1, "launch": 1}),
         lambda content: content.update(measured={"a": 3}),
+        lambda content: content.update(crowding={"CPU": "a lot"}),
         lambda content: content.update(measured=[]),
     ],
 )

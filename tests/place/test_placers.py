@@ -13,7 +13,8 @@ from thalweg.optimize.prune import prune
 from thalweg.place.cost import CostModel, Speed
 from thalweg.place.place import place
 from thalweg.place.placers import PLACERS, best_single, decide, register_placer
-from thalweg.place.search import clusters, learned, local_search
+from thalweg.place.policy import learned
+from thalweg.place.search import clusters, local_search
 
 OURS = ("first", "single", "round_robin", "greedy", "critical_path", "local_search", "learned")
 COMPARED = ("single", "greedy", "critical_path", "local_search", "learned")
@@ -78,6 +79,15 @@ def test_towers_are_spread_and_a_chain_is_not():
     line = problem_of([chain(x, "a", "b", "c")], [x], {"a": 1, "b": 1, "c": 1})
     for name in COMPARED:
         assert decide(line, name).schedule.transfers == 0, name
+
+
+@pytest.mark.parametrize("name", CLEVER)
+def test_a_feed_that_two_branches_share_holds_neither_back(name):
+    """The longer branch comes first and brings the feed along, but not the other branch, which used it first."""
+    x = tf.placeholder(tf.float32, [2], name="x")
+    y = tf.add(tf.sin(x, name="left"), tf.cos(x, name="right"), name="y")
+    problem = problem_of([y], [x], {"left": 4, "right": 5, "y": 1})
+    assert decide(problem, name).schedule.finish == optimum(problem) < 10
 
 
 def test_local_search_beats_what_it_starts_from():
@@ -174,6 +184,16 @@ def test_the_seed_decides(search):
     small = functools.partial(search, problem, budget=10_000)
     assert small(seed=1) == small(seed=1)
     assert small(seed=1) != small(seed=2)
+
+
+@pytest.mark.parametrize("devices", [2, 3])
+def test_devices_that_share_all_they_have_do_no_more_than_one(devices):
+    """However long and short nodes are mixed, no order of theirs makes two of one core."""
+    fetches, feeds, times = layered(np.random.default_rng(8), 10, 6)
+    costs = costs_of({name: seconds**4 for name, seconds in times.items()}, latency=0.0)
+    costs.crowding = {"CPU": 1.0}
+    problem = problem_of(fetches, feeds, devices=devices, costs=costs)
+    assert problem.time(local_search(problem, budget=20_000)) > 0.93 * best_single(problem)[2].finish
 
 
 def test_large_problems_are_placed_in_seconds():

@@ -92,11 +92,52 @@ def test_pictures_are_written(tmp_path):
     with session_with("greedy") as session:
         session.show_placement(y, [x], picture=tmp_path / "placed.dot")
         assert "digraph" in (tmp_path / "placed.dot").read_text()
-        with pytest.raises(ValueError, match=r"ends in \.dot, \.png"):
+        with pytest.raises(ValueError, match=r"ends in \.dot, \.png, .*\.pbtxt"):
             session.show_placement(y, [x], picture=tmp_path / "placed.txt")
         pytest.importorskip("matplotlib")
         session.show_placement(y, [x], picture=str(tmp_path / "placed.png"))
     assert (tmp_path / "placed.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_tensorboard_gets_the_graph_with_devices(tmp_path):
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    x, y = two_towers()
+    z = tf.nn.relu(tf.nn.bias_add(tf.matmul(y, y, name="product"), tf.get_variable("b", [256])), name="fused")
+    outside = tf.cos(z, name="outside")
+    with session_with("round_robin") as session:
+        writer = tf.summary.FileWriter(str(tmp_path))
+        session.show_placement(z, [x], picture=writer)
+        session.show_placement(z, [x], picture=tmp_path / "placed.pbtxt")
+        writer.close()
+        placement = session._plan(z, (x,)).executable.placement
+    events = accumulator.EventAccumulator(str(tmp_path))
+    events.Reload()
+    devices = {node.name: node.device for node in events.Graph().node}
+    assert set(devices) == {op.name for op in tf.get_default_graph().get_operations()}
+    for node, device in placement.devices.items():
+        if node.name in devices:
+            assert devices[node.name] == device
+    assert devices["asked"] == CPU[1] and devices["x"] in CPU[:2]
+    assert devices["product"] == devices["fused"] != ""
+    assert devices[outside.op.name] == ""  # no part of the step
+    assert f'device: "{CPU[1]}"' in (tmp_path / "placed.pbtxt").read_text()
+
+
+def test_a_traced_step_in_tensorboard_names_devices(tmp_path):
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    x, y = two_towers()
+    metadata = tf.RunMetadata()
+    with session_with("round_robin") as session, tf.summary.FileWriter(str(tmp_path), session.graph) as writer:
+        session.run(tf.global_variables_initializer())
+        session.run(y, {x: np.eye(256)}, tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), metadata)
+        writer.add_run_metadata(metadata, "step 1", 1)
+    events = accumulator.EventAccumulator(str(tmp_path))
+    events.Reload()
+    parts = {
+        part.device: {n.node_name for n in part.node_stats}
+        for part in events.RunMetadata("step 1").step_stats.dev_stats
+    }
+    assert set(parts) == set(CPU[:2]) and "asked" in parts[CPU[1]]
 
 
 def test_a_large_graph_is_drawn_without_names(tmp_path):

@@ -13,16 +13,19 @@ from tests.valid_calls.values import Call, floats
 
 @dataclass(frozen=True)
 class Handle(Variable):
-    """An input that is a dataset, or an iterator over one; spoiled, it becomes a variable's handle."""
+    """An input that is a dataset, an optional, or an iterator over one; spoiled, it becomes a variable's handle."""
 
     kind: str = "iterator"
 
     def make_handle(self, setup: list[Any]) -> Any:
         from thalweg.datasets.dataset import Dataset
+        from thalweg.datasets.optional import Optional
 
         dataset = Dataset.from_tensors(floats(2, 3))
         if self.kind == "dataset":
             return dataset._variant
+        if self.kind == "optional":
+            return Optional.from_value(floats(2, 3))._variant
         if self.kind == "one shot":
             return dataset.make_one_shot_iterator()._iterator_resource
         iterator = dataset.repeat().make_initializable_iterator()
@@ -46,5 +49,10 @@ VALID: dict[str, Call] = {
     "IteratorFromStringHandleV2": ((np.array(b"iterator/no such", dtype=object),), {}),
     "_IteratorState": ((_handle("iterator"),), {}),
     "_RestoreIterator": ((_handle("iterator"), np.array(b"no position", dtype=object)), {}),
+    "DatasetCardinality": ((_handle("dataset"),), {}),
+    "OptionalFromValue": (([floats(2, 3)],), {}),
+    "OptionalHasValue": ((_handle("optional"),), {}),
+    "OptionalGetValue": ((_handle("optional"),), _OUTPUTS),
+    "IteratorGetNextAsOptional": ((_handle("iterator"),), _OUTPUTS),
     "DatasetToSingleElement": ((_handle("dataset"),), _OUTPUTS),
 }

@@ -16,10 +16,10 @@ Wanted = tuple[str, str, Any, Shape]  # name, slice, type and shape in the model
 
 def require_fit(graph: Graph, restore_op_name: str, prefix: str) -> None:
     """Raises if what an operation restores is not what a checkpoint holds."""
-    from thalweg.formats.bundle_reader import BundleReader
+    from thalweg.formats.table_checkpoint import open_checkpoint
 
     wanted = list(_wanted(graph.get_operation_by_name(restore_op_name)))
-    with BundleReader(prefix) as reader:
+    with open_checkpoint(prefix) as reader:
         missing = [name for name, _, _, _ in wanted if name not in reader]
         different = [text for each in wanted if each[0] in reader and (text := _difference(reader, *each))]
         if not missing and not different:

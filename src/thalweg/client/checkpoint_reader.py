@@ -28,9 +28,9 @@ class CheckpointReader:
     """The tensors of a checkpoint by name."""
 
     def __init__(self, prefix: Any) -> None:
-        from thalweg.formats.bundle_reader import BundleReader
+        from thalweg.formats.table_checkpoint import open_checkpoint
 
-        self._reader = BundleReader(as_text(os.fspath(prefix)).removeprefix("file://"))
+        self._reader = open_checkpoint(as_text(os.fspath(prefix)).removeprefix("file://"))
         self._lock = threading.Lock()
 
     def has_tensor(self, tensor_str: Any) -> bool:
@@ -60,7 +60,7 @@ def NewCheckpointReader(filepattern: Any) -> CheckpointReader:
 
 def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
     """Returns a reader of a checkpoint, or of the latest one in a folder."""
-    return CheckpointReader(_prefix(ckpt_dir_or_file))
+    return CheckpointReader(prefix_of(ckpt_dir_or_file))
 
 
 def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
@@ -73,7 +73,8 @@ def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
 
 
-def _prefix(ckpt_dir_or_file: Any) -> str:
+def prefix_of(ckpt_dir_or_file: Any) -> str:
+    """Returns the prefix of a checkpoint, or of the latest one in a folder."""
     path = os.fspath(ckpt_dir_or_file)
     if not os.path.isdir(path):
         return path  # type: ignore[no-any-return]
@@ -92,7 +93,7 @@ def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Any) -> None:
     The map says which: name in the checkpoint to a variable, its name, or its parts; or a scope in the checkpoint, with
     "/" at its end, to a scope of the graph.
     """
-    prefix = _prefix(ckpt_dir_or_file)
+    prefix = prefix_of(ckpt_dir_or_file)
     reader = CheckpointReader(prefix)
     shapes = reader.get_variable_to_shape_map()
     pairs = assignment_map.items() if hasattr(assignment_map, "items") else assignment_map
@@ -236,7 +237,7 @@ def assign_from_checkpoint_fn(
     saver = Saver(chosen, reshape=reshape_variables, write_version=2)
 
     def assigned(session: Any) -> None:
-        saver.restore(session, _prefix(model_path))
+        saver.restore(session, prefix_of(model_path))
 
     return assigned
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -105,8 +106,10 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
 
 def checkpoint_exists(checkpoint_prefix: Any) -> bool:
     """Tells whether there is a checkpoint of this prefix."""
+    from thalweg.formats.table_checkpoint import table_files
+
     prefix = os.fspath(checkpoint_prefix)
-    return os.path.exists(prefix + _INDEX) or bool(gfile.glob(prefix + _INDEX))
+    return os.path.exists(prefix + _INDEX) or bool(gfile.glob(prefix + _INDEX)) or bool(table_files(prefix))
 
 
 def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
@@ -122,9 +125,9 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
 
 def check_checkpoint(checkpoint_prefix: Any) -> None:
     """Reads a whole checkpoint and raises what is wrong with it, as a rule DataLossError with file and tensor."""
-    from thalweg.formats.bundle_reader import BundleReader
+    from thalweg.formats.table_checkpoint import open_checkpoint
 
-    with BundleReader(os.fspath(checkpoint_prefix)) as reader:
+    with open_checkpoint(os.fspath(checkpoint_prefix)) as reader:
         reader.verify()
 
 
@@ -164,10 +167,13 @@ def _found(folder: str) -> list[str]:
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[Any]) -> list[float]:
     """Returns when checkpoints were written, in seconds since 1970, without those that do not exist."""
+    from thalweg.formats.table_checkpoint import table_files
+
     times = []
     for prefix in checkpoint_prefixes:
+        files = [f"{os.fspath(prefix)}{_INDEX}", *table_files(os.fspath(prefix))]
         with contextlib.suppress(OSError):
-            times.append(os.stat(os.fspath(prefix) + _INDEX).st_mtime)
+            times.append(os.stat(next(filter(os.path.exists, files), files[0])).st_mtime)
     return times
 
 
@@ -176,17 +182,22 @@ def remove_checkpoint(
 ) -> None:
     """Deletes a checkpoint; its index goes first, so that what is left after an interruption is none."""
     from thalweg.formats.bundle import data_files
+    from thalweg.formats.table_checkpoint import table_files
 
     prefix = os.fspath(checkpoint_prefix)
     durable.remove_quietly(prefix + _INDEX)
+    if checkpoint_format_version == 1:
+        for path in table_files(prefix):
+            durable.remove_quietly(path)
     for path, _ in data_files(prefix):
         durable.remove_quietly(path)
     durable.remove_quietly(meta_graph_filename(prefix, meta_graph_suffix))
 
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
-    """Returns the name of the file in which a checkpoint's graph is kept."""
-    return f"{checkpoint_filename}.{meta_graph_suffix}"
+    """Returns the name of the file in which a checkpoint's graph is kept, the same for all its shards."""
+    base = re.sub(r"-[\d?]+-of-\d+$", "", checkpoint_filename)
+    return f"{base}.{meta_graph_suffix}"
 
 
 def checkpoints_iterator(

@@ -21,6 +21,7 @@ from thalweg.client.checkpoint_state import (
 )
 from thalweg.client.meta_graph import export_meta_graph, register_proto_function, write_meta_graph as write_graph
 from thalweg.client.saver_builder import SaverBuilder
+from thalweg.client.table_saver_builder import TableSaverBuilder
 from thalweg.client.training_steps import global_step as value_of_step
 from thalweg.client.variables import global_variables
 from thalweg.formats.text import as_text
@@ -28,7 +29,7 @@ from thalweg.graph.default import get_default_graph
 from thalweg.graph.scopes import GraphKeys, get_collection
 from thalweg.resources.checkpoint_writers import BackgroundWriter
 
-_V2 = 2
+_V1, _V2 = 1, 2
 
 
 def _saver_def(**fields: Any) -> Any:
@@ -78,6 +79,7 @@ class Saver:
         self._builder = builder
         self._is_built = False
         self._allow_empty = allow_empty
+        self._write_version = write_version if saver_def is None else saver_def.version
         self._is_empty = False
         self._pad_step_number = pad_step_number
         self._save_relative_paths = save_relative_paths
@@ -113,7 +115,7 @@ class Saver:
                 raise ValueError("No variables to save")
             self._is_empty = True
             return
-        builder = self._builder or SaverBuilder()
+        builder = self._builder or (TableSaverBuilder() if self._write_version == _V1 else SaverBuilder())
         names = builder.build(
             chosen,
             reshape=self._reshape,
@@ -127,7 +129,7 @@ class Saver:
             save_tensor_name=names.save,
             restore_op_name=names.restore,
             sharded=self._sharded,
-            version=_V2,
+            version=self._write_version,
         )
 
     # -- saving -------------------------------------------------------------------------------------------------------
@@ -159,33 +161,36 @@ class Saver:
             with sess.graph.as_default():
                 graph_message = self.export_meta_graph(strip_default_attrs=strip_default_attrs)
 
-        def finish() -> None:
+        def finish(saved: str) -> None:
             if write_state and not self._is_empty:
-                self._record(prefix, os.path.dirname(path), latest_filename, meta_graph_suffix)
+                self._record(saved, os.path.dirname(path), latest_filename, meta_graph_suffix)
             if graph_message is not None:
-                write_graph(graph_message, meta_graph_filename(prefix, meta_graph_suffix))
+                write_graph(graph_message, meta_graph_filename(saved, meta_graph_suffix))
 
         with self._saving:
-            prefix = self._prefix(sess, path, global_step)
-            self._run_save(sess, prefix, finish)
-        return None if self._is_empty else prefix
+            saved = self._run_save(sess, self._prefix(sess, path, global_step), finish)
+        return None if self._is_empty else saved
 
-    def _run_save(self, sess: Any, prefix: str, finish: Any) -> None:
-        feeds = {} if self._is_empty else {self.saver_def.filename_tensor_name: prefix}
+    def _run_save(self, sess: Any, prefix: str, finish: Any) -> str:
+        """Returns what the checkpoint is found by: the prefix, or the pattern of several files of the first form."""
         if self._writer is None:
-            if not self._is_empty:
-                sess.run(self.saver_def.save_tensor_name, feeds)
-            finish()
-            return
+            saved = self._saved(sess, prefix)
+            finish(saved)
+            return saved
         self.wait()  # one snapshot at a time, so that memory stays bounded
         try:
-            if not self._is_empty:
-                with self._writer.taking_over(prefix):
-                    sess.run(self.saver_def.save_tensor_name, feeds)
+            with self._writer.taking_over(prefix):
+                saved = self._saved(sess, prefix)
         except BaseException:
             self._writer.put(lambda: None, ends=True)
             raise
-        self._writer.put(finish, ends=True)
+        self._writer.put(lambda: finish(saved), ends=True)
+        return saved
+
+    def _saved(self, sess: Any, prefix: str) -> str:
+        if self._is_empty:
+            return prefix
+        return as_text(sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: prefix}))
 
     def wait(self) -> None:
         """Waits until an asynchronous save is on disk; raises what went wrong in it."""
@@ -211,8 +216,9 @@ class Saver:
 
     def _record(self, prefix: str, folder: str, latest_filename: str, suffix: str) -> None:
         """Writes down that there is a new checkpoint, then deletes those that are too many."""
-        self._last_checkpoints = [entry for entry in self._last_checkpoints if entry[0] != prefix]
-        self._last_checkpoints.append((prefix, time.time()))
+        if self._max_to_keep:  # who keeps all has only the latest one listed
+            self._last_checkpoints = [entry for entry in self._last_checkpoints if entry[0] != prefix]
+            self._last_checkpoints.append((prefix, time.time()))
         if self._max_to_keep and len(self._last_checkpoints) > self._max_to_keep:
             oldest = self._last_checkpoints.pop(0)
             if oldest[1] > self._next_kept:
@@ -227,7 +233,7 @@ class Saver:
             save_relative_paths=self._save_relative_paths,
         )
         while self._to_delete:
-            remove_checkpoint(self._to_delete.pop(0)[0], meta_graph_suffix=suffix)
+            remove_checkpoint(self._to_delete.pop(0)[0], self._write_version, suffix)
 
     # -- restoring ----------------------------------------------------------------------------------------------------
 
@@ -243,8 +249,23 @@ class Saver:
         if not checkpoint_exists(prefix):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {prefix}")
         logging.info("Restoring parameters from %s", prefix)
-        require_fit(sess.graph, self.saver_def.restore_op_name, prefix)
+        try:
+            require_fit(sess.graph, self.saver_def.restore_op_name, prefix)
+        except errors.NotFoundError:
+            if not self._restore_objects(sess, prefix):
+                raise
+            return
         sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: prefix})
+
+    def _restore_objects(self, sess: Any, prefix: str) -> bool:
+        """Restores by full names what tf.train.Checkpoint saved; False if the checkpoint is none of these."""
+        from thalweg.client.object_checkpoint import saver_for_objects
+
+        with sess.graph.as_default():
+            saver = saver_for_objects(self._var_list, prefix)
+        if saver is not None:
+            saver.restore(sess, prefix)
+        return saver is not None
 
     def restore_latest_good(self, sess: Any, checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
         """Restores the newest checkpoint of a folder that is whole, warns of damaged ones, and returns its prefix."""

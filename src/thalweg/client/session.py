@@ -177,6 +177,7 @@ class BaseSession:
                 timer.cancel()
             if step.trace is not None:
                 step.trace.write_to(run_metadata)
+                executable.placement.foretell(run_metadata)
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
@@ -228,11 +229,12 @@ class BaseSession:
     def show_placement(self, fetches: Any, feed_dict: Any = (), picture: Any = None) -> str:
         """Returns for each node of a run of the fetches where it could run, where it does, and why.
 
-        picture: a file to draw it in, for Graphviz (.dot) or, with matplotlib, as an image (.png, .svg, .pdf)
+        picture: a file to draw it in, for Graphviz (.dot) or, with matplotlib, as an image (.png, .svg, .pdf); a
+            `tf.summary.FileWriter` gets the graph for TensorBoard, where it can be coloured by device
         """
         placement = self._plan(fetches, tuple(expand_keys(feed_dict))).executable.placement
         if picture is not None:
-            draw(placement, picture)
+            draw(placement, picture, self._graph)
         return str(placement.report(why=True))
 
     # -- life ---------------------------------------------------------------------------------------------------------

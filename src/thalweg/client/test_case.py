@@ -26,7 +26,7 @@ from thalweg.graph.scopes import device
 from thalweg.graph.seeds import set_random_seed
 from thalweg.graph.sparse_tensor import SparseTensor
 from thalweg.graph.tensor import Tensor
-from thalweg.runtime.devices import gpu_count
+from thalweg.runtime.accelerators import gpu_count
 
 _SEED = 87654321
 

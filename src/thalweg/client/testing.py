@@ -13,8 +13,7 @@ from absl.testing import absltest
 
 from thalweg.client.logging import info
 from thalweg.config import ConfigProto, OptimizerOptions
-from thalweg.runtime.accelerators import cuda_version, gpu_capability
-from thalweg.runtime.devices import gpu_count
+from thalweg.runtime.accelerators import cuda_version, gpu_capability, gpu_count
 
 
 def main(argv: list[str] | None = None) -> None:

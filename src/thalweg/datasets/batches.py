@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from thalweg import errors
 from thalweg.datasets.plan import Element, Elements, Plan, Unary, held_plan, invalid
+from thalweg.datasets.stand_ins import StandIns, stacker
 from thalweg.datasets.structure import SparseTensorSpec
 from thalweg.kernels.elements import (
     number,
     slice_sparse,
     slices,
     sparse_row,
-    stack,
     stack_padded,
     stack_sparse,
-    text,
 )
 
 
@@ -26,68 +24,62 @@ class Batched(Unary):
     __slots__ = ("_drop", "_one", "_size", "_stack", "_together")
 
     def __init__(self, plan: Plan) -> None:
-        parent = plan.parents[0]
-        maps = parent.put_off()
-        super().__init__(plan, unmapped=bool(maps))
+        super().__init__(plan, plan.parents[0].stand_ins())
+        maps = plan.parents[0].put_off()
         self._size = plan.integer(0, "batch_size", 1)
         self._drop = bool(plan.values[1])
         self._stack = stacker(plan.leaves)
         self._one = [each.function() for each in maps]
-        self._together = Together(parent, maps) if maps else None
+        self._together = None if self.unmapped is None else Together(self.unmapped, maps)
 
     def __next__(self) -> Element:
-        elements: list[Element] = []
-        self.input.take(self._size, elements)
-        if not elements or (self._drop and len(elements) < self._size):
-            raise StopIteration
+        elements: list[Any] = []
+        try:
+            self.input.take(self._size, elements)
+            if not elements or (self._drop and len(elements) < self._size):
+                raise StopIteration
+            return self._stack(elements) if self.unmapped is None else self._made(self.unmapped, elements)
+        finally:
+            if self.unmapped is not None:
+                self.unmapped.drop(elements)
+
+    def _made(self, stand_ins: StandIns, elements: list[Any]) -> Element:
+        """Returns a batch of what something stands for."""
         if self._together is not None:
             result = self._together(elements)
             if result is not None:
                 return result
             self._together = None  # elements that differ in shape, or one that fails: from now on each alone
-        if self._one:
-            elements = [tuple([text(v) if type(v) is bytes else v for v in element]) for element in elements]
+        elements = [element if type(element) is tuple else stand_ins.whole(element) for element in elements]
         for function in self._one:
             elements = [function(*element) for element in elements]
         return self._stack(elements)
+
+    def prompt(self) -> bool:
+        return all(function.is_plain for function in self._one) and self.input.prompt()
 
 
 class Together:
     """The maps before a batch, done for all its elements at once."""
 
-    def __init__(self, parent: Plan, maps: list[Plan]) -> None:
-        self._stack = stacker(parent.unmapped_leaves())
+    def __init__(self, stand_ins: StandIns, maps: list[Plan]) -> None:
+        self._stand_ins = stand_ins
         self._functions = [each.over_batches() for each in maps]
+        self._of_numbers = maps[0].over_numbers() if maps else None
 
-    def __call__(self, elements: list[Element]) -> Element | None:
+    def __call__(self, elements: list[Any]) -> Element | None:
         """Returns a batch, or None if it cannot be made so."""
         try:
-            values = self._stack(elements)
-            for function in self._functions:
+            numbers = None if self._of_numbers is None else self._stand_ins.numbers(elements)
+            if numbers is None or self._of_numbers is None:
+                values, functions = self._stand_ins.batch(elements), self._functions
+            else:
+                values, functions = self._of_numbers(*numbers), self._functions[1:]
+            for function in functions:
                 values = function(*values)
-        except (errors.OpError, RuntimeError):
+        except (errors.OpError, RuntimeError, TypeError, ValueError):
             return None
         return values
-
-
-def stacker(leaves: Sequence[Any]) -> Callable[[list[Element]], Element]:
-    """Returns the function that stacks elements with these leaves."""
-    if len(leaves) == 1 and not isinstance(leaves[0], SparseTensorSpec):
-        return lambda elements: (stack([element[0] for element in elements]),)
-    if any(isinstance(leaf, SparseTensorSpec) for leaf in leaves):
-        return lambda elements: _stack_mixed(leaves, elements)
-    return lambda elements: tuple([stack(column, i) for i, column in enumerate(zip(*elements))])
-
-
-def _stack_mixed(leaves: Sequence[Any], elements: Sequence[Element]) -> Element:
-    columns = iter(zip(*elements))
-    result: list[Any] = []
-    for index, leaf in enumerate(leaves):
-        if isinstance(leaf, SparseTensorSpec):
-            result += stack_sparse(list(zip(next(columns), next(columns), next(columns))), index)
-        else:
-            result.append(stack(next(columns), index))
-    return tuple(result)
 
 
 class PaddedBatched(Unary):

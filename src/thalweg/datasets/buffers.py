@@ -104,6 +104,10 @@ class Ahead:
             raise outcome
         return outcome  # type: ignore[no-any-return]
 
+    def ready(self) -> bool:
+        """Tells whether the next element is there."""
+        return bool(self._made)
+
     def start(self) -> None:
         """Begins before anybody asks."""
         with self._changed:
@@ -170,6 +174,9 @@ class Prefetched(Elements):
 
     def __next__(self) -> Element:
         return next(self._source) if self._ahead is None else self._ahead.take()
+
+    def prompt(self) -> bool:
+        return self._source.prompt() if self._ahead is None else self._ahead.ready()
 
     def state(self) -> Any:
         return self._source.state() if self._ahead is None else self._ahead.state()

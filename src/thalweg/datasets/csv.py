@@ -14,6 +14,7 @@ from thalweg.datasets.experimental import ignore_errors as without_errors
 from thalweg.datasets.made import made, parameter
 from thalweg.datasets.plan import Plan
 from thalweg.datasets.readers import Lines
+from thalweg.datasets.stand_ins import StandIns
 from thalweg.datasets.structure import TensorSpec
 from thalweg.dtypes import DType
 from thalweg.formats.gfile import glob
@@ -31,8 +32,8 @@ class CsvRecords(Lines):
 
     __slots__ = ("_header", "_quotes")
 
-    def __init__(self, plan: Plan, bare: bool = False) -> None:
-        super().__init__(plan, bare)
+    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
+        super().__init__(plan, unmapped)
         self._header, self._quotes = bool(plan.values[2]), bool(plan.values[3])
 
     def parse(self, source: Source, name: bytes) -> Iterator[list[bytes]]:

@@ -60,7 +60,7 @@ class Dataset(Node):
         self._options = Options()
 
     def _as_spec(self) -> DatasetSpec:
-        return DatasetSpec(self._structure, Dataset)
+        return DatasetSpec(self._structure)
 
     def _derived(
         self, kind: Any, structure: Any = None, values: Any = (), functions: Any = (), **options: Any
@@ -316,7 +316,7 @@ class Dataset(Node):
             known = static(value)
             if known is not None and known < 1:
                 raise ValueError(f"{name} must be greater than zero, it is {known}")
-        structure = map_leaves(lambda spec: DatasetSpec(spec, Dataset), self._structure)
+        structure = map_leaves(DatasetSpec, self._structure)
         return self._derived(batches.Windowed, structure, [*values, parameter(drop_remainder, dtypes.bool)])
 
     # -- iterators and options ----------------------------------------------------------------------------------------
@@ -345,6 +345,7 @@ class Dataset(Node):
         return dataset
 
 
+DatasetSpec.make = Dataset
 _TRUTH = TensorSpec((), dtypes.bool)
 
 

@@ -126,6 +126,9 @@ def map_and_batch(
     return apply
 
 
+map_and_batch_with_legacy_function = map_and_batch
+
+
 def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
     """Returns a transformation that batches elements of different sizes to sparse tensors."""
 
@@ -156,7 +159,7 @@ def group_by_window(
         key = Function(key_func, dataset._structure, "tf.data.experimental.group_by_window()")
         if not key_spec.is_compatible_with(key.structure):
             raise ValueError(f"`key_func` must return a single tf.int64 scalar tensor, it gives {key.structure}")
-        window = DatasetSpec(dataset._structure, Dataset)
+        window = DatasetSpec(dataset._structure)
         reduce = Function(reduce_func, (key_spec, window), "tf.data.experimental.group_by_window()")
         if not isinstance(reduce.structure, DatasetSpec):
             raise TypeError(f"`reduce_func` must return a `Dataset` object, it gives {reduce.structure}")
@@ -246,6 +249,16 @@ def get_single_element(dataset: Dataset) -> Any:
         raise TypeError(f"`dataset` must be a `tf.data.Dataset` object, it is {dataset!r}")
     structure = dataset._structure
     return element_of(structure, single_element_op.many(dataset._variant, **outputs(structure)))
+
+
+def to_variant(dataset: Dataset) -> Tensor:
+    """Returns the tensor that stands for a dataset."""
+    return dataset._variant
+
+
+def from_variant(variant: Tensor, structure: Any) -> Dataset:
+    """Returns the dataset that a tensor stands for, whose elements have a structure."""
+    return Dataset(variant, structure)
 
 
 def get_structure(dataset_or_iterator: Any) -> Any:

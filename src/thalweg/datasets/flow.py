@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 
 from thalweg import errors
 from thalweg.datasets.plan import Element, Elements, Plan, Unary, invalid
+from thalweg.datasets.stand_ins import Places, StandIns
 from thalweg.datasets.structure import SparseTensorSpec, flatten
+from thalweg.dtypes import DType
 from thalweg.kernels.elements import from_python, numbers, slice_sparse, slices
 from thalweg.shapes import compatible, show
 
@@ -32,15 +34,19 @@ class Single(Elements):
         self.done = True
         return self.plan.values
 
+    def prompt(self) -> bool:
+        return True
+
 
 class Slices(Elements):
-    """An element for each place of the values' first dimension."""
+    """An element for each place of the values' first dimension; the place stands for it."""
 
-    __slots__ = ("_chunk", "_count", "at")
+    __slots__ = ("_chunk", "_count", "_places", "at")
     kept: ClassVar = ("at",)
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
         super().__init__(plan)
+        self._places = unmapped is not None
         self.at = 0
         self._chunk: list[Element] = []
         counts = set()
@@ -61,14 +67,32 @@ class Slices(Elements):
         at = self.at
         if at >= self._count or self.closed:
             raise self.end()
+        if self._places:
+            self.at = at + 1
+            return at  # type: ignore[return-value]
         place = at % _CHUNK
         if place == 0 or not self._chunk:
             self._chunk = self._make_chunk(at - place)
         self.at = at + 1
         return self._chunk[place]
 
+    def take(self, count: int, out: Any) -> None:
+        if not self._places or self.closed:
+            super().take(count, out)
+        else:
+            at, self.at = self.at, min(self.at + count, self._count)
+            out.extend(range(at, self.at))
+
     def reads_ahead(self) -> bool:
         return True
+
+    def prompt(self) -> bool:
+        return True
+
+    @classmethod
+    def stand_ins(cls, plan: Plan, dtype: DType | None) -> StandIns | None:
+        sparse = any(isinstance(leaf, SparseTensorSpec) for leaf in plan.leaves)
+        return None if sparse else Places(plan.values)
 
     def _make_chunk(self, start: int) -> list[Element]:
         stop = min(start + _CHUNK, self._count)
@@ -110,6 +134,9 @@ class Range(Elements):
         self._ready = []
 
     def reads_ahead(self) -> bool:
+        return True
+
+    def prompt(self) -> bool:
         return True
 
 
@@ -194,6 +221,9 @@ class Mapped(Unary):
     def __next__(self) -> Element:
         return self._function(*next(self.input))
 
+    def prompt(self) -> bool:
+        return self._function.is_plain and self.input.prompt()
+
     def close(self) -> None:
         super().close()
         self._function.cancel()
@@ -245,9 +275,10 @@ class Taken(Unary):
 
     __slots__ = ("_count", "taken")
     reorders: ClassVar = True
+    drops: ClassVar = True
     kept: ClassVar = ("taken",)
 
-    def __init__(self, plan: Plan, unmapped: bool = False) -> None:
+    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
         super().__init__(plan, unmapped)
         self._count = plan.integer(0, "count")
         self.taken = 0
@@ -259,15 +290,26 @@ class Taken(Unary):
         self.taken += 1
         return element
 
+    def take(self, count: int, out: Any) -> None:
+        before = len(out)
+        try:
+            self.input.take(count if self._count < 0 else min(count, self._count - self.taken), out)
+        finally:
+            self.taken += len(out) - before
+
+    def prompt(self) -> bool:
+        return self.input.prompt()
+
 
 class Skipped(Unary):
     """All but the first so many elements; none if the number is negative."""
 
     __slots__ = ("left",)
     reorders: ClassVar = True
+    drops: ClassVar = True
     kept: ClassVar = ("left",)
 
-    def __init__(self, plan: Plan, unmapped: bool = False) -> None:
+    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
         super().__init__(plan, unmapped)
         self.left = plan.integer(0, "count")
 
@@ -279,15 +321,25 @@ class Skipped(Unary):
             self.left -= 1
         return next(self.input)
 
+    def take(self, count: int, out: Any) -> None:
+        if self.left:
+            super().take(count, out)
+        else:
+            self.input.take(count, out)
+
+    def prompt(self) -> bool:
+        return not self.left and self.input.prompt()
+
 
 class Shard(Unary):
     """Every so-manieth element."""
 
     __slots__ = ("_count", "_index", "at")
     reorders: ClassVar = True
+    drops: ClassVar = True
     kept: ClassVar = ("at",)
 
-    def __init__(self, plan: Plan, unmapped: bool = False) -> None:
+    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
         super().__init__(plan, unmapped)
         self._count, self._index = plan.integer(0, "num_shards", 1), plan.integer(1, "index", 0)
         if self._index >= self._count:
@@ -309,7 +361,7 @@ class Repeated(Unary):
     reorders: ClassVar = True
     kept: ClassVar = ("done",)
 
-    def __init__(self, plan: Plan, unmapped: bool = False) -> None:
+    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
         super().__init__(plan, unmapped)
         self._count = plan.integer(0, "count")
         self.done = 0
@@ -353,6 +405,9 @@ class Repeated(Unary):
 
     def reads_ahead(self) -> bool:
         return self.input.reads_ahead()
+
+    def prompt(self) -> bool:
+        return self.input.prompt()
 
     def state(self) -> Any:
         return {**super().state(), "given": self._given}

@@ -147,13 +147,14 @@ def _placeholders(signature: Signature) -> list[Tensor]:
 class BoundFunction:
     """A function with the values of what it captured: takes and gives the values of an element."""
 
-    __slots__ = ("__weakref__", "_captured", "_executable", "_function", "_steps")
+    __slots__ = ("__weakref__", "_captured", "_executable", "_function", "_steps", "is_plain")
 
-    def __init__(self, executable: Executable, captured: Values) -> None:
+    def __init__(self, executable: Executable, captured: Values, is_stateful: bool) -> None:
         self._executable = executable
         self._captured = captured
         self._function = executable._function
         self._steps: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.is_plain = self._function is not None and not is_stateful  # calls wait for nobody
 
     def __call__(self, *values: Any) -> Values:
         function = self._function

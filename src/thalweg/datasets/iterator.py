@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 from thalweg import dtypes
 from thalweg.client.saver_builder import SaveableObject, SaveSpec
+from thalweg.client.trackable import Part, Saved, parts_of, saved_by
 from thalweg.config import ConfigProto
 from thalweg.datasets.structure import (
     compatible,
@@ -126,6 +128,12 @@ class Iterator:
             tensors = iterator_get_next_op.many(self._iterator_resource, name=name, **outputs(self._structure))
         return element_of(self._structure, tensors)
 
+    def get_next_as_optional(self) -> Any:
+        """Returns an optional: the next element, or nothing after the last one."""
+        from thalweg.datasets.optional import get_next_as_optional
+
+        return get_next_as_optional(self)
+
     def string_handle(self, name: str | None = None) -> Tensor:
         """Returns a string tensor that names this iterator in its session."""
         if name is not None:
@@ -219,8 +227,7 @@ class _OneShot:
 class _IteratorSaveable(SaveableObject):
     """The position of an iterator in a checkpoint."""
 
-    def __init__(self, handle: Tensor) -> None:
-        name = f"{handle.op.name}/position"
+    def __init__(self, handle: Tensor, name: str) -> None:
         super().__init__(handle, [SaveSpec(iterator_state_op(handle), "", name)], name)
 
     def restore(self, restored_tensors: list[Tensor], restored_shapes: Any) -> Operation:
@@ -232,4 +239,15 @@ def make_saveable_from_iterator(iterator: Iterator) -> SaveableObject:
     """Returns what saves the position of an iterator; one that is restored first begins there when initialized."""
     if not isinstance(iterator, Iterator):
         raise TypeError(f"iterator: expected a tf.data.Iterator, received {type(iterator).__name__}")
-    return _IteratorSaveable(iterator._iterator_resource)
+    handle = iterator._iterator_resource
+    return _IteratorSaveable(handle, f"{handle.op.name}/position")
+
+
+@parts_of.register(Iterator)
+def _parts(iterator: Iterator) -> Iterable[Part]:
+    return ()
+
+
+@saved_by.register(Iterator)
+def _saved(iterator: Iterator) -> Saved:
+    return {"ITERATOR": lambda key: _IteratorSaveable(iterator._iterator_resource, key)}

@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
-
-_NAMES = (
-    "experimental_deterministic",
-    "experimental_distribute",
-    "experimental_external_state_policy",
-    "experimental_optimization",
-    "experimental_slack",
-    "experimental_stats",
-    "experimental_threading",
-    "experimental_autotune",
-    "experimental_numa_aware",
-    "deterministic",
-    "autotune",
-    "threading",
-)
 
 
 class Group:
@@ -49,34 +35,72 @@ class ThreadingOptions(Group):
     """How many threads a dataset may use."""
 
 
+class MapVectorizationOptions(Group):
+    """Whether maps may be done over batches, which they are here wherever that gives the same."""
+
+
+class StatsOptions(Group):
+    """What is measured while a dataset runs."""
+
+
+class AutoShardPolicy(enum.IntEnum):
+    """By what a dataset is divided among workers."""
+
+    OFF = -1
+    AUTO = 0
+    FILE = 1
+    DATA = 2
+
+
 _GROUPS: dict[str, type[Group]] = {
     "experimental_distribute": DistributeOptions,
     "experimental_optimization": OptimizationOptions,
+    "experimental_stats": StatsOptions,
     "experimental_threading": ThreadingOptions,
     "threading": ThreadingOptions,
 }
 
 
+class Option:
+    """An option, which may be set; a group of them is there from the beginning."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, options: Any, owner: type | None = None) -> Any:
+        if options is None:
+            return self
+        if self._name in _GROUPS:
+            return options._values.setdefault(self._name, _GROUPS[self._name]())
+        return options._values.get(self._name)
+
+    def __set__(self, options: Any, value: Any) -> None:
+        options._values[self._name] = value
+
+
 class Options:
     """What may be said about how a dataset is run. Elements come in order and alike whatever it says."""
+
+    experimental_deterministic = Option()
+    experimental_distribute = Option()
+    experimental_external_state_policy = Option()
+    experimental_optimization = Option()
+    experimental_slack = Option()
+    experimental_stats = Option()
+    experimental_threading = Option()
+    experimental_autotune = Option()
+    experimental_numa_aware = Option()
+    deterministic = Option()
+    autotune = Option()
+    threading = Option()
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in _NAMES:
-            raise AttributeError(f"tf.data.Options has no property {name!r}")
-        if name in _GROUPS:
-            return self._values.setdefault(name, _GROUPS[name]())
-        return self._values.get(name)
-
     def __setattr__(self, name: str, value: Any) -> None:
-        if name == "_values":
-            object.__setattr__(self, name, value)
-        elif name in _NAMES:
-            self._values[name] = value
-        else:
+        if name != "_values" and not hasattr(type(self), name):
             raise AttributeError(f"Cannot set the property {name} on tf.data.Options")
+        object.__setattr__(self, name, value)
 
     def merge(self, options: Options) -> Options:
         """Returns these options with those of another in front."""

@@ -11,8 +11,10 @@ from typing import Any, ClassVar
 from thalweg import errors
 from thalweg.datasets.function import BoundFunction, Function
 from thalweg.datasets.serial import decode, encode
+from thalweg.datasets.stand_ins import StandIns
 from thalweg.datasets.structure import TensorSpec, flatten, signature_of
-from thalweg.datasets.vectorize import vectorized
+from thalweg.datasets.vectorize import decoded, vectorized
+from thalweg.dtypes import DType
 from thalweg.execute.threads import computing
 from thalweg.kernels.waiting import kept
 from thalweg.runtime.devices import Device
@@ -47,6 +49,11 @@ class Definition:
     def vectorized(self) -> Function | None:
         """The function of a map as one of batches."""
         return vectorized(self.functions[0])
+
+    @functools.cached_property
+    def decoded(self) -> tuple[DType, Function] | None:
+        """The function of a map that decodes a string, as one of batches of the numbers in it, and their type."""
+        return decoded(self.functions[0])
 
     def bind(self, device: Any, constants: frozenset[int] = frozenset()) -> Callable[..., Plan]:
         """Returns what makes a plan of the values of all inputs: parents, parameters, captured values."""
@@ -105,11 +112,11 @@ class Plan:
     def _bound(self, function: Function, index: int) -> BoundFunction:
         assert self._device is not None
         if function.is_stateful:
-            return BoundFunction(function.compile(self._device), self._captured[index])
+            return BoundFunction(function.compile(self._device), self._captured[index], True)
         with self._lock:
             if function not in self._compiled:
                 self._compiled[function] = function.compile(self._device)
-            return BoundFunction(self._compiled[function], self._captured[index])
+            return BoundFunction(self._compiled[function], self._captured[index], False)
 
     def elements(self) -> Elements:
         """Begins a pass."""
@@ -130,18 +137,38 @@ class Plan:
         assert function is not None
         return self._bound(function, 0)
 
-    def unmapped(self) -> Elements:
-        """Begins a pass without the maps that are put off."""
-        kind = self.definition.kind
-        if kind.reorders or kind.reads_bytes:
-            return kind(self, True)  # type: ignore[call-arg]
-        return self.parents[0].unmapped() if kind.maps and self.definition.vectorized is not None else self.elements()
+    def over_numbers(self) -> BoundFunction | None:
+        """Returns the function of a map that is put off, for strings that are decoded already."""
+        decoded = self.definition.decoded
+        return None if decoded is None else self._bound(decoded[1], 0)
 
-    def unmapped_leaves(self) -> list[Any]:
-        """Returns the leaves of the elements of such a pass."""
+    def unmapped(self, stand_ins: StandIns) -> Elements:
+        """Begins a pass without the maps that are put off, over what stands for elements of the source."""
         kind = self.definition.kind
-        passed = kind.reorders or (kind.maps and self.definition.vectorized is not None)
-        return self.parents[0].unmapped_leaves() if passed else self.leaves
+        if self._is_source():
+            return kind(self, stand_ins) if stand_ins.lighter else self.elements()  # type: ignore[call-arg]
+        return kind(self, stand_ins) if kind.reorders else self.parents[0].unmapped(stand_ins)  # type: ignore[call-arg]
+
+    def stand_ins(self) -> StandIns | None:
+        """Returns what stands for elements in such a pass, or None if it would give the elements themselves."""
+        source, drops = self, False
+        while not source._is_source():
+            drops |= source.definition.kind.drops
+            source = source.parents[0]
+        maps = self.put_off()
+        decoded = maps[0].definition.decoded if maps and not drops else None
+        found = source.definition.kind.stand_ins(source, None if decoded is None else decoded[0])
+        return StandIns(source.leaves) if found is None and maps else found
+
+    def _is_source(self) -> bool:
+        kind = self.definition.kind
+        return not (kind.reorders or (kind.maps and self.definition.vectorized is not None))
+
+    def cardinality(self) -> int:
+        """Returns how many elements a pass gives: -1 for no end, -2 if that is not known."""
+        from thalweg.datasets.cardinality import of_plan
+
+        return of_plan(self)
 
     def iterate(self) -> Elements:
         """Begins a pass for an iterator."""
@@ -166,8 +193,8 @@ class Elements:
     __slots__ = ("closed", "plan")
     kept: ClassVar[tuple[str, ...]] = ()
     reorders: ClassVar[bool] = False  # gives elements of its input, whatever they are
+    drops: ClassVar[bool] = False  # not all of them
     maps: ClassVar[bool] = False  # gives a function of each element of its input
-    reads_bytes: ClassVar[bool] = False  # gives strings; before maps that are put off, as bytes
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -186,6 +213,15 @@ class Elements:
     def reads_ahead(self) -> bool:
         """Tells whether nobody sees it when elements are taken before they are needed."""
         return False
+
+    def prompt(self) -> bool:
+        """Tells whether the next element is at hand, so that a step may make it in its own thread."""
+        return False
+
+    @classmethod
+    def stand_ins(cls, plan: Plan, dtype: DType | None) -> StandIns | None:
+        """Returns what stands for elements before a batch; dtype: of the numbers that strings are decoded to."""
+        return None
 
     def state(self) -> Any:
         """Returns the position as plain values."""
@@ -226,8 +262,8 @@ class Unary(Elements):
 
     __slots__ = ("input", "unmapped")
 
-    def __init__(self, plan: Plan, unmapped: bool = False) -> None:
-        """Begins a pass; unmapped: over elements whose maps are put off."""
+    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
+        """Begins a pass; unmapped: over what stands for elements whose maps are put off."""
         super().__init__(plan)
         self.unmapped = unmapped
         self.input: Elements = self.begin()
@@ -235,7 +271,7 @@ class Unary(Elements):
     def begin(self) -> Elements:
         """Begins a pass over the input."""
         parent = self.plan.parents[0]
-        return parent.unmapped() if self.unmapped else parent.elements()
+        return parent.elements() if self.unmapped is None else parent.unmapped(self.unmapped)
 
     def state(self) -> Any:
         return {**super().state(), "input": self.input.state()}
@@ -261,6 +297,9 @@ class Outermost(Unary):
     def __next__(self) -> Element:
         with computing():
             return next(self.input)
+
+    def prompt(self) -> bool:
+        return self.input.prompt()
 
 
 class Held(Elements):

@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+import numpy as np
+
 from thalweg.datasets.plan import Element, Elements, Plan, invalid
+from thalweg.datasets.stand_ins import StandIns, Texts
+from thalweg.dtypes import DType
 from thalweg.formats.gfile import _typed_errors
 from thalweg.formats.record_blocks import BLOCK, records_in
 from thalweg.formats.record_files import Source, open_source
 from thalweg.kernels.elements import text
 from thalweg.resources.workers import workers
 
+Chunk = list[bytes] | np.ndarray[Any, Any]  # records, or the rows that they are of an array
 _MANY = 32  # records in a chunk; where there are fewer the next is soon read
 
 
 class _Ahead:
     """Chunks of records, the next of which a worker reads: checking them leaves the interpreter to others."""
 
-    def __init__(self, chunks: Iterator[list[bytes]]) -> None:
+    def __init__(self, chunks: Iterator[Chunk]) -> None:
         self._chunks = chunks
         self._done: threading.Lock | None = None  # is free when the worker is done
-        self._outcome: list[bytes] | BaseException = []
+        self._outcome: Chunk | BaseException = []
 
     def __iter__(self) -> _Ahead:
         return self
 
-    def __next__(self) -> list[bytes]:
+    def __next__(self) -> Chunk:
         if self._done is None:
             chunk = next(self._chunks)
         else:
@@ -56,13 +62,12 @@ class _Ahead:
 class FromFiles(Elements):
     """A pass over the files of a list, one after another; its position is a file and what was taken of it."""
 
-    __slots__ = ("_bare", "_chunk", "_chunks", "_compression", "_names", "_place", "file", "taken")
+    __slots__ = ("_chunk", "_chunks", "_compression", "_is_pipe", "_names", "_place", "_texts", "file", "taken")
     kept: ClassVar = ("file", "taken")
-    reads_bytes: ClassVar = True
 
-    def __init__(self, plan: Plan, bare: bool = False) -> None:
-        """Begins a pass; bare: its elements are bytes, not yet scalar strings."""
+    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
         super().__init__(plan)
+        self._texts = unmapped if isinstance(unmapped, Texts) else None
         names, compression = plan.values[:2]
         if names.ndim > 1:
             raise invalid(f"`filenames` has shape {list(names.shape)}, expected a scalar or a vector")
@@ -72,25 +77,29 @@ class FromFiles(Elements):
         self._compression: str = compression.item().decode()
         if self._compression not in ("", "ZLIB", "GZIP"):
             raise invalid(f"Unsupported compression_type {self._compression!r}, expected '', 'ZLIB' or 'GZIP'")
-        self._bare = bare
+        self._is_pipe = False  # somebody may yet have to write what is read
         self.file = 0
         self.taken = 0
-        self._chunks: Iterator[list[bytes]] | None = None
-        self._chunk: list[bytes] = []
+        self._chunks: Iterator[Chunk] | None = None
+        self._chunk: Chunk = []
         self._place = 0
 
     def __next__(self) -> Element:
         while self._place >= len(self._chunk):
             self._read()
+        if self._texts is not None:
+            found: list[Any] = []
+            self.take(1, found)
+            return found[0]  # type: ignore[no-any-return]
         record = self._chunk[self._place]
         self._place += 1
         self.taken += 1
-        return (record if self._bare else text(record),)
+        return (text(record),)
 
     def take(self, count: int, out: Any) -> None:
         while count:
             records = self._chunk[self._place : self._place + count]
-            if not records:
+            if not len(records):
                 try:
                     self._read()
                 except StopIteration:
@@ -99,10 +108,17 @@ class FromFiles(Elements):
             self._place += len(records)
             self.taken += len(records)
             count -= len(records)
-            out.extend(zip(records if self._bare else map(text, records)))
+            out.extend(zip(map(text, records)) if self._texts is None else self._texts.put(records))
 
     def reads_ahead(self) -> bool:
         return True
+
+    def prompt(self) -> bool:
+        return not self._is_pipe
+
+    @classmethod
+    def stand_ins(cls, plan: Plan, dtype: DType | None) -> StandIns | None:
+        return Texts(dtype)
 
     def _read(self) -> None:
         """Takes the next chunk of the file, or goes to the next file."""
@@ -110,14 +126,15 @@ class FromFiles(Elements):
             raise self.end()
         try:
             if self._chunks is None:
-                self._chunks = _Ahead(self.chunks(self._names[self.file]))
+                chunks = self.chunks(self._names[self.file])
+                self._chunks = _Ahead(chunks) if self._compression else chunks
                 self._skip(self.taken)
                 return
             self._chunk, self._place = next(self._chunks, []), 0
         except BaseException:
             self._go_to(self.file + 1)  # whoever passes over the error goes on with the next file
             raise
-        if not self._chunk:
+        if not len(self._chunk):
             self._go_to(self.file + 1)
 
     def _skip(self, count: int) -> None:
@@ -127,19 +144,25 @@ class FromFiles(Elements):
             chunk = next(self._chunks, [])
             self._chunk, self._place = chunk, min(count, len(chunk))
             count -= self._place
-            if not chunk:
+            if not len(chunk):
                 return
 
     def _go_to(self, file: int) -> None:
         self.file, self.taken, self._chunks, self._chunk, self._place = file, 0, None, [], 0
 
-    def chunks(self, name: bytes) -> Iterator[list[bytes]]:
+    def chunks(self, name: bytes) -> Iterator[Chunk]:
         """Yields the records of a file, some at a time and never none."""
         source, file = open_source(name, self._compression)
         with file, _typed_errors(name):
-            yield from filter(None, self.parse(source, name))
+            self._is_pipe = not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            yield from filter(len, self.parse(source, name))
 
-    def parse(self, source: Source, name: bytes) -> Iterator[list[bytes]]:
+    @property
+    def as_rows(self) -> bool:
+        """Tells whether records of one length are wanted as rows of an array."""
+        return self._texts is not None and self._texts.dtype is not None
+
+    def parse(self, source: Source, name: bytes) -> Iterator[Chunk]:
         """Yields the records in some bytes, some at a time."""
         yield from ()
 
@@ -157,8 +180,8 @@ class Records(FromFiles):
 
     __slots__ = ()
 
-    def parse(self, source: Source, name: bytes) -> Iterator[list[bytes]]:
-        return records_in(source, name)
+    def parse(self, source: Source, name: bytes) -> Iterator[Chunk]:
+        return records_in(source, name, self.as_rows)
 
 
 def _at_least(source: Source, data: bytes, size: int) -> bytes:
@@ -178,7 +201,7 @@ class Lines(FromFiles):
 
     __slots__ = ()
 
-    def parse(self, source: Source, name: bytes) -> Iterator[list[bytes]]:
+    def parse(self, source: Source, name: bytes) -> Iterator[Chunk]:
         rest = b""
         while block := source.read(BLOCK):
             lines = (rest + block).split(b"\n")
@@ -193,12 +216,12 @@ class Pieces(FromFiles):
 
     __slots__ = ("_footer", "_header", "_size")
 
-    def __init__(self, plan: Plan, bare: bool = False) -> None:
-        super().__init__(plan, bare)
+    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
+        super().__init__(plan, unmapped)
         self._size = plan.integer(2, "record_bytes", 1)
         self._header, self._footer = plan.integer(3, "header_bytes", 0), plan.integer(4, "footer_bytes", 0)
 
-    def chunks(self, name: bytes) -> Iterator[list[bytes]]:
+    def chunks(self, name: bytes) -> Iterator[Chunk]:
         if not self._compression:
             with _typed_errors(name):
                 self._require_whole(name, os.stat(name).st_size)
@@ -212,7 +235,7 @@ class Pieces(FromFiles):
                 f"that is no whole number of records of {self._size}"
             )
 
-    def parse(self, source: Source, name: bytes) -> Iterator[list[bytes]]:
+    def parse(self, source: Source, name: bytes) -> Iterator[Chunk]:
         data = _at_least(source, b"", self._header)
         block, size, done = data[self._header :], self._size, len(data[: self._header])
         while True:
@@ -220,7 +243,10 @@ class Pieces(FromFiles):
             block += more
             usable = len(block) - self._footer
             whole = max(usable - usable % size, 0)
-            yield [block[at : at + size] for at in range(0, whole, size)]
+            if self.as_rows:
+                yield np.frombuffer(block, np.uint8, whole).reshape(-1, size)
+            else:
+                yield [block[at : at + size] for at in range(0, whole, size)]
             block, done = block[whole:], done + whole
             if not more:
                 break

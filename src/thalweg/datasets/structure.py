@@ -116,19 +116,23 @@ class SparseTensorSpec(Spec):
 class DatasetSpec(Spec):
     """A dataset whose elements have a structure."""
 
-    __slots__ = ("_element", "_make")
+    __slots__ = ("_element",)
+    make: Callable[[Tensor, Any], Any]  # `Dataset`, which is made of this
 
-    def __init__(self, element_spec: Any, make: Callable[[Tensor, Any], Any]) -> None:
-        super().__init__((), dtypes.variant)
+    def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
+        super().__init__(dataset_shape, dtypes.variant)
         self._element = element_spec
-        self._make = make
+
+    @classmethod
+    def from_value(cls, value: Any) -> DatasetSpec:
+        return cls(value.element_spec)
 
     @property
     def element_spec(self) -> Any:
         return self._element
 
     def pack(self, tensors: Sequence[Tensor]) -> Any:
-        return self._make(tensors[0], self._element)
+        return DatasetSpec.make(tensors[0], self._element)
 
     def with_shape(self, shape: Shape) -> DatasetSpec:
         return self

@@ -6,12 +6,14 @@ A function with an operation that has none, or with state, is called for each el
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import numpy as np
 
 from thalweg import dtypes
 from thalweg.datasets.function import Function, FunctionGraph
+from thalweg.dtypes import DType
 from thalweg.graph.by_type import add_by_type
 from thalweg.graph.infer import complete, static_value
 from thalweg.graph.operation import Operation
@@ -22,6 +24,9 @@ from thalweg.ops.shape_functions import broadcast_inputs
 from thalweg.ops.shaping import reshape_op, transpose_op
 from thalweg.shapes import is_fully_defined
 
+_NUMBERS = frozenset(
+    [dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
+)
 _MOST = 200  # operations; a function of more is not worth the search
 
 
@@ -137,8 +142,24 @@ class Vectorized(Function):
         self._targets = []
 
 
-def vectorized(function: Function) -> Vectorized | None:
-    """Returns a traced function as one of batches, if all that it does has a rule."""
+def decoded(function: Function) -> tuple[DType, Vectorized] | None:
+    """Returns a function of a string that decodes it as one of batches of the numbers in it, and their type."""
+    arguments, operations = function._arguments, function.graph._operations
+    users = [operation for operation in operations if arguments[0] in operation._inputs]
+    dtype = users[0]._attrs.get("out_type") if len(users) == 1 else None
+    if len(arguments) != 1 or dtype not in _NUMBERS or users[0].type != "DecodeRaw" or arguments[0]._shape != ():
+        return None
+    if not users[0]._attrs["little_endian"] or sys.byteorder != "little" or arguments[0] in function._results:
+        return None
+    found = vectorized(function, users[0].outputs[0])
+    return None if found is None else (dtype, found)
+
+
+def vectorized(function: Function, made: Tensor | None = None) -> Vectorized | None:
+    """Returns a traced function as one of batches, if all that it does has a rule.
+
+    made: what is given in place of the argument from which it is made
+    """
     operations = function.graph._operations
     if function.is_stateful or len(operations) > _MOST or not function._arguments:
         return None
@@ -148,13 +169,15 @@ def vectorized(function: Function) -> Vectorized | None:
         return None
     graph = FunctionGraph(function.graph.outer)
     with graph.as_default():
-        arguments = [placeholder(t.dtype, (None, *t._shape), name="args") for t in function._arguments]  # type: ignore[misc]
-        parts = {old: Part(new, True) for old, new in zip(function._arguments, arguments)}
+        given = function._arguments if made is None else [made]
+        arguments = [placeholder(t.dtype, (None, *t._shape), name="args") for t in given]  # type: ignore[misc]
+        parts = {old: Part(new, True) for old, new in zip(given, arguments)}
         for outer, old in function.graph.captured.items():
             graph.captured[outer] = placeholder(old.dtype, old._shape, name="captured")
             parts[old] = Part(graph.captured[outer], False)
+        there = {*parts, *function._arguments}
         for operation in operations:
-            if operation.outputs and operation.outputs[0] not in parts and not _convert(operation, parts):
+            if operation.outputs and operation.outputs[0] not in there and not _convert(operation, parts):
                 return None
     results = [parts[tensor] for tensor in function._results]
     if not all(part.is_batched for part in results):

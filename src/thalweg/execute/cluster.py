@@ -1,197 +1,298 @@
-"""Clusters: pure nodes of a program that Inductor compiles into one call.
+"""Clusters: nodes of a program that Inductor compiles into one call.
 
-A cluster takes element-wise operations, reductions and rearrangements that no other node comes between; the program
-then has one line for all of them, and the values in between are never written to memory. It is compiled when it is
-first called, for the layouts that it is called with, and once more for a few others; after that, and where there is no
-compiler, the single calls are made as before.
+A cluster takes what torch computes without asking the host, with the reads and updates of variables among it, as far as
+no other node comes between; the program then has one line for all of them, and the values in between are never written
+to memory. A cluster is compiled for the layouts that it is called with, a few at most. Until its library is there, and
+where there is no compiler, it makes the single calls as before.
 """
 
 from __future__ import annotations
 
-import logging
-import operator
-from collections.abc import Callable, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from statistics import median
 from typing import Any
 
 import torch
-from torch import fx
 
+from thalweg import dtypes
 from thalweg.execute.bind import Bound
-from thalweg.graph.step_graph import Node, Output, StepGraph, waits
-from thalweg.kernels.registry import STEP, Call, Input, inputs_of
+from thalweg.execute.codegen import Code, generate
+from thalweg.execute.compiler import BACKGROUND, FOREGROUND, Library, find
+from thalweg.execute.lower import Layout, describe
+from thalweg.execute.segment import Segment
+from thalweg.graph.step_graph import Node, Output
+from thalweg.kernels.registry import STEP, Call, Input
+from thalweg.partition.memory import arguments
+from thalweg.resources.variables import VariableResource, all_writable, locked
+from thalweg.shapes import is_fully_defined
 
-_FUSED = {
-    "Abs", "Add", "AddN", "AddV2", "BiasAdd", "BiasAddGrad", "Cast", "ConcatV2", "Cos", "Elu", "EluGrad", "Equal",
-    "Erf", "Exp", "ExpandDims", "Expm1", "Greater", "GreaterEqual", "Inv", "IsFinite", "IsInf", "IsNan", "LeakyRelu",
-    "Less", "LessEqual", "Log", "Log1p", "LogicalAnd", "LogicalNot", "LogicalOr", "Max", "Maximum", "Mean", "Min",
-    "Minimum", "Mul", "Neg", "NotEqual", "OnesLike", "Pack", "RealDiv", "Reciprocal", "ReciprocalGrad", "Relu", "Relu6",
-    "Relu6Grad", "ReluGrad", "Reshape", "Rsqrt", "RsqrtGrad", "Select", "SelectV2", "Selu", "SeluGrad", "Sigmoid",
-    "SigmoidGrad", "Sign", "Sin", "Slice", "Softplus", "SoftplusGrad", "Softsign", "SoftsignGrad", "Split", "SplitV",
-    "Sqrt", "SqrtGrad", "Square", "SquaredDifference", "Squeeze", "StridedSlice", "Sub", "Sum", "Tanh", "TanhGrad",
-    "Transpose", "ZerosLike",
+_PURE = {
+    "Abs", "Add", "AddN", "AddV2", "All", "Any", "ArgMax", "ArgMin", "AvgPool", "AvgPoolGrad", "BatchMatMul",
+    "BatchMatMulV2", "BiasAdd", "BiasAddGrad", "BroadcastTo", "Cast", "Ceil", "ConcatV2", "Conv2D",
+    "Conv2DBackpropFilter", "Conv2DBackpropInput", "Cos", "Cumsum", "DepthwiseConv2dNative",
+    "DepthwiseConv2dNativeBackpropFilter", "DepthwiseConv2dNativeBackpropInput", "DivNoNan", "Elu", "EluGrad", "Equal",
+    "Erf", "Exp", "ExpandDims", "Expm1", "Floor", "FusedBatchNorm", "FusedBatchNormGrad", "FusedBatchNormGradV2",
+    "FusedBatchNormGradV3", "FusedBatchNormV2", "FusedBatchNormV3", "Greater", "GreaterEqual", "Identity", "Inv",
+    "IsFinite", "IsInf", "IsNan", "L2Loss", "LeakyRelu", "LeakyReluGrad", "Less", "LessEqual", "Log", "Log1p",
+    "LogSoftmax", "LogicalAnd", "LogicalNot", "LogicalOr", "MatMul", "Max", "MaxPool", "MaxPoolGrad", "Maximum", "Mean",
+    "Min", "Minimum", "Mul", "Neg", "NotEqual", "OneHot", "OnesLike", "Pack", "Pad", "PadV2", "Pow", "Prod", "RealDiv",
+    "Reciprocal", "ReciprocalGrad", "Relu", "Relu6", "Relu6Grad", "ReluGrad", "Reshape", "Rsqrt", "RsqrtGrad", "Select",
+    "SelectV2", "Selu", "SeluGrad", "Sigmoid", "SigmoidGrad", "Sign", "Sin", "Slice", "Softmax",
+    "SoftmaxCrossEntropyWithLogits", "Softplus", "SoftplusGrad", "Softsign", "SoftsignGrad",
+    "SparseSoftmaxCrossEntropyWithLogits", "Split", "SplitV", "Sqrt", "SqrtGrad", "Square", "SquaredDifference",
+    "Squeeze", "StopGradient", "StridedSlice", "Sub", "Sum", "Tanh", "TanhGrad", "Tile", "Transpose", "Unpack",
+    "ZerosLike", "_FusedConv2D", "_FusedMatMul", "_MaxPoolIndexed", "_MaxPoolIndexedGrad",
+    "_SoftmaxCrossEntropyLoss", "_SparseSoftmaxCrossEntropyLoss",
 }  # fmt: skip
+_UPDATES = {"AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp"}
 _FEWEST = 3  # nodes that are worth a cluster
 _LAYOUTS = 4  # that a cluster is compiled for; a program with more of them changes too often
-_log = logging.getLogger("thalweg")
+_SMALL = 64  # elements of a constant that a library may hold
+_TRIALS = 5  # timed calls of each kind before one of them stays
+_ALIGNED = 16  # bytes: what kernels of a device expect of an address
 
 
-def cluster(step: StepGraph, bound: Bound) -> None:
-    """Puts clusters in the place of their nodes, in a program and in the loops of it."""
-    for region in [node.attrs["region"] for node in step.nodes if node.type == "_While" and not waits(node)]:
-        for part in region.parts():
-            cluster(part, bound)
-    replaced: dict[Output, Output] = {}
-    moved: dict[Node, Node] = {}
-    for members in _clusters(step.nodes, bound):
-        made = _made(members, step, bound, replaced)
-        moved.update(dict.fromkeys(members, made))
-    if moved:
-        step.rewrite(replaced, moved)
+class Clusters:
+    """Puts clusters in the place of their nodes as functions are written: `clusters(nodes, wanted)`.
 
-
-def _clusters(nodes: Sequence[Node], bound: Bound) -> list[list[Node]]:
-    """Returns the groups of nodes that can run as one.
-
-    A node's level is how often a path to it leaves what can be fused; nodes of one level have nothing between them.
+    patient: compiles in the background, and keeps only what turns out to be faster
+    asked: takes only nodes whose scope asks for it
     """
-    level: dict[Node, int] = {}
-    fused: dict[Node, bool] = {}
-    groups: dict[int, list[Node]] = {}
-    for node in nodes:
-        fused[node] = _can_be_fused(node, bound)
-        before = [p for p in node.predecessors() if p in level]
-        level[node] = max((level[p] + (fused[p] and not fused[node]) for p in before), default=0)
-        if fused[node]:
-            groups.setdefault(level[node], []).append(node)
-    return [members for members in groups.values() if len(members) >= _FEWEST]
 
+    def __init__(self, bound: Bound, device: Any, patient: bool = False, asked: bool = False) -> None:
+        self._asked = asked
+        self.bound = bound
+        self.device = device
+        self.patient = patient
+        self.made: list[Cluster] = []
+        self.version = 0  # counts the clusters that have changed the way they run
+        self._arranged: dict[tuple[Node, ...], list[Node]] = {}
 
-def _can_be_fused(node: Node, bound: Bound) -> bool:
-    call = bound.calls.get(node)
-    if call is None or node.type not in _FUSED or node.guard or node.controls:
-        return False
-    types = [*node.dtypes, *(node.input_dtype(i) for i in range(len(node.inputs)))]
-    return all(dtype.is_floating or dtype.is_bool or dtype.is_integer for dtype in types) and _is_of_torch(call)
+    def trying(self) -> bool:
+        return any(cluster.trying for cluster in self.made)
 
+    def settled(self) -> None:
+        self.version += 1
 
-def _is_of_torch(value: Any) -> bool:
-    """Tells whether a call is one of torch, with all that it takes."""
-    if isinstance(value, Call):
-        module = getattr(value.function, "__module__", None) or type(value.function).__module__
-        parts = [*value.args, *value.kwargs.values()]
-        return module.partition(".")[0] in ("torch", "_operator") and all(_is_of_torch(part) for part in parts)
-    return all(_is_of_torch(item) for item in value) if isinstance(value, list) else value is not STEP
+    def __call__(self, nodes: Sequence[Node], wanted: Iterable[Output]) -> list[Node]:
+        """Returns the nodes of a function with clusters among them; wanted: outputs that are used after it."""
+        key = tuple(nodes)
+        if key not in self._arranged:
+            self._arranged[key] = self._arrange(nodes, wanted)
+        return self._arranged[key]
 
+    def _arrange(self, nodes: Sequence[Node], wanted: Iterable[Output]) -> list[Node]:
+        levels, fused = self._levels(nodes)
+        result: list[Node] = []
+        used = {*wanted, *(predicate for node in nodes for predicate, _ in node.guard)}
+        for level in range(max(levels.values(), default=0) + 1):
+            here = [node for node in nodes if levels[node] == level]
+            result += [node for node in here if node not in fused]
+            members = [node for node in here if node in fused]
+            if sum(node.type not in ("ReadVariableOp", "Identity", "Reshape") for node in members) < _FEWEST:
+                result += members
+                continue
+            inside = set(members)
+            outside = {o for node in nodes if node not in inside for o in node.inputs} | used
+            result += [node for node in members if node.type == "ReadVariableOp" and (node, 0) in outside]
+            result.append(self._make(members, outside))
+        return result
 
-def _made(members: list[Node], step: StepGraph, bound: Bound, replaced: dict[Output, Output]) -> Node:
-    """Returns the node of a cluster, bound to its call."""
-    inside = set(members)
-    used = {output for node in step.nodes if node not in inside for output in node.inputs}
-    used |= {predicate for node in step.nodes for predicate, _ in node.guard} | set(step.fetches)
-    taken = dict.fromkeys(node.inputs[i] for node in members for i in inputs_of(bound.calls[node]))
-    inputs = [output for output in taken if output[0] not in inside]
-    outputs = [(node, i) for node in members for i in range(len(node.dtypes)) if (node, i) in used]
-    types = [node.dtypes[i] for node, i in outputs]
-    attrs = {"Tin": tuple(p.dtypes[i] for p, i in inputs), "Tout": tuple(types)}
-    made = members[-1].like(
-        "_Cluster",
-        inputs,
-        attrs,
-        name=f"{members[-1].name}/_cluster_of_{len(members)}",
-        dtypes=types,
-        shapes=[node.shapes[i] for node, i in outputs],
-        order=max(node.order for node in members),
-    )
-    replaced.update((output, (made, i)) for i, output in enumerate(outputs))
-    function = Cluster(_lowered(members, inputs, outputs, bound), len(outputs))
-    bound.calls[made] = Call(function, tuple(Input(i) for i in range(len(inputs))))
-    return made
+    def _levels(self, nodes: Sequence[Node]) -> tuple[dict[Node, int], set[Node]]:
+        """Returns how often a path to each node leaves what can be fused: nodes of one level have nothing between."""
+        level: dict[Node, int] = {}
+        fused: set[Node] = set()
+        for node in nodes:
+            if self._can_be_fused(node):
+                fused.add(node)
+            before = [p for p in node.predecessors() if p in level]
+            level[node] = max((level[p] + (p in fused and node not in fused) for p in before), default=0)
+        return level, fused
 
-
-def _lowered(members: list[Node], inputs: list[Output], outputs: list[Output], bound: Bound) -> fx.GraphModule:
-    """Returns the calls of a cluster as a graph of torch's."""
-    graph = fx.Graph()
-    values: dict[Output, Any] = {output: graph.placeholder(f"input_{i}") for i, output in enumerate(inputs)}
-
-    def argument(node: Node, value: Any) -> Any:
-        if isinstance(value, Input):
-            return values[node.inputs[value]]
-        if isinstance(value, Call):
-            return call(node, value)
-        return [argument(node, item) for item in value] if isinstance(value, list) else value
-
-    def call(node: Node, bound_call: Call) -> Any:
-        arguments = tuple(argument(node, value) for value in bound_call.args)
-        named = {key: argument(node, value) for key, value in bound_call.kwargs.items()}
-        return graph.call_function(bound_call.function, arguments, named)
-
-    for node in members:
-        result = call(node, bound.calls[node])
-        if len(node.dtypes) == 1:
-            values[node, 0] = result
+    def _can_be_fused(self, node: Node) -> bool:
+        call = self.bound.calls.get(node)
+        wanted = node.attrs.get("_XlaCompile", not self._asked)
+        if call is None or node.guard or "_host" in node.attrs or not wanted:
+            return False
+        if getattr(call.function, "__module__", None) in ("_operator", "builtins", "thalweg.execute.numbers"):
+            return False  # counts in Python's numbers
+        resources = [o for i, o in enumerate(node.inputs) if node.input_dtype(i) is dtypes.resource]
+        if node.type == "ReadVariableOp":
+            suitable = not node.controls
+        elif node.type == "AssignVariableOp" and not is_fully_defined(self._shape_of(resources[0])):
+            suitable = False  # it may need another buffer
+        elif node.type in _UPDATES or node.type.startswith(("ResourceApply", "_Apply")):
+            suitable = True
         else:
-            for i in range(len(node.dtypes)):
-                values[node, i] = graph.call_function(operator.getitem, (result, i))
-    graph.output([values[output] for output in outputs])
-    return fx.GraphModule({}, graph)
+            suitable = node.type in _PURE and not resources
+        if not suitable or not all(isinstance(self.bound.constants.get(o), VariableResource) for o in resources):
+            return False
+        types = {*node.dtypes, *(node.input_dtype(i) for i in range(len(node.inputs)))} - {dtypes.resource}
+        known = all(dtype.is_floating or dtype.is_bool or dtype.is_integer for dtype in types)
+        return known and all(node.constant(i) is not None for i in _host_arguments(node))
+
+    def _shape_of(self, handle: Output) -> Any:
+        return getattr(self.bound.constants.get(handle), "shape", None)
+
+    def _make(self, members: list[Node], outside: set[Output]) -> Node:
+        """Returns the node of a cluster, bound to its call."""
+        inside = set(members)
+        taken = dict.fromkeys(o for node in members for o in _values(node, self.bound) if o[0] not in inside)
+        inputs = list(taken)
+        outputs = [(node, i) for node in members for i in range(len(node.dtypes)) if (node, i) in outside]
+        outputs = [output for output in outputs if output[0].type != "ReadVariableOp"]
+        cluster = Cluster(members, inputs, outputs, self)
+        self.made.append(cluster)
+        made = members[-1].like(
+            "_Cluster",
+            inputs,
+            {
+                "Tin": tuple(p.dtypes[i] for p, i in inputs),
+                "Tout": tuple(p.dtypes[i] for p, i in outputs),
+                "outputs": outputs,
+                "members": members,
+            },
+            name=f"{members[-1].name}/_cluster_of_{len(members)}",
+            dtypes=[p.dtypes[i] for p, i in outputs],
+            shapes=[p.shapes[i] for p, i in outputs],
+            controls=[control for node in members for control in node.controls if control not in inside],
+        )
+        self.bound.calls[made] = Call(cluster, (STEP, *(Input(i) for i in range(len(inputs)))))
+        return made
+
+
+def _host_arguments(node: Node) -> list[int]:
+    """Returns the inputs that a kernel reads on the host."""
+    if not node.definition.host:
+        return []
+    named = arguments(node.definition.inputs, node.attrs, len(node.inputs))
+    return [i for i, argument in enumerate(named) if argument.name in node.definition.host]
+
+
+def _values(node: Node, bound: Bound) -> Iterable[Output]:
+    """Yields the inputs that a cluster must be given: not its variables, nor what a library can hold itself."""
+    host = _host_arguments(node)
+    for index, output in enumerate(node.inputs):
+        if index in host or isinstance(bound.constants.get(output), VariableResource):
+            continue
+        if output[0].type != "Const" or output[0].attrs["value"].size > _SMALL:
+            yield output
 
 
 class Cluster:
-    """The function of a cluster: compiled for the layouts that it meets, plain where that fails."""
+    """The function of a cluster: compiled for the layouts that it meets, plain until then."""
 
     __name__ = "cluster"
 
-    def __init__(self, module: fx.GraphModule, num_outputs: int) -> None:
-        self._module = module
-        self._single = num_outputs == 1
-        self._compiled: list[Callable[[list[Any]], Sequence[Any]]] = []
-        self._plain: Callable[..., Any] = module.forward
-        self._last: Callable[[list[Any]], Sequence[Any]] = self._none_yet
+    def __init__(self, members: list[Node], inputs: list[Output], outputs: list[Output], clusters: Clusters) -> None:
+        self._members, self._inputs, self._outputs = members, inputs, outputs
+        self._clusters = clusters
+        self._device = clusters.device
+        bound = clusters.bound
+        self.code: Code = generate(Segment(0, members, frozenset(), inputs, outputs), bound.calls, bound.constants)
+        written: dict[Node, bool] = {}
+        for node in members:
+            for handle, _ in node.inputs:
+                if isinstance(bound.constants.get((handle, 0)), VariableResource):
+                    written[handle] = written.get(handle, False) or node.type != "ReadVariableOp"
+        self._handles, self._written = list(written), list(written.values())
+        self._variables: list[VariableResource] = [bound.constants[handle, 0] for handle in self._handles]
+        self._changed = [variable for variable, changes in zip(self._variables, self._written) if changes]
+        self._guard = locked(self._changed)
+        self._runs: dict[Any, Callable[[Any, tuple[Any, ...]], Any]] = {}
+        self._lock = threading.Lock()
+        self.trying = 0
 
-    def __call__(self, *values: Any) -> Any:
-        try:
-            results = self._last(list(values))
-        except AssertionError:  # another layout than it was compiled for
-            results = self._by_layout(values)
-        return results[0] if self._single else results
+    def __call__(self, step: Any, *values: Any) -> Any:
+        layout = tuple([(value.shape, value.stride()) for value in values])
+        run = self._runs.get(layout)
+        if run is None:
+            run = self._new(layout, values)
+        return run(step, values)
 
-    def _none_yet(self, values: list[Any]) -> Sequence[Any]:
-        raise AssertionError
+    def plain(self, step: Any, values: tuple[Any, ...]) -> Any:
+        """Makes the single calls."""
+        results = self.code.function(step, *values)
+        return results[0] if len(self._outputs) == 1 else results
 
-    def _by_layout(self, values: Sequence[Any]) -> Sequence[Any]:
-        for compiled in self._compiled:
-            try:
-                results = compiled(list(values))
-            except AssertionError:
-                continue
-            self._last = compiled
-            return results
-        if len(self._compiled) < _LAYOUTS:
-            made = _compile(self._module, values) or self._interpreted
-            self._compiled.append(made)
-            self._last = made
-            return made(list(values))
-        self._last = self._interpreted
-        return self._interpreted(list(values))
+    def _new(self, layout: Any, values: Sequence[Any]) -> Callable[[Any, tuple[Any, ...]], Any]:
+        """Starts with a layout: asks for its library, and waits for it if there is no patience."""
+        with self._lock:
+            if layout in self._runs:
+                return self._runs[layout]
+            self._runs[layout] = self.plain
+            buffers = [variable.value for variable in self._variables]
+            if len(self._runs) > _LAYOUTS or not all(isinstance(buffer, torch.Tensor) for buffer in buffers):
+                return self.plain
+        layouts: list[Layout] = [(tuple(v.shape), v.stride(), v.dtype) for v in [*values, *buffers]]
+        request = describe(
+            self._members, self._inputs, self._outputs, self._handles, self._written, layouts, self._device
+        )
+        if self._clusters.patient:
+            BACKGROUND.ask(request, lambda library: self._arrived(layout, library))
+            return self.plain
+        library = find(request) or FOREGROUND.wait_for(request)
+        if library is not None:
+            self._runs[layout] = self._compiled(library)
+        return self._runs[layout]
 
-    def _interpreted(self, values: list[Any]) -> Sequence[Any]:
-        results: Sequence[Any] = self._plain(*values)
+    def _arrived(self, layout: Any, library: Library | None) -> None:
+        if library is not None:
+            self.trying += 1
+            self._runs[layout] = _Trial(self, layout, self._compiled(library))
+
+    def settle(self, layout: Any, run: Callable[[Any, tuple[Any, ...]], Any]) -> None:
+        """Ends a trial: this way of running stays."""
+        self._runs[layout] = run
+        self.trying -= 1
+        self._clusters.settled()
+
+    def synchronize(self) -> None:
+        if self._device.accelerator is not None:
+            self._device.accelerator.synchronize(self._device.torch)
+
+    def _compiled(self, library: Library) -> Callable[[Any, tuple[Any, ...]], Any]:
+        """Returns what calls a library with values and the buffers of variables, locked while it changes them."""
+        single, variables, written = len(self._outputs) == 1, self._variables, self._written
+        aligned = self._device.accelerator is None
+
+        def run(step: Any, values: tuple[Any, ...]) -> Any:
+            if not aligned and any(value.data_ptr() % _ALIGNED for value in values):
+                return self.plain(step, values)
+            given = list(values)
+            if not variables:
+                results = library(given)
+                return results[0] if single else results
+            read = [None if changes else variable.read() for variable, changes in zip(variables, written)]
+            with self._guard:
+                writable = iter(all_writable(self._changed))
+                given += [next(writable) if buffer is None else buffer for buffer in read]
+                results = library(given)
+            return results[0] if single else results
+
+        return run
+
+
+class _Trial:
+    """Runs a cluster both ways in turn, times them, and keeps the faster one."""
+
+    def __init__(self, cluster: Cluster, layout: Any, compiled: Callable[[Any, tuple[Any, ...]], Any]) -> None:
+        self._cluster, self._layout = cluster, layout
+        self._ways = [(cluster.plain, list[float]()), (compiled, list[float]())]
+        self._calls = 0
+
+    def __call__(self, step: Any, values: tuple[Any, ...]) -> Any:
+        run, times = self._ways[(self._calls + 1) % 2]
+        self._calls += 1
+        self._cluster.synchronize()
+        start = time.perf_counter()
+        results = run(step, values)
+        self._cluster.synchronize()
+        if self._calls > 2:  # the first call of each loads what it needs
+            times.append(time.perf_counter() - start)
+        if self._calls == 2 * _TRIALS + 2:
+            (plain, slow), (compiled, fast) = self._ways
+            self._cluster.settle(self._layout, compiled if median(fast) < median(slow) else plain)
         return results
-
-
-def _compile(module: fx.GraphModule, values: Sequence[Any]) -> Callable[[list[Any]], Sequence[Any]] | None:
-    """Returns a function compiled for values of this layout; None if that cannot be had."""
-    try:
-        from torch._inductor.compile_fx import compile_fx_inner
-        from torch._inductor.decomposition import select_decomp_table
-        from torch.fx.experimental.proxy_tensor import make_fx
-
-        with torch.inference_mode(False), torch.no_grad():
-            examples = [torch.empty_strided(v.shape, v.stride(), dtype=v.dtype, device=v.device) for v in values]
-            traced = make_fx(module, decomposition_table=select_decomp_table(), tracing_mode="fake")(*examples)
-            compiled: Any = compile_fx_inner(traced, examples)
-        function: Callable[[list[Any]], Sequence[Any]] = getattr(compiled, "current_callable", None) or compiled
-        return function
-    except Exception as error:
-        _log.warning("a cluster of %d operations runs uncompiled: %s", len(module.graph.nodes), error)
-        return None

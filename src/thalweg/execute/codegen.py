@@ -19,6 +19,14 @@ from thalweg.shapes import show
 
 _CHECK_EVERY = 32  # nodes between two looks at the step's cancellation
 _serial = itertools.count()
+Arrange = Callable[[Sequence[Node], Iterable[Output]], list[Node]]
+
+
+def outputs_of(node: Node) -> list[Output]:
+    """Returns the outputs of a node; those of a cluster are its members'."""
+    if node.type == "_Cluster":
+        return list(node.attrs["outputs"])
+    return [(node, index) for index in range(len(node.dtypes))]
 
 
 class Code:
@@ -35,12 +43,15 @@ class Code:
         self.filename = function.__code__.co_filename
 
 
-def generate(segment: Segment, calls: dict[Node, Call], constants: dict[Output, Any]) -> Code:
+def generate(
+    segment: Segment, calls: dict[Node, Call], constants: dict[Output, Any], arrange: Arrange | None = None
+) -> Code:
     """Writes, compiles and returns the function of a segment.
 
     calls: the bound kernel of each node. constants: values known before the step, which become global names.
+    arrange: what puts clusters in the place of nodes, given which of their outputs are wanted
     """
-    writer = _Writer(segment, calls, constants)
+    writer = _Writer(segment, calls, constants, arrange)
     text = writer.write()
     filename = f"thalweg step {next(_serial)}"  # linecache asks no loader for a name in angle brackets
     namespace = writer.globals
@@ -60,8 +71,11 @@ class _Source:
 
 
 class _Writer:
-    def __init__(self, segment: Segment, calls: dict[Node, Call], constants: dict[Output, Any]) -> None:
+    def __init__(
+        self, segment: Segment, calls: dict[Node, Call], constants: dict[Output, Any], arrange: Arrange | None
+    ) -> None:
         self.segment = segment
+        self._arrange = arrange
         self.calls = calls
         self.constants = constants
         self.function_name = f"segment_{segment.index}"
@@ -84,10 +98,14 @@ class _Writer:
         for output in segment.outputs:
             if output[0].guard and output not in segment.inputs:
                 self.lines.append(f"    {self.name_of(output)} = None")  # what a branch not taken leaves to others
-        _Block(self, segment.nodes, segment.outputs, set(segment.inputs), "    ").write()
+        nodes = self.arranged(segment.nodes, segment.outputs)
+        _Block(self, nodes, segment.outputs, set(segment.inputs), "    ").write()
         results = "".join(f"{self.value(output)}, " for output in segment.outputs)
         self.lines.append(f"    return ({results.rstrip()})" if results else "    return ()")
         return "\n".join(self.lines) + "\n"
+
+    def arranged(self, nodes: list[Node], wanted: Iterable[Output]) -> list[Node]:
+        return nodes if self._arrange is None else self._arrange(nodes, wanted)
 
     def write_call(self, node: Node, call: Call, used: set[Output], indent: str) -> list[str]:
         """Writes one node's call and returns the names that its outputs get: "_" for one that nobody uses."""
@@ -100,7 +118,7 @@ class _Writer:
         return targets
 
     def targets(self, node: Node, used: set[Output]) -> list[str]:
-        return [self.name_of((node, i)) if (node, i) in used else "_" for i in range(len(node.dtypes))]
+        return [self.name_of(output) if output in used else "_" for output in outputs_of(node)]
 
     def write_line(self, node: Node, text: str) -> None:
         comment = f"  # {node.name}"
@@ -135,9 +153,11 @@ class _Writer:
         self.lines.append(f"{inside}if step.cancelled: step.stop()")
         known = set(arguments[:count])
         going_on = region.condition.fetches[0]
-        _Block(self, region.condition.nodes, [going_on, *arguments], set(), inside).write()
+        nodes = self.arranged(region.condition.nodes, region.condition.fetches)
+        _Block(self, nodes, [going_on, *arguments], set(), inside).write()
         self.lines.append(f"{inside}if not {self.value(going_on)}: break")
-        body = _Block(self, region.body.nodes, region.body.fetches, known, inside)
+        nodes = self.arranged(region.body.nodes, region.body.fetches)
+        body = _Block(self, nodes, region.body.fetches, known, inside)
         body.write_body(arguments[:count], variables)
         self._iteration = outside
         left = [name for index, name in enumerate(variables) if (node, index) not in used]
@@ -204,7 +224,7 @@ class _Block:
         self._nodes = grouped(nodes) if any(node.guard for node in nodes) else nodes
         self._outputs = set(outputs)
         self._results = outputs
-        self._own = own | {(node, i) for node in nodes for i in range(len(node.dtypes)) if node.type != "_Arg"}
+        self._own = own | {output for node in nodes if node.type != "_Arg" for output in outputs_of(node)}
         self._indent = indent
         self._guard: Guard = ()
         self._last_use = self._find_last_uses()
@@ -241,6 +261,9 @@ class _Block:
         A value that is made after the last use of its variable takes the variable's name at once.
         """
         place = {node: index for index, node in enumerate(self._nodes)}
+        place.update(
+            (made, place[node]) for node in self._nodes if node.type == "_Cluster" for made, _ in outputs_of(node)
+        )
         results, direct = list(self._results), set()
         for argument, name, result in zip(arguments, variables, results):
             last = self._last_use.get(argument)
@@ -288,7 +311,7 @@ class _Block:
     def _write_node(self, node: Node) -> None:
         self._go_to(node.guard, node)
         writer, here = self._writer, self._here()
-        used = {(node, i) for i in range(len(node.dtypes)) if self._is_used((node, i))}
+        used = set(filter(self._is_used, outputs_of(node)))
         if node.type == "_While":
             count = len(node.dtypes)
             kept = {*node.inputs[count:], *(predicate for predicate, _ in node.guard)}
@@ -357,12 +380,14 @@ def _raise_dead() -> NoReturn:
 def grouped(nodes: Sequence[Node]) -> list[Node]:
     """Returns the nodes in an order that respects all dependencies and keeps those under one guard together."""
     position = {node: i for i, node in enumerate(nodes)}
-    waiting = {node: sum(1 for p in set(node.predecessors()) if p in position) for node in nodes}
+    home = {node: node for node in nodes}
+    home.update((member, node) for node in nodes if node.type == "_Cluster" for member in node.attrs["members"])
+    before = {node: {home[p] for p in node.predecessors() if p in home} - {node} for node in nodes}
+    waiting = {node: len(earlier) for node, earlier in before.items()}
     followers: dict[Node, list[Node]] = {node: [] for node in nodes}
     for node in nodes:
-        for producer in set(node.predecessors()):
-            if producer in position:
-                followers[producer].append(node)
+        for producer in before[node]:
+            followers[producer].append(node)
     ready: dict[Guard, list[int]] = {}
     for node in nodes:
         if not waiting[node]:

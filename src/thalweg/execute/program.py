@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg.execute.bind import Bound, bind
-from thalweg.execute.cluster import cluster
+from thalweg.execute.cluster import Clusters
 from thalweg.execute.codegen import Code, generate
 from thalweg.execute.failure import explain, in_iteration, locate
 from thalweg.execute.interpret import interpret
+from thalweg.execute.recorded import recorded
 from thalweg.execute.segment import Segment, divide
 from thalweg.graph.step_graph import Node, Output, StepGraph, waits
 
@@ -23,9 +24,8 @@ class Program:
     def __init__(self, step: StepGraph, device: Any, jit: bool = False) -> None:
         self.device = device
         self._jit = jit
+        self._more_codes: list[Code] = []
         self.bound: Bound = bind(step, device)  # first: it may change how loops count, and what they give
-        if jit and not step.is_free:
-            cluster(step, self.bound)
         self.feeds = step.feeds
         self.fetches = step.fetches
         positions = range(len(step.fetches)) if step.positions is None else step.positions
@@ -45,6 +45,37 @@ class Program:
     def codes(self) -> list[Code]:
         """The function of each segment; without waits there is one, feeds in, fetches out."""
         return [generate(segment, self.bound.calls, self.bound.constants) for segment in self.segments]
+
+    @functools.cached_property
+    def functions(self) -> list[Callable[..., Any]]:
+        """What runs each segment: its function, or on some devices a record of its kernels."""
+        if self._jit:
+            return self._made(Clusters(self.bound, self.device))
+        if any(node.attrs.get("_XlaCompile") for node in self.bound.calls):
+            return self._made(Clusters(self.bound, self.device, asked=True))
+        return self._made(None)
+
+    def compile_patiently(self) -> list[Callable[..., Any]]:
+        """Returns functions that get faster while they run: clusters of theirs are compiled in the background."""
+        for program in (part for parts in self.repeated.values() for part in parts):
+            program.functions = program.compile_patiently()
+        return self._made(Clusters(self.bound, self.device, patient=True))
+
+    def _made(self, clusters: Clusters | None) -> list[Callable[..., Any]]:
+        calls, constants = self.bound.calls, self.bound.constants
+        made: list[Callable[..., Any]] = []
+        for index, segment in enumerate(self.segments):
+            function = recorded(segment, self.bound, self.device, clusters)
+            if function is not None:
+                self._more_codes += function.codes
+                made.append(function)
+            elif clusters is None:
+                made.append(self.codes[index].function)
+            else:
+                self._more_codes.append(generate(segment, calls, constants, clusters))
+                made.append(self._more_codes[-1].function)
+        self._more_codes += [cluster.code for cluster in clusters.made] if clusters is not None else []
+        return made
 
     def _parts(self, loop: Node) -> tuple[Program, Program]:
         """Returns the condition and the body of a loop in which somebody waits as programs of their own."""
@@ -71,7 +102,7 @@ class Program:
 
     @property
     def text(self) -> str:
-        """The program as it runs, for people."""
+        """The program as it runs, for people; what is compiled is shown call by call."""
         if self.is_free:
             return f"# {self.device.name}: by tokens\n" + "\n".join(
                 f"# {node.name} = {node.type}" for node in self.nodes
@@ -98,7 +129,7 @@ class Program:
 
         iteration: of the loop that the whole program is repeated by.
         """
-        found = locate(error, {code.filename: code for code in self.codes}) if "codes" in self.__dict__ else None
+        found = locate(error, {code.filename: code for code in [*self.__dict__.get("codes", ()), *self._more_codes]})
         if found is None:
             return error
         code, line, values = found

@@ -98,7 +98,7 @@ class Run:
         try:
             inputs = [self._take(output) for output in segment.inputs]
             if self._step.trace is None:
-                results = program.codes[index].function(self._step, *inputs)
+                results = program.functions[index](self._step, *inputs)
             else:
                 results = program.interpret(segment, self._step, inputs, self._iteration)
         except BaseException as error:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import torch
 
@@ -15,15 +13,18 @@ threads = ThreadPoolExecutor(
 _TINY = 5e-324  # is not zero in a thread that computes with denormals
 
 
-@contextmanager
-def computing() -> Iterator[None]:
+class computing:
     """Lets a thread compute as steps do: without a tape, and with denormal numbers taken for zero."""
-    borrowed = _TINY * 1.0 != 0.0
-    if borrowed:
-        torch.set_flush_denormal(True)
-    try:
-        with torch.inference_mode():
-            yield
-    finally:
-        if borrowed:
+
+    __slots__ = ("_borrowed", "_guard")
+
+    def __enter__(self) -> None:
+        self._borrowed = _TINY * 1.0 != 0.0
+        if self._borrowed:
+            torch.set_flush_denormal(True)
+        self._guard = torch._C._InferenceMode(True)
+
+    def __exit__(self, *exc: object) -> None:
+        del self._guard
+        if self._borrowed:
             torch.set_flush_denormal(False)

@@ -11,21 +11,19 @@ import math
 import os
 import re
 import struct
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from thalweg import dtypes, errors
 from thalweg.dtypes import DType
 from thalweg.formats import durable
+from thalweg.formats.bundle_data import DataWriter
 from thalweg.formats.checkpoint_messages import message_class
 from thalweg.formats.crc32c import crc32c, mask
 from thalweg.formats.slices import FULL, Slice
 from thalweg.formats.table import read_table, table, varint
 
-_LARGE = 1 << 20  # from this size on a checksum is computed beside the writing
-_FLUSHED = 1 << 26  # what is written before the disk is told to begin
 _DATA = re.compile(r"\.data-(\d{5})-of-(\d{5})$")
 _LITTLE_ENDIAN = 0
 _VERSION = 1
@@ -68,28 +66,26 @@ def data_files(prefix: str) -> list[tuple[str, int]]:
 
 
 class BundleWriter:
-    """Writes a bundle of one data file, which comes to exist as a whole when it is finished."""
+    """Writes a bundle of one data file, which comes to exist as a whole when it is finished.
 
-    def __init__(self, prefix: str) -> None:
+    `rest` is called now and then by a writer that is to leave time to others.
+    """
+
+    def __init__(self, prefix: str, rest: Callable[[], None] | None = None) -> None:
         self._prefix = prefix
         self._entries: dict[bytes, Entry] = {}
-        self._checksums: list[tuple[Entry, Future[int]]] = []
-        self._syncs: list[Future[None]] = []
-        self._offset = self._unsynced = 0
         self._temporary = durable.temporary_name(data_name(prefix, 0, 1))
-        self._beside: ThreadPoolExecutor | None = None
         with durable.typed_errors(prefix):
             os.makedirs(os.path.dirname(prefix) or ".", exist_ok=True)
-            self._file = durable.create(self._temporary)
+            self._data = DataWriter(self._temporary, rest)
+        self._unfinished = True
 
     def __enter__(self) -> BundleWriter:
         return self
 
     def __exit__(self, kind: Any, *rest: object) -> None:
-        if self._beside is not None:
-            self._beside.shutdown()
-        if self._file >= 0:
-            os.close(self._file)
+        self._data.close()
+        if self._unfinished:
             durable.remove_quietly(self._temporary)
 
     def add(self, name: str, dtype: DType, shape: Shape, data: Any) -> None:
@@ -112,63 +108,31 @@ class BundleWriter:
     def _add(self, key: bytes, name: str, dtype: DType, shape: Shape, data: Any) -> None:
         if key in self._entries or not key:
             raise errors.InvalidArgumentError(None, None, f"the tensor {name!r} is saved twice or has no name")
-        entry = self._entries[key] = Entry(dtype, shape, 0, self._offset)
+        entry = self._entries[key] = Entry(dtype, shape, 0, self._data.size)
         with durable.typed_errors(self._prefix):
             if dtype is dtypes.string:
-                entry.size, entry.crc = self._append_strings(data)
+                crc = self._append_strings(data)
             else:
-                view = memoryview(data).cast("B") if math.prod(shape) else memoryview(b"")
-                entry.size = len(view)
-                self._checksum(entry, view)
-                self._append(view)
-        self._offset += entry.size
+                crc = self._data.append(data if math.prod(shape) else b"")
+        entry.size, entry.crc = self._data.size - entry.offset, mask(crc)
 
-    def _checksum(self, entry: Entry, view: memoryview) -> None:
-        """Computes a checksum, of much data on another thread while this one writes."""
-        if len(view) < _LARGE:
-            entry.crc = mask(crc32c(view))
-        else:
-            self._checksums.append((entry, self._threads().submit(crc32c, view)))
-
-    def _append(self, view: memoryview) -> None:
-        """Writes data; much of it goes to the disk while the rest is still being written."""
-        for begin in range(0, len(view), _FLUSHED):
-            durable.write_all(self._file, view[begin : begin + _FLUSHED])
-            self._unsynced += min(len(view) - begin, _FLUSHED)
-            if self._unsynced >= _FLUSHED and (not self._syncs or self._syncs[-1].done()):
-                self._unsynced = 0
-                self._syncs.append(self._threads().submit(os.fsync, self._file))
-
-    def _threads(self) -> ThreadPoolExecutor:
-        if self._beside is None:
-            self._beside = ThreadPoolExecutor(2, "checkpoint")
-        return self._beside
-
-    def _append_strings(self, values: Sequence[bytes]) -> tuple[int, int]:
+    def _append_strings(self, values: Sequence[bytes]) -> int:
         """Writes lengths, their checksum and the strings; the lengths enter the checksum as plain numbers."""
         lengths = [len(value) for value in values]
         crc = crc32c(b"".join(struct.pack("<I" if n < 1 << 32 else "<Q", n) for n in lengths))
-        tail = struct.pack("<I", mask(crc))
-        head = b"".join(map(varint, lengths)) + tail
-        content = b"".join(values)
-        durable.write_all(self._file, head)
-        durable.write_all(self._file, content)
-        return len(head) + len(content), mask(crc32c(content, crc32c(tail, crc)))
+        self._data.append(b"".join(map(varint, lengths)))
+        crc = self._data.append(struct.pack("<I", mask(crc)), crc)
+        return self._data.append(b"".join(values), crc)
 
     def finish(self) -> None:
         """Makes the bundle durable and visible: the data first, the index last."""
-        for entry, checksum in self._checksums:
-            entry.crc = mask(checksum.result())
         with durable.typed_errors(self._prefix):
-            for sync in self._syncs:
-                sync.result()  # an error of the disk is told once, maybe here
-            os.fsync(self._file)
-            file, self._file = self._file, -1
-            os.close(file)
+            self._data.finish()
             count = _unused_count(self._prefix, 1)
             data = data_name(self._prefix, 0, count)
             with durable.removed_on_failure(self._temporary, data):
                 os.replace(self._temporary, data)
+                self._unfinished = False
                 _write_index(self._prefix, self._entries, count)
 
 

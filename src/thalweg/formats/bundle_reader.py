@@ -14,6 +14,7 @@ import numpy as np
 from thalweg import dtypes, errors
 from thalweg.formats import durable, slices
 from thalweg.formats.bundle import Entry, Shape, data_name, index_name, lost, names_of, read_index
+from thalweg.formats.bundle_data import DataFile
 from thalweg.formats.crc32c import crc32c, joined, mask
 from thalweg.formats.slices import Extent, Slice
 from thalweg.formats.table import Damaged, read_varint
@@ -31,7 +32,7 @@ class BundleReader:
         self.prefix = prefix
         self._entries, self._count = read_index(prefix)
         self._names = dict(names_of(self._entries))
-        self._files: dict[int, tuple[int, int]] = {}  # descriptors and sizes
+        self._files: dict[int, DataFile] = {}
         self._verified: set[bytes] = set()
         self._beside: ThreadPoolExecutor | None = None
 
@@ -40,8 +41,8 @@ class BundleReader:
             self._beside.shutdown(cancel_futures=True)  # before its files are closed under it
             self._beside = None
         files, self._files = self._files, {}
-        for file, _ in files.values():
-            os.close(file)
+        for file in files.values():
+            file.close()
 
     def __enter__(self) -> BundleReader:
         return self
@@ -180,27 +181,26 @@ class BundleReader:
         (start, length), (origin, _) = common[0], placed[0]
         row = math.prod(entry.shape[1:]) * entry.dtype.size
         rows = np.empty((length, *entry.shape[1:]), f"V{entry.dtype.size}")
-        file, _ = self._file(key, entry)
+        file = self._file(key, entry)
         self._fill(key, entry, file, rows.reshape(-1).view(np.uint8), entry.offset + (start - origin) * row)
         target[_index(common, wanted)] = rows[(slice(None), *_index(common[1:], placed[1:]))]
 
     # -- bytes --------------------------------------------------------------------------------------------------------
 
-    def _file(self, key: bytes, entry: Entry) -> tuple[int, int]:
-        """Returns the open data file of an entry and its size, which the entry does not exceed."""
+    def _file(self, key: bytes, entry: Entry) -> DataFile:
+        """Returns the open data file of an entry, which does not exceed it."""
         path = self._path(entry)
         if entry.shard not in self._files:
             try:
-                file = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+                self._files[entry.shard] = DataFile(path)
             except FileNotFoundError:
                 raise lost(path, key, "the data file is missing") from None
             except OSError as error:
                 raise durable.typed_error(error, path) from None
-            self._files[entry.shard] = file, os.fstat(file).st_size
-        file, size = self._files[entry.shard]
-        if entry.offset + entry.size > size:
-            raise lost(path, key, f"its bytes end at {entry.offset + entry.size}, the file has {size}")
-        return file, size
+        file = self._files[entry.shard]
+        if entry.offset + entry.size > file.size:
+            raise lost(path, key, f"its bytes end at {entry.offset + entry.size}, the file has {file.size}")
+        return file
 
     def _path(self, entry: Entry) -> str:
         return data_name(self.prefix, entry.shard, self._count)
@@ -220,22 +220,19 @@ class BundleReader:
         if entry.slices:
             self._pieces(_key(name), entry, self._wanted(name, entry, spec))
 
-    def _fill(self, key: bytes, entry: Entry, file: int, out: Array, offset: int) -> None:
-        view = memoryview(out)  # type: ignore[arg-type]
-        while view:
-            try:
-                count = os.preadv(file, [view[:_CHUNK]], offset)
-            except OSError as error:
-                raise durable.typed_error(error, self._path(entry)) from None
-            if not count:
-                raise lost(self._path(entry), key, "the file became shorter")
-            view, offset = view[count:], offset + count
+    def _fill(self, key: bytes, entry: Entry, file: DataFile, out: Array, offset: int) -> None:
+        try:
+            count = file.read(out, offset)
+        except OSError as error:
+            raise durable.typed_error(error, self._path(entry)) from None
+        if count < len(out):
+            raise lost(self._path(entry), key, "the file became shorter")
 
     def _read_checked(self, key: bytes, entry: Entry, out: Array) -> None:
         """Fills an array and compares the checksum; much data is read by several threads."""
         if not entry.size:
             return self._compare(key, entry, 0)
-        file, _ = self._file(key, entry)
+        file = self._file(key, entry)
 
         def piece(begin: int) -> tuple[int, int]:
             chunk = out[begin : begin + _CHUNK]
@@ -252,7 +249,7 @@ class BundleReader:
     def _threads(self) -> ThreadPoolExecutor:
         if self._beside is None:
             cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-            self._beside = ThreadPoolExecutor(min(cores, _READERS), "reading")
+            self._beside = ThreadPoolExecutor(min(cores + 1, _READERS), "reading")  # one of them waits for the disk
         return self._beside
 
     def _verify(self, key: bytes, entry: Entry) -> None:
@@ -261,7 +258,7 @@ class BundleReader:
             return
         crc = 0
         if entry.size:
-            file, _ = self._file(key, entry)
+            file = self._file(key, entry)
             buffer = np.empty(min(entry.size, _CHUNK), np.uint8)
             for begin in range(0, entry.size, _CHUNK):
                 chunk = buffer[: entry.size - begin]
@@ -275,7 +272,7 @@ class BundleReader:
             raise lost(self._path(entry), key, "its bytes do not have the checksum that the index tells")
 
     def _read_strings(self, key: bytes, entry: Entry) -> Array:
-        file, _ = self._file(key, entry)
+        file = self._file(key, entry)
         data = np.empty(entry.size, np.uint8)
         self._fill(key, entry, file, data, entry.offset)
         content = data.tobytes()

@@ -12,6 +12,7 @@ from typing import Any
 from thalweg import errors
 
 _MARK = ".tempstate"
+_DIRECT = getattr(os, "O_DIRECT", 0)
 _MOST = 1 << 30  # what one call may write; systems take no more than 2 GB
 _CLASSES: dict[int, type[errors._CodedError]] = {
     errno.ENOENT: errors.NotFoundError,
@@ -67,7 +68,32 @@ def write_all(file: int, data: Any) -> None:
     """Writes all of a buffer."""
     view = memoryview(data).cast("B")
     while view:
-        view = view[os.write(file, view[:_MOST]) :]
+        try:
+            view = view[os.write(file, view[:_MOST]) :]
+        except OSError as error:
+            # Some file systems refuse only now to go past the page cache, and any does when the disk is nearly full.
+            if error.errno != errno.EINVAL or not use_cache(file):
+                raise
+
+
+def pass_cache(file: int) -> None:
+    """Lets writes of aligned blocks go straight to the disk, where the file system knows how."""
+    if _DIRECT:
+        import fcntl
+
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | _DIRECT)
+
+
+def use_cache(file: int) -> bool:
+    """Lets writes of any length go to the page cache again; tells whether they went past it before."""
+    if not _DIRECT:
+        return False
+    import fcntl
+
+    flags = fcntl.fcntl(file, fcntl.F_GETFL)
+    fcntl.fcntl(file, fcntl.F_SETFL, flags & ~_DIRECT)
+    return bool(flags & _DIRECT)
 
 
 def sync_folder(path: str) -> None:

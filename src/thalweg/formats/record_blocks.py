@@ -8,7 +8,7 @@ whether all in it are right. Only when it is not are the records looked at one b
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -17,13 +17,16 @@ import numpy as np
 from thalweg import errors
 from thalweg.formats.crc32c import crc32c, masked_crc32c
 
-BLOCK = 1 << 18  # bytes that are read at a time, whatever length a damaged file claims
+# Bytes that are read at a time, whatever length a damaged file claims. In NumPy, to check fewer would take as long.
+BLOCK = 1 << 21
 _FRAME = 16  # bytes of a record beside its own
-_length_of = struct.Struct("<Q").unpack_from
+_length_of: Callable[..., tuple[int]] = struct.Struct("<Q").unpack_from
+_checksum_of: Callable[..., tuple[int]] = struct.Struct("<I").unpack_from
 _FOUR = np.arange(4)
-_BYTE = np.uint8(0xFF)
+_BYTE, _WORD = np.uint8(0xFF), np.array(0xFFFFFFFF, "<u4")
 _MASK_DELTA = np.array(0xA282EAD8, "<u4")
 _15, _17 = np.array(15, "<u4"), np.array(17, "<u4")
+Array = np.ndarray[Any, Any]
 
 
 class Source(Protocol):
@@ -32,79 +35,116 @@ class Source(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
-def _cut(block: bytes) -> list[int]:
-    """Returns where the records that lie in a block as a whole begin, and where the last of them ends."""
-    places, at, size = [0], 0, len(block)
-    while at + 12 <= size:
-        at += _FRAME + _length_of(block, at)[0]
+def _cut(block: Array) -> Sequence[int]:
+    """Returns where the records that lie in a block as a whole begin, and where the last of them ends.
+
+    It is a range if all of them have one length.
+    """
+    size = len(block)
+    if size < _FRAME:
+        return range(1)
+    even = _of_one_length(block)
+    places, at, data = [], even[-1], memoryview(block)  # type: ignore[arg-type]
+    while at + _FRAME <= size:
+        at += _FRAME + _length_of(data, at)[0]
         if at > size:
             break
         places.append(at)
-    return places
+    return [*even, *places] if places else even
 
 
-def _are_right(block: bytes, places: list[int]) -> bool:
+def _of_one_length(block: Array) -> range:
+    """Returns where records begin, and the last of them ends, as long as each is as long as the first."""
+    length = _length_of(block, 0)[0]
+    step = _FRAME + length
+    most = len(block) // step
+    if not most:
+        return range(1)
+    others = np.flatnonzero(np.ndarray(most, "<u8", block, 0, step) != length)
+    return range(0, step * (int(others[0]) if len(others) else most) + 1, step)
+
+
+def _are_right(block: Array, places: Sequence[int]) -> bool:
     """Tells whether all checksums of the records between the places are right."""
-    data = np.frombuffer(block, np.uint8, places[-1]).copy()
+    if isinstance(places, range):
+        return _are_even_right(block[: places[-1]], places.step)
+    data = block[: places[-1]].copy()
     starts, ends = np.array(places[:-1]), np.array(places[1:])
     checksums = np.concatenate([starts + 8, ends - 4])[:, None] + _FOUR
-    turned = data[checksums].view("<u4") - _MASK_DELTA
-    data[checksums] = (~((turned >> _17) | (turned << _15))).view(np.uint8)  # the bare checksum, inverted
-    first = np.concatenate([starts, starts + 12])[:, None] + _FOUR
-    data[first] ^= _BYTE
+    data[checksums] = _bare(data[checksums].view("<u4")).view(np.uint8)
+    data[np.concatenate([starts, starts + 12])[:, None] + _FOUR] ^= _BYTE
     return crc32c(data, 0xFFFFFFFF) == 0xFFFFFFFF
 
 
-def _wrong(block: bytes, at: int, end: int | None) -> str | None:
-    """Tells what is wrong with one record; without an end its header alone is looked at."""
-    if int.from_bytes(block[at + 8 : at + 12], "little") != masked_crc32c(block[at : at + 8]):
-        return "corrupted record"
-    if end is None or int.from_bytes(block[end - 4 : end], "little") == masked_crc32c(block[at + 12 : end - 4]):
-        return None
-    return "corrupted record"
+def _are_even_right(data: Array, step: int) -> bool:
+    """Tells it of records of one length; their bytes are changed where they are, and changed back."""
+    length, header, first, last = (np.ndarray(len(data) // step, "<u4", data, at, step) for at in (0, 8, 12, step - 4))
+    kept = header.copy(), last.copy()
+    header[:], last[:] = map(_bare, kept)
+    length ^= _WORD
+    first ^= _WORD
+    right = crc32c(data, 0xFFFFFFFF) == 0xFFFFFFFF
+    first ^= _WORD
+    length ^= _WORD
+    header[:], last[:] = kept
+    return right
 
 
-def records_in(source: Source, path: Any) -> Iterator[list[bytes]]:
-    """Yields the records of a file, those of each block together; one that is cut off or damaged ends it."""
-    block, before = b"", 0  # before: bytes of the file in front of the block
+def _bare(checksums: Array) -> Array:
+    """Returns checksums as files keep them as the checksums themselves, inverted."""
+    turned = checksums - _MASK_DELTA
+    return ~((turned >> _17) | (turned << _15))  # type: ignore[no-any-return]
+
+
+def _is_wrong(block: Array, at: int, end: int | None) -> bool:
+    """Tells whether a checksum of one record is wrong; without an end its header alone is looked at."""
+    if _checksum_of(block, at + 8)[0] != masked_crc32c(block[at : at + 8]):
+        return True
+    return end is not None and _checksum_of(block, end - 4)[0] != masked_crc32c(block[at + 12 : end - 4])
+
+
+def records_in(source: Source, path: Any, rows: bool = False) -> Iterator[Any]:
+    """Yields the records of a file, those of each block together; one that is cut off or damaged ends it.
+
+    They come as a list of bytes; with `rows`, records of one length come as the rows of an array.
+    """
+    block, before = np.empty(0, np.uint8), 0  # before: bytes of the file in front of the block
     while True:
         more = source.read(BLOCK)
-        block += more
-        if not block:
+        block = np.concatenate([block, np.frombuffer(more, np.uint8)])
+        if not len(block):
             return
         places = _cut(block)
-        count = len(places) - 1
-        sound = not count or _are_right(block, places)
-        if not sound:
-            count = next((i for i in range(count) if _wrong(block, *places[i : i + 2])), count)
-        if count:
-            yield [block[begin + 12 : end - 4] for begin, end in pairwise(places[: count + 1])]
+        whole = count = len(places) - 1
+        if count and not _are_right(block, places):
+            count = next((i for i in range(count) if _is_wrong(block, *places[i : i + 2])), count)
         at = places[count]
-        if not sound and count < len(places) - 1:
-            raise _lost(path, f"corrupted record at {before + at}")
+        if count and rows and isinstance(places, range):
+            yield block[:at].reshape(count, places.step)[:, 12:-4]
+        elif count:
+            data = block[:at].tobytes()
+            yield [data[begin + 12 : end - 4] for begin, end in pairwise(places[: count + 1])]
         block, before = block[at:], before + at
-        if len(block) >= 12 and _wrong(block, 0, None):
+        if count < whole or (len(block) >= 12 and _is_wrong(block, 0, None)):
             raise _lost(path, f"corrupted record at {before}")
         if not more:
-            if block:
+            if len(block):
                 raise _lost(path, f"truncated record at {before}")
             return
         if len(block) >= 12:
             block = _grown(source, block, _FRAME + _length_of(block, 0)[0] - BLOCK)
 
 
-def _grown(source: Source, block: bytes, size: int) -> bytes:
+def _grown(source: Source, block: Array, size: int) -> Array:
     """Returns a block with what follows, up to a size; a length that is a lie costs no memory."""
-    if len(block) >= size:
-        return block
     parts, have = [block], len(block)
     while have < size:
         part = source.read(BLOCK)
         if not part:
             break
-        parts.append(part)
+        parts.append(np.frombuffer(part, np.uint8))
         have += len(part)
-    return b"".join(parts)
+    return np.concatenate(parts) if len(parts) > 1 else block
 
 
 def _lost(path: Any, what: str) -> errors.DataLossError:

@@ -15,6 +15,7 @@ from thalweg.dtypes import DType
 from thalweg.formats import slices
 from thalweg.formats.bundle import BundleWriter, index_name, merge_bundles
 from thalweg.formats.bundle_reader import BundleReader
+from thalweg.formats.table_checkpoint import open_checkpoint, write_table_checkpoint
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.files import local_path
 from thalweg.kernels.registry import kernel
@@ -54,7 +55,7 @@ def bind_save(node: Node, device: Any) -> Callable[..., None]:
         if writer is None:
             _write(path, plan, values)
         else:
-            writer.put(lambda: _write(path, plan, values))
+            writer.put(lambda: _write(path, plan, values, writer.rest))
 
     return save
 
@@ -99,9 +100,10 @@ def _planned(names: list[str], specs: list[str], types: tuple[DType, ...], value
     return plan
 
 
-def _write(path: str, plan: _Plan, values: list[Any]) -> None:
-    with BundleWriter(path) as writer:
-        for (name, dtype, shape, part), value in zip(plan, values):
+def _write(path: str, plan: _Plan, values: list[Any], rest: Callable[[], None] | None = None) -> None:
+    with BundleWriter(path, rest) as writer:
+        for index, (name, dtype, shape, part) in enumerate(plan):
+            value, values[index] = values[index], None  # what is written is held no longer
             data = value.ravel().tolist() if dtype is dtypes.string else _bytes(value)
             if part is None:
                 writer.add(name, dtype, shape, data)
@@ -116,17 +118,51 @@ def _bytes(value: torch.Tensor) -> Array:
     return value.reshape(-1).view(torch.uint8).numpy()
 
 
+@kernel("Save", "SaveSlices", devices=("CPU",))
+def bind_save_in_table(node: Node, device: Any) -> Callable[..., None]:
+    types = tuple(node.attrs["T"])
+    _require_tensors(types)
+    whole = node.type == "Save"
+
+    def save(path: Array, names: Array, *rest: Any) -> None:
+        specs, values = ([""] * len(types), rest) if whole else (_texts(rest[0]), rest[1:])
+        plan = _planned(_texts(names), specs, types, list(values))
+        write_table_checkpoint(
+            _path(path),
+            (
+                (name, dtype, shape, part, value.ravel().tolist() if dtype is dtypes.string else _bytes(value))
+                for (name, dtype, shape, part), value in zip(plan, values)
+            ),
+        )
+
+    return save
+
+
 @kernel("RestoreV2", devices=("CPU",))
 def bind_restore(node: Node, device: Any) -> Callable[..., Any]:
     types = tuple(node.attrs["dtypes"])
     _require_tensors(types)
 
     def restore(prefix: Array, names: Array, specs: Array) -> Any:
-        with BundleReader(_path(prefix)) as reader:
+        with open_checkpoint(_path(prefix)) as reader:
             wanted = list(zip(_texts(names), _texts(specs), types, strict=True))
             _require_present(reader, wanted)
             result = _restored(reader, wanted)
         return result[0] if len(result) == 1 else result
+
+    return restore
+
+
+@kernel("Restore", "RestoreSlice", devices=("CPU",))
+def bind_restore_one(node: Node, device: Any) -> Callable[..., Any]:
+    dtype = node.attrs["dt"]
+    _require_tensors((dtype,))
+
+    def restore(pattern: Array, name: Array, spec: Array | None = None) -> Any:
+        wanted = [(*_texts(name.reshape(1)), "" if spec is None else _texts(spec.reshape(1))[0], dtype)]
+        with open_checkpoint(_path(pattern)) as reader:
+            _require_present(reader, wanted)
+            return _restored(reader, wanted)[0]
 
     return restore
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from thalweg import errors
 from thalweg.graph.step_graph import Node
+from thalweg.kernels.elements import number
 from thalweg.kernels.registry import Known, kernel
 from thalweg.kernels.waiting import failure, invalid, require_same, shared
 from thalweg.ops.data import Definition, definition_of
@@ -164,3 +165,13 @@ def bind_single_element(node: Node, device: Any) -> Function:
         single_element(dataset, step, finish, fail)
 
     return take
+
+
+@kernel("DatasetCardinality", devices=("CPU",))
+def bind_cardinality(node: Node, device: Any) -> Function:
+    def count(dataset: Any) -> Any:
+        if not hasattr(dataset, "cardinality"):
+            raise invalid(f"the variant is no dataset: {dataset!r}")
+        return number(dataset.cardinality())
+
+    return count

@@ -187,8 +187,8 @@ def _element(dtype: DType, little_endian: bool) -> np.dtype[Any]:
     return plain.newbyteorder("<" if little_endian else ">")
 
 
-def _read(data: bytes, dtype: DType, element: np.dtype[Any], shape: tuple[int, ...]) -> torch.Tensor:
-    array = np.frombuffer(data, element).astype(element.newbyteorder("="))
+def _read(strings: list[bytes], dtype: DType, element: np.dtype[Any], shape: tuple[int, ...]) -> torch.Tensor:
+    array = np.frombuffer(bytearray().join(strings), element).astype(element.newbyteorder("="), copy=False)
     if dtype is dtypes.bfloat16:
         return torch.from_numpy(array).view(torch.bfloat16).reshape(shape)
     array = array.view(dtype.as_numpy_dtype) if dtype.is_complex else array != 0 if dtype.is_bool else array
@@ -204,14 +204,14 @@ def bind_decode_raw(node: Node, device: Any) -> Function:
     def decode(strings: Array) -> torch.Tensor:
         flat = strings.ravel().tolist()
         size = len(flat[0]) if flat else 0
-        for index, string in enumerate(flat):
-            if len(string) != size:
-                raise invalid(
-                    f"the strings differ in length: element {index} has {len(string)} bytes, the first has {size}"
-                )
+        if len(set(map(len, flat))) > 1:
+            index, string = next((index, string) for index, string in enumerate(flat) if len(string) != size)
+            raise invalid(
+                f"the strings differ in length: element {index} has {len(string)} bytes, the first has {size}"
+            )
         if size % dtype.size:
             raise invalid(f"{size} bytes are no whole number of elements: {dtype.name} takes {dtype.size}")
-        return _read(b"".join(flat), dtype, element, (*strings.shape, size // dtype.size))
+        return _read(flat, dtype, element, (*strings.shape, size // dtype.size))
 
     return decode
 
@@ -225,8 +225,8 @@ def bind_decode_padded_raw(node: Node, device: Any) -> Function:
         size = int(fixed_length)
         if size <= 0 or size % dtype.size:
             raise errors.ShapeError(f"fixed_length is {size}", expected=f"a multiple of {dtype.size} above 0")
-        data = b"".join([s[:size].ljust(size, b"\0") for s in strings.ravel().tolist()])
-        return _read(data, dtype, element, (*strings.shape, size // dtype.size))
+        parts = [s[:size].ljust(size, b"\0") for s in strings.ravel().tolist()]
+        return _read(parts, dtype, element, (*strings.shape, size // dtype.size))
 
     return decode
 

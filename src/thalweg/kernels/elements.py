@@ -122,6 +122,17 @@ def slices(value: Any, start: int, stop: int) -> Sequence[Any]:
     return [text(item) for item in part.tolist()]
 
 
+def places(value: Any, chosen: list[int]) -> Any:
+    """Returns the elements at some places of the first dimension, side by side."""
+    places = np.array(chosen)
+    return value.index_select(0, torch.from_numpy(places)) if isinstance(value, torch.Tensor) else value[places]
+
+
+def decoded_rows(rows: np.ndarray[Any, Any], chosen: list[int], dtype: DType) -> torch.Tensor:
+    """Returns some rows of bytes as rows of numbers; a type of which they are no whole number is an error."""
+    return torch.from_numpy(rows.take(chosen, 0).view(dtype.as_numpy_dtype))
+
+
 # -- sparse -----------------------------------------------------------------------------------------------------------
 
 

@@ -77,6 +77,16 @@ class Kernel:
 
 _kernels: dict[str, list[Kernel]] = {}
 _load = Loader("thalweg.kernels")
+_accelerators: list[str] = []  # device types that the kernels of "GPU" serve
+
+
+def serve_accelerator(device_type: str) -> None:
+    """Lets the kernels that are registered for GPUs serve another type of device too."""
+    _accelerators.append(device_type)
+
+
+def _serves_device(entry: Kernel, device_type: str) -> bool:
+    return device_type in entry.devices or ("GPU" in entry.devices and device_type in _accelerators)
 
 
 def kernel(
@@ -103,8 +113,10 @@ def device_types(node: Node) -> set[str]:
     """Returns the device types that have a kernel for the node; strings live on the host alone."""
     _load()
     if node.type == "_While":
-        return {"CPU", "GPU"}  # it only says who is next; what it repeats has kernels of its own
+        return {"CPU", *_accelerators}  # it only says who is next; what it repeats has kernels of its own
     found = {device for entry in _kernels.get(node.type, ()) if entry.serves(node) for device in entry.devices}
+    if "GPU" in found:
+        found.update(_accelerators)
     strings = dtypes.string in node.dtypes or any(p.dtypes[i] is dtypes.string for p, i in node.inputs)
     return found & {"CPU"} if strings else found
 
@@ -118,7 +130,7 @@ def select(node: Node, device_type: str) -> Kernel:
     """Returns the kernel for a node on a device type, or says what there is instead."""
     _load()
     for entry in _kernels.get(node.type, ()):
-        if device_type in entry.devices and entry.serves(node):
+        if _serves_device(entry, device_type) and entry.serves(node):
             return entry
     available = "; ".join(
         f"{', '.join(sorted(e.devices))}"

@@ -79,7 +79,7 @@ def bind_read(node: Node, device: Any) -> Call:
 @kernel("AssignVariableOp", dtype=_TENSORS)
 @kernel("AssignVariableOp", devices=("CPU",), dtype=[dtypes.string])
 def bind_assign(node: Node, device: Any) -> Call:
-    return call_method(node, device, "assign", Input(1))
+    return call_method(node, device, "replace" if device.compiling else "assign", Input(1))
 
 
 def _require_same_shape(buffer: torch.Tensor, value: torch.Tensor) -> None:

@@ -67,7 +67,9 @@ def _number(node: Node, index: int, device: Any) -> Any:
     value = node.constant(index)
     if value is not None and value.ndim == 0:
         return float(value) if node.input_dtype(index).is_floating else value.item()
-    return Call(torch.Tensor.item, (Input(index),)) if device.type == "CPU" else Input(index)
+    if device.type == "CPU" and not device.compiling:
+        return Call(torch.Tensor.item, (Input(index),))
+    return Input(index)
 
 
 def _split(node: Node) -> tuple[list[int], list[int], dict[str, Any]]:
@@ -223,9 +225,14 @@ class _Group:
         return Call(update, (self._buffers, [Input(i) for i in gradients], *values))
 
 
+def _is_fused(node: Node, device: Any) -> bool:
+    """Tells whether torch's fused kernels are used; a compiler fuses the single operations into more."""
+    return node.attrs["T"] in _FUSED and not device.compiling
+
+
 @kernel("ResourceApplyGradientDescent", "_ApplyGradientDescentGroup", T=_TYPES)
 def bind_gradient_descent(node: Node, device: Any) -> Call:
-    fused = node.attrs["T"] in _FUSED
+    fused = _is_fused(node, device)
 
     def change(buffers: list[list[torch.Tensor]], grads: list[torch.Tensor], alpha: Number) -> None:
         if fused:
@@ -239,7 +246,7 @@ def bind_gradient_descent(node: Node, device: Any) -> Call:
 
 @kernel("ResourceApplyMomentum", "_ApplyMomentumGroup", T=_TYPES)
 def bind_momentum(node: Node, device: Any) -> Call:
-    fused, use_nesterov = node.attrs["T"] in _FUSED, node.attrs["use_nesterov"]
+    fused, use_nesterov = _is_fused(node, device), node.attrs["use_nesterov"]
 
     def change(buffers: list[list[torch.Tensor]], grads: list[torch.Tensor], lr: Number, momentum: Number) -> None:
         if fused and isinstance(momentum, float) and momentum != 0:  # without momentum torch keeps no accumulator
@@ -276,7 +283,7 @@ def _sgd(
 @kernel("ResourceApplyAdam", "_ApplyAdamGroup", T=_TYPES)
 def bind_adam(node: Node, device: Any) -> Call:
     use_nesterov = node.attrs["use_nesterov"]
-    fused = node.attrs["T"] in _FUSED and not use_nesterov
+    fused = _is_fused(node, device) and not use_nesterov
     # torch corrects for moments that started at zero by the number of steps; our rate is corrected already, and after
     # infinitely many steps there is nothing left to correct.
     steps = [torch.full((), math.inf, device=device.torch)] * node.attrs.get("N", 1)

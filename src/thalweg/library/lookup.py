@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any
 
 from thalweg import dtypes, shapes
+from thalweg.client.saver_builder import SaveableObject, SaveSpec
+from thalweg.client.trackable import Part, Saved, parts_of, saved_by
 from thalweg.dtypes import DType
 from thalweg.graph.convert import convert_to_tensor
 from thalweg.graph.default import get_default_graph
 from thalweg.graph.operation import Operation
-from thalweg.graph.scopes import GraphKeys, add_to_collection, get_collection, name_scope
+from thalweg.graph.scopes import GraphKeys, add_to_collection, colocate_with, get_collection, name_scope
 from thalweg.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg.graph.tensor import Tensor
 from thalweg.ops import lookup as ops
@@ -344,6 +347,33 @@ class _MutableTable(_Table):
             name=name or f"{self.name}_lookup_table_export_values",
         )
 
+    def _save_with_variables(self, name: str) -> None:
+        """Lets a Saver of all variables save the entries, too."""
+        add_to_collection(GraphKeys.SAVEABLE_OBJECTS, _TableSaveable(self, name))
+
+
+class _TableSaveable(SaveableObject):
+    """The entries of a table in a checkpoint: its keys and its values."""
+
+    def __init__(self, table: _MutableTable, name: str) -> None:
+        keys, values = table.export()
+        super().__init__(table, [SaveSpec(keys, "", f"{name}-keys"), SaveSpec(values, "", f"{name}-values")], name)
+
+    def restore(self, restored_tensors: list[Tensor], restored_shapes: Any) -> Operation:
+        handle = self.op._handle
+        with colocate_with(handle.op):
+            return ops.lookup_table_import_op.operation(handle, *restored_tensors)
+
+
+@parts_of.register(_MutableTable)
+def _parts(table: _MutableTable) -> Iterable[Part]:
+    return ()
+
+
+@saved_by.register(_MutableTable)
+def _saved(table: _MutableTable) -> Saved:
+    return {"table": lambda key: _TableSaveable(table, key)}
+
 
 class MutableHashTable(_MutableTable):
     """A table that operations change."""
@@ -368,6 +398,8 @@ class MutableHashTable(_MutableTable):
         else:
             handle = ops.mutable_hash_table_of_tensors_op(value_shape=default._shape, name=name, **attrs)
         super().__init__(key_dtype, value_dtype, default, handle, default._shape)
+        if checkpoint:
+            self._save_with_variables(name)
 
 
 class MutableDenseHashTable(_MutableTable):
@@ -397,3 +429,5 @@ class MutableDenseHashTable(_MutableTable):
             name=name,
         )
         super().__init__(key_dtype, value_dtype, default, handle, default._shape)
+        if checkpoint:
+            self._save_with_variables(name)

@@ -12,10 +12,10 @@ from thalweg.ops.strings import require_scalar
 from thalweg.shapes import Shape
 
 
-def _named(c: Inference, count: int) -> None:
+def _named(c: Inference, count: int, lists: Sequence[int] = (1, 2)) -> None:
     """Requires a prefix, and a name and a slice for each of so many tensors."""
     require_scalar(c, 0)
-    for index in (1, 2):
+    for index in lists:
         name = c.definition.inputs[index].name
         same_dimension(
             vector_size(c, index), count, f"{name} and tensors differ in number", f"{count} {name}, one a tensor"
@@ -27,11 +27,23 @@ def _save(c: Inference) -> Sequence[Shape]:
     return []
 
 
+def _save_whole(c: Inference) -> Sequence[Shape]:
+    _named(c, len(c.shapes) - 2, (1,))
+    return []
+
+
 def _restore(c: Inference) -> Sequence[Shape]:
     """A slice has the shape that it names; a whole tensor can have any."""
     _named(c, c.num_outputs)
     specs = c.partial(2)
     return [None] * c.num_outputs if specs is None else [_sliced_shape(spec) for spec in specs]
+
+
+def _restore_one(c: Inference) -> Sequence[Shape]:
+    for index in range(len(c.shapes)):
+        require_scalar(c, index)
+    spec = c.partial(2) if len(c.shapes) > 2 else None
+    return [None if spec is None else _sliced_shape(spec.item())]
 
 
 def _sliced_shape(spec: object) -> Shape:
@@ -110,4 +122,45 @@ disable_copy_on_read_op = op(
     differentiable=False,
     infer=no_outputs,
     doc="Does nothing: a variable that is read for a checkpoint needs no copy. TensorFlow's savers have it.",
+)
+
+# TensorFlow's first form of checkpoints, a single file.
+
+save_op = op(
+    "Save",
+    "filename: string, tensor_names: string, data: list(T) ->",
+    T=attr.type_list(1),
+    stateful=True,
+    differentiable=False,
+    infer=_save_whole,
+    doc="Writes tensors into a checkpoint of the first form.",
+)
+save_slices_op = op(
+    "SaveSlices",
+    "filename: string, tensor_names: string, shapes_and_slices: string, data: list(T) ->",
+    T=attr.type_list(1),
+    stateful=True,
+    differentiable=False,
+    infer=_save,
+    doc="Writes tensors, or slices of them, into a checkpoint of the first form.",
+)
+restore_op = op(
+    "Restore",
+    "file_pattern: string, tensor_name: string -> tensor: dt",
+    dt=attr.types(),
+    preferred_shard=-1,
+    stateful=True,
+    differentiable=False,
+    infer=_restore_one,
+    doc="A tensor from a checkpoint of either form.",
+)
+restore_slice_op = op(
+    "RestoreSlice",
+    "file_pattern: string, tensor_name: string, shape_and_slice: string -> tensor: dt",
+    dt=attr.types(),
+    preferred_shard=-1,
+    stateful=True,
+    differentiable=False,
+    infer=_restore_one,
+    doc="A slice of a tensor from a checkpoint of either form.",
 )

@@ -68,6 +68,11 @@ def _make(c: Inference) -> Sequence[Shape]:
     return []
 
 
+def _cardinality(c: Inference) -> Sequence[Shape]:
+    require(c.shapes[0] in (None, ()), f"input_dataset has shape {show(c.shapes[0])}", expected="a scalar")
+    return [()]
+
+
 def _restore(c: Inference) -> Sequence[Shape]:
     with_rank(c, 1, 0)
     return []
@@ -178,4 +183,12 @@ single_element_op = op(
     infer=_components,
     differentiable=False,
     doc="The only element of a dataset.",
+)
+cardinality_op = op(
+    "DatasetCardinality",
+    "input_dataset: variant -> cardinality: int64",
+    cardinality_options=attr.string(default=""),
+    differentiable=False,
+    infer=_cardinality,
+    doc="The number of elements of a dataset: -1 for no end, -2 if it is not known.",
 )

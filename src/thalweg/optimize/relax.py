@@ -6,6 +6,7 @@ Whether its value is there makes no difference to anybody but those who use it; 
 
 from __future__ import annotations
 
+from thalweg.graph.after import is_wished
 from thalweg.graph.step_graph import Node, StepGraph
 
 
@@ -25,7 +26,7 @@ def relax(step: StepGraph) -> None:
         if node.controls:
             kept = node.controls if node in roots else []
             for control in node.controls:
-                if after[control] & ~waited and node not in roots:
+                if (after[control] & ~waited or is_wished(node, control)) and node not in roots:
                     kept.append(control)
                 waited |= after[control]
             node.controls = kept

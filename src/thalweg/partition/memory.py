@@ -18,7 +18,7 @@ def assign_memory(step: StepGraph) -> None:
     memory = _Memory(step)
     for node in list(step.nodes):
         memory.visit(node)
-    step.fetches = [memory.at(output, host=True) for output in step.fetches]
+    step.fetches = [memory.fetched(output) for output in step.fetches]
     step.settle()
 
 
@@ -36,16 +36,34 @@ def arguments(args: tuple[ArgDef, ...], attrs: dict[str, object], count: int) ->
     return result
 
 
+def on_host(output: Output) -> bool:
+    """Tells whether an output of an accelerator's partition is in host memory."""
+    node, index = output
+    if node.type == "_Arg":
+        return bool(node.attrs.get("_host", True))  # those of a loop's body say it, those of a step come from the user
+    if node.type == "_While":
+        return _is_counted(node, index)
+    if node.type == "_Recv":
+        return False
+    if node.type == "_CopyToHost" or "_host" in node.attrs:
+        return True
+    host = node.definition.host
+    return bool(host) and arguments(node.definition.outputs, node.attrs, len(node.dtypes))[index].name in host
+
+
+def _is_counted(loop: Node, index: int) -> bool:
+    """Tells whether a loop counts with a variable, and keeps it on the host."""
+    return loop.dtypes[index] in _COUNTING and loop.shapes[index] == ()
+
+
 class _Memory:
     def __init__(self, step: StepGraph) -> None:
         self._step = step
-        self._on_host: set[Output] = set()
         self._copies: dict[tuple[Output, bool], Output] = {}
 
     def visit(self, node: Node) -> None:
         """Decides where a node runs, brings its inputs there, and notes where its outputs are."""
         if node.type in ("_Arg", "_Recv"):
-            self._on_host.update((node, i) for i in range(len(node.dtypes)) if node.type == "_Arg")
             return
         if node.type == "_While":
             self._visit_loop(node)
@@ -53,7 +71,6 @@ class _Memory:
         if self._runs_on_host(node):
             node.attrs = {**node.attrs, "_host": True}
             node.inputs = [self.at(output, host=True) for output in node.inputs]
-            self._on_host.update((node, i) for i in range(len(node.dtypes)))
             return
         host = node.definition.host
         inputs = arguments(node.definition.inputs, node.attrs, len(node.inputs))
@@ -61,22 +78,17 @@ class _Memory:
             output if node.input_dtype(i) is dtypes.resource else self.at(output, host=inputs[i].name in host)
             for i, output in enumerate(node.inputs)
         ]
-        outputs = arguments(node.definition.outputs, node.attrs, len(node.dtypes))
-        self._on_host.update((node, i) for i, arg in enumerate(outputs) if arg.name in host)
 
     def _visit_loop(self, node: Node) -> None:
         """Keeps what a loop counts with on the host, and what it computes with on the device."""
         region, count = node.attrs["region"], len(node.dtypes)
-        sides = [dtype in _COUNTING and shape == () for dtype, shape in zip(node.dtypes, node.shapes)]
-        sides += [output in self._on_host for output in node.inputs[count:]]
+        sides = [_is_counted(node, i) for i in range(count)] + [on_host(output) for output in node.inputs[count:]]
         node.inputs = [
             output if node.input_dtype(i) is dtypes.resource else self.at(output, host=sides[i])
             for i, output in enumerate(node.inputs)
         ]
         for argument, host in zip(region.body.feeds, sides):
             argument.attrs = {**argument.attrs, "_host": host}
-            if host:
-                self._on_host.add((argument, 0))
         for part in region.parts():
             for inner in list(part.nodes):
                 if inner.type != "_Arg":
@@ -88,7 +100,6 @@ class _Memory:
         ]
         for part in region.parts():
             part.settle()
-        self._on_host.update((node, i) for i in range(count) if sides[i])
 
     def _runs_on_host(self, node: Node) -> bool:
         definition = node.definition
@@ -97,16 +108,23 @@ class _Memory:
         if not all(dtype in _COUNTING for dtype in node.dtypes):
             return False
         known = [output for output in node.inputs if output[0].type != "Const"]
-        return bool(known) and all(output in self._on_host for output in known)
+        return bool(known) and all(map(on_host, known))
 
     def at(self, output: Output, host: bool) -> Output:
         """Returns the output on the side where it is wanted, copied there once."""
         producer, index = output
-        if (output in self._on_host) == host:
+        if on_host(output) == host:
             return output
         if (output, host) not in self._copies:
             self._copies[output, host] = self._copy(producer, index, host)
         return self._copies[output, host]
+
+    def fetched(self, output: Output) -> Output:
+        """Returns an output as the user gets it: on the host, by copies that are waited for all together."""
+        if not on_host(output) and (output, True) not in self._copies:
+            self._copies[output, True] = copy = self._copy(*output, host=True)
+            copy[0].attrs = {**copy[0].attrs, "_fetched": True}
+        return self.at(output, host=True)
 
     def _copy(self, producer: Node, index: int, host: bool) -> Output:
         if producer.type == "Const":
@@ -123,6 +141,4 @@ class _Memory:
                 stack=producer._stack,
                 guard=producer.guard,
             )
-        if host:
-            self._on_host.add((copy, 0))
         return (copy, 0)

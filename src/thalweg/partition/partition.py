@@ -10,13 +10,18 @@ from collections.abc import Iterable
 
 from thalweg import errors
 from thalweg.graph.step_graph import Guard, Node, Output, Region, StepGraph
+from thalweg.partition.early import send_early
+from thalweg.partition.lossy import can_narrow, kept_values, narrow, widen
 from thalweg.partition.transfer import receive, send, signal
 
 Devices = dict[Node, str]
 
 
-def partition(step: StepGraph, devices: Devices) -> dict[str, StepGraph]:
-    """Returns the part of each device; a step on one device is its own only part."""
+def partition(step: StepGraph, devices: Devices, lossy: bool = False) -> dict[str, StepGraph]:
+    """Returns the part of each device; a step on one device is its own only part.
+
+    lossy: float32 may cross as bfloat16
+    """
     names = list(dict.fromkeys(devices[node] for node in step.everything() if node in devices))
     if len(names) <= 1:
         return dict.fromkeys(names, step)
@@ -24,10 +29,10 @@ def partition(step: StepGraph, devices: Devices) -> dict[str, StepGraph]:
         raise errors.InvalidArgumentError(
             None, None, f"Control flow that no tf.cond or tf.while_loop made cannot be cut across {', '.join(names)}."
         )
-    _cut_loops(step, devices, "")
+    _cut_loops(step, devices, "", lossy)
     positions = {name: [i for i, (node, _) in enumerate(step.fetches) if devices[node] == name] for name in names}
     wanted = {name: [step.fetches[i] for i in positions[name]] for name in names}
-    parts = _split(step, _Cut(devices, ""), wanted)
+    parts = _split(step, _Cut(devices, "", lossy), wanted)
     for name, part in parts.items():
         part.feeds = [feed for feed in step.feeds if devices.get(feed) == name]
         part.positions = positions[name]
@@ -36,7 +41,7 @@ def partition(step: StepGraph, devices: Devices) -> dict[str, StepGraph]:
 
 def _split(step: StepGraph, cut: _Cut, wanted: dict[str, list[Output]]) -> dict[str, StepGraph]:
     """Returns what each device does of a graph, for what is wanted there."""
-    cut.guards = {node: node.guard for node in step.nodes}
+    cut.look_at(step.nodes)
     for node in step.nodes:
         home = cut.devices[node]
         node.inputs = [cut.at(output, home) for output in node.inputs]
@@ -44,9 +49,10 @@ def _split(step: StepGraph, cut: _Cut, wanted: dict[str, list[Output]]) -> dict[
         node.guard = cut.guard_at(node.guard, home)
     fetches = {name: [cut.at(output, name) for output in outputs] for name, outputs in wanted.items()}
     targets = {name: [node for node in step.targets if cut.devices[node] == name] for name in wanted}
-    for node in cut.added:
-        if node.type == "_Send":
-            targets[cut.devices[node]].append(node)
+    sends = [node for node in cut.added if node.type == "_Send"]
+    for node in sends:
+        targets[cut.devices[node]].append(node)
+    send_early(sends, step.nodes)
     parts = {name: StepGraph([], [], fetches[name], targets[name]) for name in wanted}
     for part in parts.values():
         part.settle()
@@ -56,14 +62,14 @@ def _split(step: StepGraph, cut: _Cut, wanted: dict[str, list[Output]]) -> dict[
 # -- loops ------------------------------------------------------------------------------------------------------------
 
 
-def _cut_loops(step: StepGraph, devices: Devices, prefix: str) -> None:
+def _cut_loops(step: StepGraph, devices: Devices, prefix: str, lossy: bool) -> None:
     """Replaces each loop whose nodes are on several devices by one on each of them."""
     replaced: dict[Output, Output] = {}
     parts: dict[Node, list[Node]] = {}
     for loop in [node for node in step.nodes if node.type == "_While"]:
         spread = _spread(loop, devices)
         if len(spread) > 1:
-            parts[loop] = _cut_loop(loop, spread, devices, f"{prefix}{loop.name}/", replaced)
+            parts[loop] = _cut_loop(loop, spread, devices, f"{prefix}{loop.name}/", replaced, lossy)
     if not parts:
         return
     step.nodes += [part for made in parts.values() for part in made]
@@ -84,7 +90,7 @@ def _spread(loop: Node, devices: Devices) -> list[str]:
 
 
 def _cut_loop(
-    loop: Node, spread: list[str], devices: Devices, prefix: str, replaced: dict[Output, Output]
+    loop: Node, spread: list[str], devices: Devices, prefix: str, replaced: dict[Output, Output], lossy: bool
 ) -> list[Node]:
     """Returns the loops of all devices that together do what a loop does."""
     region: Region = loop.attrs["region"]
@@ -93,7 +99,7 @@ def _cut_loop(
         for node in part.nodes:
             if node.type == "Const" and devices[node] not in spread:
                 devices[node] = spread[0]
-        _cut_loops(part, devices, prefix + key)
+        _cut_loops(part, devices, prefix + key, lossy)
     copies = {name: [_copy(argument, devices, name) for argument in arguments[count:]] for name in spread}
     known = {((a, 0), name): (copy, 0) for name in spread for a, copy in zip(arguments[count:], copies[name])}
     for argument in arguments[count:]:
@@ -101,8 +107,8 @@ def _cut_loop(
     carried = {name: [i for i in range(count) if devices[arguments[i]] == name] for name in spread}
     wanted = {name: [region.body.fetches[i] for i in carried[name]] for name in spread}
     decided = dict.fromkeys(spread, region.condition.fetches)
-    conditions = _split(region.condition, _Cut(devices, f"{prefix}condition/", known), decided)
-    bodies = _split(region.body, _Cut(devices, f"{prefix}body/", known), wanted)
+    conditions = _split(region.condition, _Cut(devices, f"{prefix}condition/", lossy, known), decided)
+    bodies = _split(region.body, _Cut(devices, f"{prefix}body/", lossy, known), wanted)
     result = []
     for name in spread:
         made = _loop_at(name, loop, Region(conditions[name], bodies[name]), carried[name], copies[name])
@@ -141,13 +147,23 @@ def _copy(argument: Node, devices: Devices, name: str) -> Node:
 class _Cut:
     """The transfers made so far in one graph: what is on which device already."""
 
-    def __init__(self, devices: Devices, prefix: str, known: dict[tuple[Output, str], Output] | None = None) -> None:
+    def __init__(
+        self, devices: Devices, prefix: str, lossy: bool, known: dict[tuple[Output, str], Output] | None = None
+    ) -> None:
         self.devices = devices
         self._prefix = prefix
+        self._lossy = lossy
+        self._kept: set[Output] = set()
+        self._narrowed: dict[Output, Node] = {}
         self._received: dict[tuple[Output, str], Output] = dict(known or {})
         self._signalled: dict[tuple[Node, str], Node] = {}
         self.guards: dict[Node, Guard] = {}  # as they were before anything was cut
         self.added: list[Node] = []
+
+    def look_at(self, nodes: list[Node]) -> None:
+        """Notes what has to be known of the whole graph before it is cut."""
+        self.guards = {node: node.guard for node in nodes}
+        self._kept = kept_values(nodes) if self._lossy else set()
 
     def _add(self, node: Node, device: str) -> Node:
         self.devices[node] = device
@@ -186,6 +202,13 @@ class _Cut:
     def _transfer(self, output: Output, key: str, home: str, after: list[Node] | None = None) -> Node:
         source = self.devices[output[0]]
         guard = self.guards.get(output[0], ())  # what is not computed is neither sent nor waited for
+        here, there = self.guard_at(guard, source), self.guard_at(guard, home)
         key = self._prefix + key
-        self._add(send(output, key, source, home, after, self.guard_at(guard, source)), source)
-        return self._add(receive(output, key, source, home, self.guard_at(guard, home)), home)
+        is_narrowed = self._lossy and can_narrow(output) and output not in self._kept
+        if is_narrowed:
+            if output not in self._narrowed:
+                self._narrowed[output] = self._add(narrow(output, here), source)
+            output = (self._narrowed[output], 0)
+        self._add(send(output, key, source, home, after, here), source)
+        received = self._add(receive(output, key, source, home, there), home)
+        return self._add(widen(received, there), home) if is_narrowed else received

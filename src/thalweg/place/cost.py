@@ -51,6 +51,8 @@ class CostModel:
 
     speeds: of a kind of device ("GPU") or of one device by its full name
     links: between two kinds ("CPU>GPU") or two devices by their full names; "remote" for two tasks
+    crowding: how much longer a node takes for each other device of its kind and task that is at work, by kind: virtual
+        CPU devices share cores and memory (1.0 means that two of them do no more than one)
     unknown: the size taken for a dimension that is not known before the step runs
     iterations: how often a loop is taken to turn that was never measured
     """
@@ -60,11 +62,13 @@ class CostModel:
         speeds: dict[str, Speed] | None = None,
         links: dict[str, Link] | None = None,
         *,
+        crowding: dict[str, float] | None = None,
         unknown: int = 32,
         iterations: int = 16,
     ) -> None:
         self.speeds = SPEEDS | (speeds or {})
         self.links = LINKS | (links or {})
+        self.crowding = dict(crowding or {})
         self.sizes = Sizes(unknown)
         self.iterations = iterations
         self.measured: dict[str, tuple[float, int]] = {}  # mean seconds and how many were measured
@@ -117,24 +121,25 @@ class CostModel:
 
     # -- measurements -------------------------------------------------------------------------------------------------
 
-    def learn(self, step_stats: Any, nodes: Iterable[Node] = ()) -> int:
+    def learn(self, step_stats: Any, nodes: Iterable[Node] = (), seconds: float = 0.0) -> int:
         """Takes the times of a traced step (`RunMetadata.step_stats`) and returns how many were used.
 
-        nodes: those of the step; nodes of the same type on the same shapes then profit from what was measured.
+        nodes: those of the step; nodes of the same type on the same shapes then profit from what was measured
+        seconds: of the same step untraced, if it is on one device; looking at the clock takes time, too, and what
+            that makes of small nodes is taken off again
         """
         known = {node.name: node for node in nodes}
-        used = 0
-        for device in step_stats.dev_stats:
-            where = kind(device.device)
-            for stats in device.node_stats:
-                seconds = stats.all_end_rel_nanos / 1e9 or max(stats.all_end_rel_micros, 0.5) / 1e6
-                op_type = stats.timeline_label.partition(" = ")[2].partition("(")[0]
-                self._add(f"{where} {stats.node_name} = {op_type}", seconds)
-                node = known.get(stats.node_name)
-                if node is not None and node.type == op_type and op_type != "_While":
-                    self._add(f"{where} {signature(node)}", seconds)
-                used += 1
-        return used
+        found = [(kind(d.device), stats, *_timed(stats)) for d in step_stats.dev_stats for stats in d.node_stats]
+        clock = 0.0
+        if seconds and len(step_stats.dev_stats) == 1 and not any(op_type == "_While" for *_, op_type in found):
+            clock = max(sum(taken for _, _, taken, _ in found) - seconds, 0.0) / len(found)
+        for where, stats, taken, op_type in found:
+            taken = max(taken - clock, 0.1 * taken)
+            self._add(f"{where} {stats.node_name} = {op_type}", taken)
+            node = known.get(stats.node_name)
+            if node is not None and node.type == op_type and op_type != "_While":
+                self._add(f"{where} {signature(node)}", taken)
+        return len(found)
 
     def _add(self, key: str, seconds: float) -> None:
         mean, number = self.measured.get(key, (0.0, 0))
@@ -156,6 +161,7 @@ class CostModel:
             "version": _VERSION,
             "speeds": {name: asdict(speed) for name, speed in self.speeds.items()},
             "links": {name: asdict(link) for name, link in self.links.items()},
+            "crowding": self.crowding,
             "unknown": self.sizes.unknown,
             "iterations": self.iterations,
             "measured": {key: list(value) for key, value in sorted(self.measured.items())},
@@ -172,6 +178,7 @@ class CostModel:
             costs = cls(
                 {name: Speed(**_numbers(fields)) for name, fields in content["speeds"].items()},
                 {name: Link(**_numbers(fields)) for name, fields in content["links"].items()},
+                crowding={name: float(share) for name, share in content.get("crowding", {}).items()},
                 unknown=int(content["unknown"]),
                 iterations=int(content["iterations"]),
             )
@@ -196,6 +203,12 @@ def _numbers(fields: dict[str, Any]) -> dict[str, float]:
     ):
         raise ValueError(f"speeds and links are positive numbers, not {fields}")
     return numbers
+
+
+def _timed(stats: Any) -> tuple[float, str]:
+    """Returns the seconds that a traced node took, and its type."""
+    seconds = stats.all_end_rel_nanos / 1e9 or max(stats.all_end_rel_micros, 0.5) / 1e6
+    return seconds, stats.timeline_label.partition(" = ")[2].partition("(")[0]
 
 
 def _task(device: str) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from thalweg import dtypes, errors
 from thalweg.devices import DeviceSpec, matches, merge_devices
-from thalweg.graph.source_line import made_at
 from thalweg.graph.step_graph import Node, Output, StepGraph
+from thalweg.place.impossible import DeviceTypes as DeviceTypes, impossible
 
-DeviceTypes = Callable[[Node], set[str]]
 _PREFERENCE = {"GPU": 0, "CPU": 2}  # other accelerators are between
 
 
@@ -102,7 +101,7 @@ def constrain(
     nodes: list[Node], devices: Sequence[str], device_types: DeviceTypes, soft: bool, notes: list[str]
 ) -> Group:
     """Returns a group with the devices it may go to; raises if there are none."""
-    requested = _request(nodes, soft, notes)
+    requested = _request(nodes, devices, device_types, soft, notes)
     kinds = kernels(nodes, device_types)
     able = [name for name in devices if kind(name) in kinds]
     chosen = [name for name in able if not requested or matches(requested, name)]
@@ -112,7 +111,7 @@ def constrain(
         notes.append(f"{nodes[0].name}: asked for {requested}, soft placement chose {best(able)}")
         why = f"asked for {requested}, which cannot be had"
     if not chosen:
-        raise _impossible(nodes, requested, devices, kinds)
+        raise _unplaceable(nodes, requested, devices, device_types)
     if not why and len(able) < len(devices):
         why = f"kernels for {', '.join(sorted(kinds))} alone"
     return Group(nodes, tuple(chosen), best(chosen), why)
@@ -133,46 +132,39 @@ def kind(device: str) -> str:
     return DeviceSpec.from_string(device).device_type or "CPU"
 
 
-def _request(group: list[Node], soft: bool, notes: list[str]) -> str:
+def _request(group: list[Node], devices: Sequence[str], device_types: DeviceTypes, soft: bool, notes: list[str]) -> str:
     """Merges what the nodes of a group ask for; two that contradict each other cannot both be had."""
-    requested, asker = "", None
+    requested, asker = "", group[0]
     for node in group:
         if not node.device or node.device == requested:
             continue
         merged = merge_devices(requested, node.device) if requested else node.device
         if requested and not (matches(requested, merged) and matches(node.device, merged)):
             if not soft:
-                raise errors.InvalidArgumentError(
-                    node,
-                    node,
-                    errors.describe(
-                        f"Cannot colocate nodes '{node.name}' and '{asker.name if asker else ''}'",
-                        expected="nodes of one colocation group to ask for one device",
-                        received=f"{node.device} and {requested}",
-                        made_at=made_at(node._stack),
-                    ),
-                )
+                what = f"Cannot colocate nodes '{node.name}' and '{asker.name}': {node.device} is not {requested}"
+                hint = "allow_soft_placement=True follows the first of them"
+                raise impossible(group, devices, device_types, what, node, hint)
             notes.append(f"{node.name}: asked for {node.device}, colocated with a node on {requested}")
             continue
         requested, asker = merged, node
     return requested
 
 
-def _impossible(
-    group: list[Node], requested: str, devices: Sequence[str], kinds: set[str]
+def _unplaceable(
+    group: list[Node], requested: str, devices: Sequence[str], device_types: DeviceTypes
 ) -> errors.InvalidArgumentError:
+    """Returns the error for a group that no device has kernels for, or not the one it asks for."""
     node = next((node for node in group if node.device), group[0])
-    if requested and not any(matches(requested, name) for name in devices):
-        what, hint = "no such device", "allow_soft_placement=True uses another device where this one is missing"
+    wanted = [name for name in devices if not requested or matches(requested, name)]
+    if not wanted:
+        what = f"{node.name!r} cannot be placed on '{requested}': no such device"
+        hint = "allow_soft_placement=True uses another device where this one is missing"
     else:
-        what, hint = f"{node.type} has no kernel for it", "place the operation on a device that has one"
-    return errors.InvalidArgumentError(
-        node,
-        node,
-        errors.describe(
-            f"{node.name!r} cannot be placed on '{requested}': {what}",
-            expected=f"one of {', '.join(devices)}; kernels exist for {', '.join(sorted(kinds)) or 'no type'}",
-            hint=hint,
-            made_at=made_at(node._stack),
-        ),
-    )
+        node = next((n for n in group if all(kind(name) not in device_types(n) for name in wanted)), node)
+        place = f" on '{requested}'" if requested else ""
+        what = f"{node.name!r} cannot be placed{place}: {node.type} has no kernel for it"
+        hint = "place the operation on a device that has one"
+        if all(any(kind(name) in device_types(n) for name in wanted) for n in group):
+            what = f"{node.name!r} cannot be placed{place}: no kind of device has kernels for all that stay with it"
+            hint = "colocate fewer operations"
+    return impossible(group, devices, device_types, what, node, hint)

@@ -55,9 +55,13 @@ class _Board:
             ends = {place: self._slot(place, t, self.problem.times[unit][place])[1] for place, t in ready.items()}
             home = self.homes[group] = min(ends, key=lambda place: (ends[place], ready[place]))
         for producer, _ in self.inputs[unit]:
-            if not self._done[producer]:
+            if not self._done[producer] and not self._is_open_feed(producer):
                 self._bring(producer, home)
         self._run(unit, home, self._ready(unit, home))
+
+    def _is_open_feed(self, unit: int) -> bool:
+        """Tells whether a unit is a feed whose first user has no place yet: it follows that one and decides nothing."""
+        return self.problem.units[unit].type == "_Arg" and self.home(unit) == _OPEN
 
     def _bring(self, producer: int, home: int) -> None:
         """Puts a unit that floats where it is needed, if it can be there."""
@@ -78,9 +82,9 @@ class _Board:
         """Returns when all that a unit needs is on a device."""
         latest = 0.0
         for producer, value in self.inputs[unit]:
-            if not self._done[producer]:
-                continue  # floats, and will be there
             here = self.home(producer)
+            if here == _OPEN:
+                continue  # floats, and will be there
             when = self.ends[producer]
             if here != place:
                 when += self.problem.latency[here][place] + value.size * self.problem.per_byte[here][place]

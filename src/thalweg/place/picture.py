@@ -1,4 +1,4 @@
-"""Pictures of a placement, coloured by device: text for Graphviz, and an image where matplotlib is installed."""
+"""Pictures of a placement, coloured by device: for Graphviz, for TensorBoard, and as an image by matplotlib."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from thalweg.graph.graph import Graph
 from thalweg.graph.step_graph import Node, Output
 from thalweg.place.placement import Placement
 from thalweg.shapes import show
@@ -26,15 +27,56 @@ class Edge:
     crosses: bool
 
 
-def draw(placement: Placement, path: Any) -> None:
-    """Writes a picture into a file: .dot for Graphviz, .png, .svg or .pdf by matplotlib."""
+def draw(placement: Placement, path: Any, graph: Graph | None = None) -> None:
+    """Writes a picture into a file: .dot for Graphviz, .png, .svg or .pdf by matplotlib, .pbtxt as a GraphDef.
+
+    path: may also be a `tf.summary.FileWriter`, for TensorBoard
+    graph: the one that the step is part of; GraphDefs are of this
+    """
+    if graph is not None and hasattr(path, "add_graph"):
+        path.add_graph(None, graph_def=placed_graph_def(placement, graph))
+        return
     path = Path(path)
     if path.suffix == ".dot":
         path.write_text(dot(placement), encoding="utf-8")
+    elif path.suffix == ".pbtxt" and graph is not None:
+        path.write_text(str(placed_graph_def(placement, graph)), encoding="utf-8")
     elif path.suffix in _IMAGES:
         _draw_image(placement, path)
     else:
-        raise ValueError(f"picture: expected a name that ends in .dot, {', '.join(_IMAGES)}, received '{path}'")
+        endings = ", ".join((".dot", *_IMAGES, ".pbtxt"))
+        raise ValueError(f"picture: expected a FileWriter or a name that ends in {endings}, received '{path}'")
+
+
+def placed_graph_def(placement: Placement, graph: Graph) -> Any:
+    """Returns a graph as the user wrote it, as a GraphDef with the device of each operation that the step needs.
+
+    What was merged into another operation is where the first one is that takes its results.
+    """
+    devices = {node.name: device for node, device in placement.devices.items()}
+    devices |= {str(node.attrs["_feeds"]).partition(":")[0]: device for node, device in _feeds(placement)}
+    message = graph.as_graph_def(add_shapes=True)
+    followers: dict[str, list[str]] = {}
+    for node in message.node:
+        for name in map(_operation, node.input):
+            followers.setdefault(name, []).append(node.name)
+    for node in reversed(message.node):  # users come after what they use, but for the ends of loops
+        near = [node.name, *followers.get(node.name, ())]
+        near += map(_operation, node.input) if node.op == "Exit" else ()
+        found = next((devices[name] for name in near if name in devices), None)
+        node.device = found or ""  # what is not part of the step has no colour, whatever it asks for
+        if found is not None:
+            devices[node.name] = found
+    return message
+
+
+def _operation(name: str) -> str:
+    """Returns the operation that an input of a NodeDef names."""
+    return name.lstrip("^").partition(":")[0]
+
+
+def _feeds(placement: Placement) -> list[tuple[Node, str]]:
+    return [(node, device) for node, device in placement.devices.items() if "_feeds" in node.attrs]
 
 
 def dot(placement: Placement) -> str:

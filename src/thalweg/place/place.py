@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from thalweg import dtypes
 from thalweg.graph.step_graph import Node, Output, Region, StepGraph
-from thalweg.place import search  # noqa: F401  registers its placers
+from thalweg.place import policy, search  # noqa: F401  they register their placers
 from thalweg.place.cost import CostModel
 from thalweg.place.groups import DeviceTypes, Group, Together, colocate, constrain, gather, holder, kernels, kind
 from thalweg.place.placement import Placement
@@ -134,9 +134,10 @@ def _join_loops(step: StepGraph, together: Together, device_types: DeviceTypes) 
     """Joins each loop with all that it repeats; returns those that cannot be, or ask for devices inside."""
     kinds: dict[object, set[str]] = {}
     asking: set[object] = set()
+    everywhere = {name for node in step.everything() if node.type == "_While" for name in device_types(node)}
     for nodes in gather(step.everything(), together):
         leader = together.leader(nodes[0])
-        kinds[leader] = kernels(nodes, device_types) if any(n.type != "_Arg" for n in nodes) else {"CPU", "GPU"}
+        kinds[leader] = kernels(nodes, device_types) if any(n.type != "_Arg" for n in nodes) else everywhere
         if any(node.device for node in nodes):
             asking.add(leader)
     apart = []

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from thalweg.config import RunMetadata
 from thalweg.graph.step_graph import Node
 from thalweg.place.groups import Group
+from thalweg.place.memory_plan import MemoryPlan
 from thalweg.place.simulate import Schedule
 
 
@@ -17,6 +19,7 @@ class Placement:
     groups: what was placed together, with the devices that it could have gone to
     why: who chose among these
     schedule: the step as it was simulated, if it was
+    memory: the order of its parts, and the memory that they are foreseen to take
     """
 
     devices: dict[Node, str] = field(default_factory=dict)
@@ -24,6 +27,7 @@ class Placement:
     groups: list[Group] = field(default_factory=list)
     why: str = "first of the best kind"
     schedule: Schedule | None = None
+    memory: MemoryPlan | None = None
 
     def report(self, why: bool = False) -> str:
         """Returns a line a node, then the notes; with `why`, also feasible devices, reasons, and what was simulated."""
@@ -33,7 +37,14 @@ class Placement:
         lines = _table(self._explained())
         if self.schedule is not None:
             lines += ["", *self.schedule.summary().splitlines()]
+        if self.memory is not None:
+            lines += ["", "memory foreseen:", *self.memory.summary()]
         return "\n".join(lines + ([""] if self.notes else []) + self.notes)
+
+    def foretell(self, metadata: RunMetadata) -> None:
+        """Adds the costs and the memory that were foreseen to what a step reports."""
+        if self.memory is not None:
+            self.memory.write_to(metadata)
 
     def _explained(self) -> Iterable[tuple[str, str, str, str, str]]:
         names = {device.rpartition("/device:")[0] for device in self.devices.values()}
@@ -60,6 +71,7 @@ _REASONS = {
     "_Send": "with what it sends",
     "_Recv": "where it is needed",
     "_While": "its part of the loop",
+    "Cast": "for a transfer in bfloat16",
 }
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from thalweg import errors
 from thalweg.graph.source_line import made_at
 from thalweg.place.groups import Group
 from thalweg.place.list_scheduling import critical_path_homes, greedy_homes
 from thalweg.place.problem import Choice, Problem
+from thalweg.place.saved import follow, load_placement
 from thalweg.place.simulate import Schedule
 from thalweg.registry import Registry
 
 Placer = Callable[[Problem], Mapping[Group, str]]
+Function = TypeVar("Function", bound=Placer)
 DEFAULT = "first"
-_WORTH = 0.97  # what is hardly faster on paper may well be slower
+WORTH = 0.93  # what is hardly faster on paper may well be slower
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,14 @@ def register_placer(name: str, function: Placer, compared: bool = True) -> Place
     return function
 
 
-def placer(name: str, compared: bool = True) -> Callable[[Placer], Placer]:
+def placer(name: str, compared: bool = True) -> Callable[[Function], Function]:
     """Registers the decorated function as a placer."""
-    return lambda function: register_placer(name, function, compared)
+
+    def register(function: Function) -> Function:
+        register_placer(name, function, compared)
+        return function
+
+    return register
 
 
 @dataclass(slots=True)
@@ -62,19 +69,22 @@ def decide(problem: Problem, name: str) -> Decision:
     schedule = problem.simulate(choice)
     if entry.compared:
         device, alone, one = best_single(problem)
-        if schedule.finish > _WORTH * one.finish and choice != alone:
+        if schedule.finish > WORTH * one.finish and choice != alone:
             figures = f"{1e3 * schedule.finish:.3f} ms simulated against {1e3 * one.finish:.3f} ms on {device} alone"
             return Decision(alone, one, "best single device", f"{name}: {figures}, which was taken")
     return Decision(choice, schedule, name)
 
 
 def lookup(name: str) -> Entry:
-    """Returns the placer of a name, or says which there are."""
+    """Returns the placer of a name, which may be the file of a placement; if there is none, says which there are."""
+    if name.endswith(".json"):
+        placement = load_placement(name)
+        return Entry(lambda problem: follow(problem, placement), compared=False)
     entry = PLACERS.get(name)
     if entry is None:
         text = errors.describe(
             f"no placer is registered under {name!r}",
-            expected=f"one of {', '.join(PLACERS)}",
+            expected=f"one of {', '.join(PLACERS)}, or a file of a placement (.json)",
             hint="thalweg.place.placers.register_placer adds your own",
         )
         raise errors.InvalidArgumentError(None, None, text)

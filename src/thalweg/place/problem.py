@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thalweg.graph.step_graph import Node, Output, StepGraph
 from thalweg.place.cost import CostModel
-from thalweg.place.groups import Group
+from thalweg.place.groups import Group, kind
 from thalweg.place.simulate import Schedule, simulate
+from thalweg.place.work import NOTHING, VIEWS
 
 Choice = dict[Group, str]
 
@@ -46,6 +47,12 @@ class Problem:
         self.overhead = [[link.overhead if link else 0.0 for link in row] for row in pairs]
         self.latency = [[link.overhead + link.latency if link else 0.0 for link in row] for row in pairs]
         self.per_byte = [[1.0 / link.bandwidth if link else 0.0 for link in row] for row in pairs]
+        self.share = [costs.crowding.get(kind(name), 0.0) for name in self.devices]
+        crowd = [(name.rpartition("/device:")[0], kind(name)) for name in self.devices]
+        self.crowds = [  # for each device those that slow it down when they work
+            [b for b in range(len(crowd)) if b != a and crowd[a] == crowd[b] and self.share[a]]
+            for a in range(len(crowd))
+        ]
         self.feasible = [[self.place_of[name] for name in group.feasible] for group in self.all_groups]
         self.preferred = [self.place_of[group.preferred] for group in self.all_groups]
 
@@ -59,7 +66,8 @@ class Problem:
         self.kept = [0] * len(self.all_groups)
         self.units: list[Node] = []
         self.group_of: list[int] = []
-        for node in step.nodes:
+        early = _early(step.nodes)
+        for node in sorted(step.nodes, key=lambda node: node not in early):
             group = home.get(node)
             if group is None:  # a feed: where it is used first
                 group = home.get(user[node]) if node in user else None
@@ -160,6 +168,15 @@ class Problem:
 
     def choice(self, homes: Sequence[int]) -> Choice:
         return {group: self.devices[homes[group.index]] for group in self.groups}
+
+
+def _early(nodes: Iterable[Node]) -> set[Node]:
+    """Returns what is there when the step starts: others get it before any work is done."""
+    found: set[Node] = set()
+    for node in nodes:
+        if (node.type in NOTHING or node.type in VIEWS) and found.issuperset(node.predecessors()):
+            found.add(node)
+    return found
 
 
 def _is_everywhere(node: Node) -> bool:

@@ -1,4 +1,4 @@
-"""Search: placers that try many choices on the simulator, chosen by chance with a seed or by a policy that learns."""
+"""Search: a placer that tries many choices on the simulator, and what all that try choices share."""
 
 from __future__ import annotations
 
@@ -24,30 +24,32 @@ Homes = tuple[int, ...]
 Time = Callable[[Choice], float]
 
 
-class _Trials:
-    """Counts and remembers simulated choices; knows the best."""
+class Trials:
+    """Counts and remembers the choices that were tried, simulated or measured; knows the best."""
 
     def __init__(self, problem: Problem, budget: int, time: Time | None = None) -> None:
         self.problem = problem
-        self.left = min(_MOST_TRIALS, max(_FEWEST_TRIALS, budget // max(len(problem.units), 1)))
+        self.left = budget
+        if time is None:
+            self.left = min(_MOST_TRIALS, max(_FEWEST_TRIALS, budget // max(len(problem.units), 1)))
         self._time = time
-        self._known: dict[Homes, tuple[float, int]] = {}
+        self.known: dict[Homes, tuple[float, int]] = {}
         self.best: Homes = tuple(problem.preferred)
         self.best_cost: tuple[float, int] = (math.inf, 0)
 
     def cost(self, homes: Homes) -> tuple[float, int]:
         """Returns time and bytes sent; of two equal times the one that sends less is better."""
-        if homes not in self._known:
+        if homes not in self.known:
             self.left -= 1
             if self._time is not None:
                 cost = (self._time(self.problem.choice(homes)), 0)
             else:
                 schedule = simulate(self.problem, homes)
                 cost = (schedule.finish, schedule.transferred)
-            self._known[homes] = cost
+            self.known[homes] = cost
             if cost < self.best_cost:
                 self.best, self.best_cost = homes, cost
-        return self._known[homes]
+        return self.known[homes]
 
 
 @placer("local_search")
@@ -56,11 +58,14 @@ def local_search(problem: Problem, seed: int = 0, budget: int = BUDGET) -> Choic
 
     Where all choices can be tried within the budget they are, and the result is the optimum.
     """
-    trials = _Trials(problem, budget)
+    trials = Trials(problem, budget)
     movable = [group.index for group in problem.groups]
     if math.prod(len(problem.feasible[index]) for index in movable) <= trials.left:
         for places in itertools.product(*[problem.feasible[index] for index in movable]):
-            trials.cost(_moved(problem.preferred, movable, places))
+            homes = list(problem.preferred)
+            for index, place in zip(movable, places):
+                homes[index] = place
+            trials.cost(tuple(homes))
         return problem.choice(trials.best)
     for start in (best_single(problem)[1], greedy(problem), critical_path(problem)):
         trials.cost(tuple(problem.homes(start)))
@@ -71,7 +76,7 @@ def local_search(problem: Problem, seed: int = 0, budget: int = BUDGET) -> Choic
     return problem.choice(trials.best)
 
 
-def _climb(trials: _Trials, sets: Sequence[Sequence[int]], rng: np.random.Generator) -> None:
+def _climb(trials: Trials, sets: Sequence[Sequence[int]], rng: np.random.Generator) -> None:
     """Makes random moves; takes those that do not slow the step, and now and then, early on, one that does a little."""
     problem = trials.problem
     here, cost = trials.best, trials.best_cost
@@ -82,7 +87,7 @@ def _climb(trials: _Trials, sets: Sequence[Sequence[int]], rng: np.random.Genera
         attempts -= 1  # moves to what was tried before cost nothing, and must end too
         members = sets[rng.choice(len(sets), p=weights)]
         place = int(rng.integers(len(problem.devices)))
-        there = tuple(_to(problem, here, members, place))
+        there = moved(problem, here, members, place)
         if there == here:
             continue
         found = trials.cost(there)
@@ -93,61 +98,13 @@ def _climb(trials: _Trials, sets: Sequence[Sequence[int]], rng: np.random.Genera
             here, cost = trials.best, trials.best_cost
 
 
-def _to(problem: Problem, homes: Sequence[int], members: Sequence[int], place: int) -> list[int]:
-    moved = list(homes)
+def moved(problem: Problem, homes: Sequence[int], members: Sequence[int], place: int) -> Homes:
+    """Returns where all groups are when those of some that can go to a device have gone there."""
+    result = list(homes)
     for index in members:
         if place in problem.feasible[index]:
-            moved[index] = place
-    return moved
-
-
-def _moved(homes: Sequence[int], members: Sequence[int], places: Sequence[int]) -> Homes:
-    moved = list(homes)
-    for index, place in zip(members, places):
-        moved[index] = place
-    return tuple(moved)
-
-
-@placer("learned")
-def learned(
-    problem: Problem, seed: int = 0, budget: int = BUDGET, clustered: int = 64, time: Time | None = None
-) -> Choice:
-    """Learns by REINFORCE: a softmax policy for each cluster of groups, rewarded for short steps.
-
-    Samples of a round are compared with each other: their mean is the baseline. The best choice ever seen is returned.
-    time: takes the place of the simulator, for instance by measuring the step; then a smaller budget will do
-    """
-    rng = np.random.default_rng(seed)
-    trials = _Trials(problem, budget, time)
-    sets = clusters(problem, clustered)
-    device, alone, _ = best_single(problem)
-    trials.cost(tuple(problem.homes(alone)))
-    logits = np.zeros((len(sets), len(problem.devices)))
-    logits[:, problem.devices.index(device)] = 1.0  # where a step is good already, with few transfers
-    velocity = np.zeros_like(logits)
-    batch, rounds = 12, 4 * trials.left // 12
-    while trials.left > 0 and rounds > 0:
-        rounds -= 1
-        policy = np.exp(logits - logits.max(axis=1, keepdims=True))
-        policy /= policy.sum(axis=1, keepdims=True)
-        draws = (rng.random((batch, len(sets), 1)) > policy.cumsum(axis=1)[None]).sum(axis=2)
-        draws = np.minimum(draws, len(problem.devices) - 1)
-        costs = np.array([trials.cost(_assigned(problem, sets, draw))[0] for draw in draws])
-        advantage = (costs.mean() - costs) / (costs.std() + 1e-12)
-        chosen = np.eye(len(problem.devices))[draws]
-        gradient = (advantage[:, None, None] * (chosen - policy)).mean(axis=0)
-        velocity = 0.9 * velocity + gradient
-        logits += 0.15 * velocity
-        if policy.max(axis=1).min() > 0.999:
-            break  # it has made up its mind
-    return problem.choice(trials.best)
-
-
-def _assigned(problem: Problem, sets: Sequence[Sequence[int]], draw: Sequence[int]) -> Homes:
-    homes = list(problem.preferred)
-    for members, place in zip(sets, draw):
-        homes = _to(problem, homes, members, int(place))
-    return tuple(homes)
+            result[index] = place
+    return tuple(result)
 
 
 def clusters(problem: Problem, count: int) -> list[list[int]]:

@@ -2,7 +2,7 @@
 
 A device runs one node at a time, of those that are ready the one that was written first. A tensor goes to a device
 once, however many nodes take it there; sending keeps the sender busy for a moment, but transfers under way do not
-hinder each other.
+hinder each other. A node takes longer the more devices are at work that share cores with its own, if the costs say so.
 """
 
 from __future__ import annotations
@@ -62,6 +62,9 @@ def simulate(problem: Problem, homes: Sequence[int]) -> Schedule:  # noqa: PLR09
     where = [homes[group] if group >= 0 else 0 for group in problem.group_of]
     outputs, times = problem.outputs, problem.times
     latency, per_byte, overhead = problem.latency, problem.per_byte, problem.overhead
+    crowds, share = problem.crowds, problem.share
+    until = [0.0] * len(problem.devices)  # when the node that runs will end
+    owed = [0.0] * len(problem.devices)  # what those that started later make it longer
     waits = list(problem.waits)
     ready_at, starts, ends = [0.0] * count, [0.0] * count, [0.0] * count
     ready: list[list[int]] = [[] for _ in problem.devices]
@@ -79,6 +82,9 @@ def simulate(problem: Problem, homes: Sequence[int]) -> Schedule:  # noqa: PLR09
             if queue and idle[device]:
                 unit = heapq.heappop(queue)
                 seconds = times[unit][device]
+                if crowds[device]:
+                    seconds += _hindered(seconds, now, share[device], crowds[device], until, owed)
+                    until[device] = now + seconds
                 starts[unit], ends[unit] = now, now + seconds
                 busy[device] += seconds
                 idle[device] = False
@@ -95,6 +101,12 @@ def simulate(problem: Problem, homes: Sequence[int]) -> Schedule:  # noqa: PLR09
                 idle[-1 - unit] = True
                 continue
             here = where[unit]
+            if owed[here]:
+                ends[unit] = now + owed[here]
+                busy[here] += owed[here]
+                owed[here] = 0.0
+                heapq.heappush(events, (ends[unit], unit))
+                continue
             sending = 0.0
             for value in outputs[unit]:
                 sent: dict[int, float] = {}
@@ -124,6 +136,20 @@ def simulate(problem: Problem, homes: Sequence[int]) -> Schedule:  # noqa: PLR09
             else:
                 idle[here] = True
     return Schedule(problem, homes, max(ends, default=0.0), starts, ends, busy, transfers, transferred)
+
+
+def _hindered(
+    seconds: float, now: float, share: float, others: Sequence[int], until: list[float], owed: list[float]
+) -> float:
+    """Returns how much longer a node takes because of those at work; while both are, these take longer, too."""
+    result = 0.0
+    for other in others:
+        if until[other] > now:
+            more = share * min(seconds, until[other] - now)
+            owed[other] += more
+            until[other] += more
+            result += more
+    return result
 
 
 def _peaks(schedule: Schedule) -> dict[str, int]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import re
 import threading
+import time
 from collections.abc import Callable
 
 from thalweg import errors
 
 _PART = re.compile(r"(.*)_temp_[0-9a-f]+/part-\d{5}-of-\d{5}$", re.DOTALL)
+_SHARE = 1 / 20  # of a core, for a save that nobody waits for
+_SPARE = 2  # idle cores; with so many a save may take what it needs
 _waiting: dict[str, BackgroundWriter] = {}  # the writers that are to take over a save, by the prefix saved to
 _lock = threading.Lock()
 
@@ -21,6 +25,8 @@ class BackgroundWriter:
         self._queue: queue.Queue[tuple[Callable[[], None], bool]] = queue.Queue()
         self._thread: threading.Thread | None = None
         self._failure: Exception | None = None
+        self._hurry = threading.Event()
+        self._since = _clocks()
 
     def put(self, work: Callable[[], None], ends: bool = False) -> None:
         """Takes work, which starts when all before it is done, unless some of it failed; `ends` marks a save's last."""
@@ -28,11 +34,13 @@ class BackgroundWriter:
             self._queue.put((work, ends))
             if self._thread is None:
                 # No daemon: a program that ends waits for its last checkpoint.
+                self._hurry.clear()
                 self._thread = threading.Thread(target=self._run, name="checkpoints")
                 self._thread.start()
 
     def _run(self) -> None:
         failed = False
+        self._since = _clocks()
         while True:
             work, ends = self._queue.get()
             try:
@@ -49,8 +57,20 @@ class BackgroundWriter:
                         self._thread = None
                         return
 
+    def rest(self) -> None:
+        """Lets training go on: the work since the last rest gets a small share of the time since then.
+
+        Training that uses all cores stands still while one of them does something else. If it leaves cores idle, or
+        somebody waits for the checkpoint, be it the end of the program, nobody has a use for a rest.
+        """
+        elapsed, worked, used = (clock - since for clock, since in zip(_clocks(), self._since))
+        if _cores() - (used - worked) / max(elapsed, 1e-6) < _SPARE and threading.main_thread().is_alive():
+            self._hurry.wait(worked / _SHARE - elapsed)
+        self._since = _clocks()
+
     def wait(self) -> None:
-        """Waits until all is written; raises what went wrong."""
+        """Waits until all is written, as fast as can be; raises what went wrong."""
+        self._hurry.set()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()
@@ -69,6 +89,15 @@ class BackgroundWriter:
     def taking_over(self, prefix: str) -> _TakingOver:
         """Is a context in which saves to the prefix are handed to this writer."""
         return _TakingOver(prefix, self)
+
+
+def _clocks() -> tuple[float, float, float]:
+    """Returns the time, that of this thread, and that of all threads of the process."""
+    return time.monotonic(), time.thread_time(), time.process_time()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _TakingOver:

@@ -1,12 +1,14 @@
 """Iterators: where steps take the elements of a dataset, one after another.
 
 Elements are made by a worker, one at a time, while steps wait for them in line and hold no thread. A step that is
-cancelled leaves the line; the element that was made for it goes to the next one.
+cancelled leaves the line; the element that was made for it goes to the next one. An element that is at hand and does
+not take long is made by the step itself: going to a worker and back would take as long again.
 """
 
 from __future__ import annotations
 
 import atexit
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -19,12 +21,16 @@ from thalweg.resources.workers import workers
 from thalweg.shapes import Shape, compatible, show
 
 Element = tuple[Any, ...]
+_LONG = (
+    0.01  # seconds; a step that makes an element that takes longer itself would be late to hear that it is cancelled
+)
 
 
 class Elements(Protocol):
     """One pass over a dataset."""
 
     def __next__(self) -> Element: ...
+    def prompt(self) -> bool: ...
     def saved(self, made: Element | None) -> bytes: ...
     def load(self, saved: bytes) -> Element | None: ...
     def close(self) -> None: ...
@@ -96,6 +102,7 @@ class IteratorResource(Resource):
         self._elements: Elements | None = None
         self._made: Element | errors.OpError | None = None  # for a step that went away meanwhile
         self._busy = False
+        self._cost = _LONG  # seconds that the last element took
         self._serial = 0  # of the dataset: what is made of an earlier one is dropped
         self._awaited: bytes | None = None  # a position that was restored before there was a dataset
 
@@ -168,7 +175,8 @@ class IteratorResource(Resource):
 
     def get_next(self, step: Step, finish: Finish, fail: Fail) -> None:
         """Finishes with the components of the next element."""
-        self._line_up(_Task(self._next, step, finish, fail))
+        if not self._make_here(step, finish, fail):
+            self._line_up(_Task(self._next, step, finish, fail))
 
     def get_state(self, step: Step, finish: Finish, fail: Fail) -> None:
         """Finishes with the position as bytes."""
@@ -182,7 +190,13 @@ class IteratorResource(Resource):
         made, self._made = self._made, None
         if isinstance(made, errors.OpError):
             raise made
-        return next(self._current()) if made is None else made
+        if made is not None:
+            return made
+        begin = time.perf_counter()
+        try:
+            return next(self._current())
+        finally:
+            self._cost = time.perf_counter() - begin
 
     def _state(self) -> Element:
         made = self._made
@@ -206,6 +220,29 @@ class IteratorResource(Resource):
             raise
         self._exchange(dataset, elements)
         self._made = made
+
+    def _make_here(self, step: Step, finish: Finish, fail: Fail) -> bool:
+        """Makes the next element in the step's own thread; False if a worker had better do it."""
+        with self.lock:
+            if self._busy or self._cost >= _LONG or self._elements is None or not self._elements.prompt():
+                return False
+            self._busy, serial = True, self._serial
+        outcome: Outcome = None
+        try:
+            outcome = outcome_of(self._next)
+        finally:  # whoever is interrupted leaves the iterator to others
+            with self.lock:
+                if step.cancellation.error is not None and serial == self._serial:
+                    self._made = outcome
+                self._busy = bool(self.lines[0])
+                others = self._busy
+            if others:
+                workers.start(self._work)
+        if isinstance(outcome, BaseException):
+            fail(step, outcome)  # type: ignore[arg-type]
+        else:
+            finish(*outcome)
+        return True
 
     # -- the line -----------------------------------------------------------------------------------------------------
 

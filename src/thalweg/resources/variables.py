@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,27 @@ from thalweg.shapes import Shape, compatible, show
 _use_count = torch._C._storage_Use_Count
 
 
+class _Thread(threading.local):
+    recording = False
+
+
+_thread = _Thread()
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """Forbids this thread to move variables: what is recorded must find them where they are."""
+    _thread.recording = True
+    try:
+        yield
+    finally:
+        _thread.recording = False
+
+
 class VariableResource:
     """One variable: a buffer or nothing yet, guarded by a lock."""
 
-    __slots__ = ("device", "dtype", "lock", "name", "shape", "value")
+    __slots__ = ("device", "dtype", "lock", "name", "recorded", "shape", "value")
 
     def __init__(self, name: str, dtype: DType, shape: Shape, device: torch.device) -> None:
         self.name = name
@@ -33,6 +51,7 @@ class VariableResource:
         self.device = device
         self.lock = threading.Lock()
         self.value: Any = None
+        self.recorded: Any = None  # the buffer that recorded steps use
 
     def read(self) -> Any:
         """Returns the buffer itself; whoever holds it keeps later writes from changing it in place."""
@@ -49,6 +68,9 @@ class VariableResource:
 
     def assign(self, value: Any) -> None:
         """Takes a new value, sharing its memory as long as nobody writes."""
+        if _thread.recording:
+            self._overwrite(value)
+            return
         if isinstance(value, torch.Tensor):
             if value.shape != self.shape and not compatible(self.shape, tuple(value.shape)):
                 raise errors.ShapeError(
@@ -63,6 +85,18 @@ class VariableResource:
         with self.lock:
             self.value = value
 
+    def replace(self, value: Any) -> None:
+        """Takes a value as it is; whoever compiles a step looks at it afterwards."""
+        self.value = value
+
+    def _overwrite(self, value: torch.Tensor) -> None:
+        """Copies a new value into the buffer: what was recorded looks for it there."""
+        with self.lock:
+            buffer = self.writable()
+            if buffer.shape != value.shape:
+                raise errors.FailedPreconditionError(None, None, f"{self.name!r} needs another buffer")
+            buffer.copy_(value)
+
     def writable(self) -> Any:
         """Returns a buffer to change in place; the caller holds the lock."""
         value = self.value
@@ -70,9 +104,24 @@ class VariableResource:
             raise uninitialized(self)
         if not isinstance(value, torch.Tensor):
             value = self.value = value.copy()
-        elif sys.getrefcount(value) > _SOLE or _use_count(value.untyped_storage()._cdata) > 2:
+        elif not _is_free(value, _SOLE + (value is self.recorded)):
+            if _thread.recording:
+                raise errors.FailedPreconditionError(None, None, f"the value of {self.name!r} is held elsewhere")
             value = self.value = value.clone()
         return value
+
+    def find_recorded(self, changes: bool) -> bool:
+        """Sees that the value is in the recorded buffer, free to change if need be; the caller holds the lock."""
+        if self.recorded is None:
+            self.recorded = self.value
+        buffer = self.recorded
+        if self.value is buffer:
+            return buffer is not None and (not changes or _is_free(buffer, _SOLE + 1))
+        if self.value is None or self.value.shape != buffer.shape or not _is_free(buffer, _SOLE):
+            return False
+        buffer.copy_(self.value)
+        self.value = buffer
+        return True
 
     def update(self, change: Callable[..., Any], *args: Any) -> Any:
         """Calls `change(buffer, *args)` under the lock, which may change the buffer in place."""
@@ -85,24 +134,34 @@ class VariableResource:
 
     def destroy(self) -> None:
         with self.lock:
-            self.value = None
+            self.value = self.recorded = None
 
     def __repr__(self) -> str:
         state = "initialized" if self.is_initialized else "uninitialized"
         return f"<variable {self.name!r} {self.dtype.name}{show(self.shape)}, {state}>"
 
 
-def _count_of_sole_owner() -> int:
-    """Returns what `getrefcount` says in `writable` of a buffer that only the variable holds; interpreters differ."""
-    probe = VariableResource("", dtypes.float32, (), torch.device("cpu"))
-    probe.value = object()
-    value = probe.value
-    if value is None:
-        return 0
+def _is_free(buffer: torch.Tensor, holders: int) -> bool:
+    """Tells whether no more than these hold a buffer, and nobody else its memory."""
+    return sys.getrefcount(buffer) <= holders and _use_count(buffer.untyped_storage()._cdata) <= 2
+
+
+def _references(value: Any) -> int:
     return sys.getrefcount(value)
 
 
-_SOLE = _count_of_sole_owner()
+def _counts_of_sole_owner() -> tuple[int, int]:
+    """Returns what `getrefcount` says of a buffer that only the variable holds; interpreters differ.
+
+    Of a local value, and of one that was handed to a function.
+    """
+    probe = VariableResource("", dtypes.float32, (), torch.device("cpu"))
+    probe.value = object()
+    value = probe.value
+    return sys.getrefcount(value), _references(value)
+
+
+_LOCAL, _SOLE = _counts_of_sole_owner()
 
 
 def all_writable(variables: Sequence[VariableResource]) -> list[Any]:
@@ -113,7 +172,7 @@ def all_writable(variables: Sequence[VariableResource]) -> list[Any]:
     buffers: list[Any] = []
     for variable in variables:
         value = variable.value
-        if value is None or sys.getrefcount(value) > _SOLE or _use_count(value.untyped_storage()._cdata) > 2:
+        if value is None or sys.getrefcount(value) > _LOCAL or _use_count(value.untyped_storage()._cdata) > 2:
             del value
             value = variable.writable()
         buffers.append(value)

@@ -1,10 +1,69 @@
-"""What torch says of the accelerators of this machine."""
+"""Accelerators: the kinds of device beside the CPU, each a kind of torch's.
+
+What a kind does differently is a field here; everything else, kernels included, is the same code on all of them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import torch
 
-from thalweg.runtime.devices import gpu_count
+from thalweg import errors
+from thalweg.config import ConfigProto
+from thalweg.kernels.registry import serve_accelerator
+
+Replay = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Accelerator:
+    """One kind: its name in device names, torch's name for it, and how many of them this machine has.
+
+    prepare: is called with the configuration of each session that has such devices
+    record: runs a function so that its kernels are only noted; returns its values and what launches the kernels
+    """
+
+    type: str
+    torch_type: str
+    count: Callable[[], int]
+    prepare: Callable[[ConfigProto], None] = lambda config: None
+    record: Callable[[Callable[[], Sequence[Any]], Iterable[torch.Generator]], tuple[Sequence[Any], Replay]] | None = (
+        None
+    )
+
+    def synchronize(self, device: torch.device) -> None:
+        """Waits for what was launched on the current stream of a device."""
+        if self.torch_type != "cpu":
+            torch.accelerator.current_stream(device).synchronize()
+
+    def has_pinned_memory(self) -> bool:
+        return self.torch_type in ("cuda", "xpu")
+
+
+_accelerators: dict[str, Accelerator] = {}
+
+
+def register_accelerator(accelerator: Accelerator) -> Accelerator:
+    """Makes a kind of device known: sessions made afterwards have its devices."""
+    if accelerator.type == "CPU" or accelerator.type in _accelerators:
+        raise errors.AlreadyExistsError(None, None, f"device type {accelerator.type!r} is registered already")
+    _accelerators[accelerator.type] = accelerator
+    serve_accelerator(accelerator.type)
+    return accelerator
+
+
+def accelerators() -> list[Accelerator]:
+    return list(_accelerators.values())
+
+
+# -- CUDA -------------------------------------------------------------------------------------------------------------
+
+
+def gpu_count() -> int:
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0
 
 
 def cuda_version() -> str | None:
@@ -20,4 +79,45 @@ def gpu_capability(index: int) -> tuple[int, int]:
 
 def physical_devices() -> list[tuple[str, str]]:
     """Returns (name, type) of the devices of this machine."""
-    return [("/physical_device:CPU:0", "CPU")] + [(f"/physical_device:GPU:{i}", "GPU") for i in range(gpu_count())]
+    found = [("/physical_device:CPU:0", "CPU")]
+    for kind in accelerators():
+        found += [(f"/physical_device:{kind.type}:{i}", kind.type) for i in range(kind.count())]
+    return found
+
+
+def _prepare_cuda(config: ConfigProto) -> None:
+    """Lets cuDNN look for its fastest algorithms and products round to TF32, as TensorFlow does; limits memory.
+
+    Memory is always taken as needed, so `allow_growth` asks for nothing more.
+    """
+    torch.backends.cudnn.benchmark = True
+    torch.set_float32_matmul_precision("high")
+    fraction = config.gpu_options.per_process_gpu_memory_fraction
+    if fraction > 0:
+        for index in range(gpu_count()):
+            torch.cuda.set_per_process_memory_fraction(min(fraction, 1.0), index)
+
+
+def _record_cuda(
+    function: Callable[[], Sequence[Any]], generators: Iterable[torch.Generator]
+) -> tuple[Sequence[Any], Replay]:
+    """Records the kernels of a function as a CUDA graph."""
+    graph: Any = torch.cuda.CUDAGraph()
+    for generator in generators:
+        graph.register_generator_state(generator)
+    here = torch.cuda.current_stream()
+    aside = torch.cuda.Stream(here.device)  # type: ignore[no-untyped-call]
+    aside.wait_stream(here)
+    with torch.cuda.stream(aside):
+        graph.capture_begin(capture_error_mode="thread_local")
+        try:
+            values = function()
+        finally:
+            graph.capture_end()
+    here.wait_stream(aside)
+    return values, graph.replay
+
+
+register_accelerator(Accelerator("GPU", "cuda", gpu_count, _prepare_cuda, _record_cuda))
+register_accelerator(Accelerator("MPS", "mps", lambda: int(torch.backends.mps.is_available())))
+register_accelerator(Accelerator("XPU", "xpu", lambda: torch.xpu.device_count() if torch.xpu.is_available() else 0))

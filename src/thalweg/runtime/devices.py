@@ -11,6 +11,7 @@ import torch
 
 from thalweg.config import ConfigProto
 from thalweg.resources.containers import Containers
+from thalweg.runtime.accelerators import Accelerator, accelerators
 
 PREFIX = "/job:localhost/replica:0/task:0"
 _HOST = torch.device("cpu")
@@ -26,6 +27,8 @@ class Device:
     torch: TorchDevice
     resources: Containers
     host: TorchDevice = _HOST
+    accelerator: Accelerator | None = None
+    compiling: bool = False  # a device that is only looked at, to see what kernels would do
     _states: dict[str, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -42,13 +45,15 @@ class Device:
 
 
 def local_devices(config: ConfigProto, resources: Containers) -> list[Device]:
-    """Returns the devices a session may use: `device_count` virtual CPUs, and torch's GPUs."""
+    """Returns the devices a session may use: `device_count` virtual CPUs, and the accelerators of torch."""
     cpus = config.device_count.get("CPU", 1)
-    gpus = min(config.device_count.get("GPU", 1 << 30), gpu_count())
     devices = [Device(f"{PREFIX}/device:CPU:{i}", "CPU", _HOST, resources) for i in range(max(cpus, 1))]
-    devices += [Device(f"{PREFIX}/device:GPU:{i}", "GPU", torch.device("cuda", i), resources) for i in range(gpus)]
+    for kind in accelerators():
+        count = min(config.device_count.get(kind.type, 1 << 30), kind.count())
+        if count > 0:
+            kind.prepare(config)
+        for index in range(count):
+            where = torch.device(kind.torch_type, index) if kind.torch_type != "cpu" else _HOST
+            name = f"{PREFIX}/device:{kind.type}:{index}"
+            devices.append(Device(name, kind.type, where, resources, accelerator=kind))
     return devices
-
-
-def gpu_count() -> int:
-    return torch.cuda.device_count() if torch.cuda.is_available() else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from thalweg import errors
 from thalweg.execute.failure import explain
 from thalweg.execute.program import Program
 from thalweg.execute.run import Run, new_run
+from thalweg.execute.threads import threads
 from thalweg.execute.tokens import TokenRun
 from thalweg.graph.collection import collector_paused
 from thalweg.place.place import Placement
@@ -21,19 +23,33 @@ from thalweg.runtime.step import Step
 _InferenceMode = torch._C._InferenceMode
 # Kernels treat denormal numbers as zero, as TensorFlow's do: they are rare, mean nothing, and cost a hundred times as
 # much as others; the moments of an optimizer decay into them. A step borrows the caller's thread, and its mode with it.
+OFTEN = 10.0  # seconds in steps of one kind after which it is worth compiling
 _TINY = 5e-324  # is not zero in a thread that computes with denormals
 
 
 class Executable:
-    """Runs programs over shared state: feeds in, fetched values out."""
+    """Runs programs over shared state: feeds in, fetched values out.
 
-    def __init__(self, programs: Sequence[Program], num_fetches: int, placement: Placement) -> None:
+    compiles: programs that run often are compiled in the background
+    """
+
+    def __init__(
+        self, programs: Sequence[Program], num_fetches: int, placement: Placement, compiles: bool = False
+    ) -> None:
         self.programs = list(programs)
+        self._compiles = compiles and not any(program.is_free for program in programs)
+        self._spent = 0.0
         self.placement = placement
         self._num_fetches = num_fetches
+        self._arriving = [
+            (position, program.device)
+            for program in programs
+            for position, (node, _) in program.numbered_fetches
+            if node.type == "_CopyToHost" and program.device.torch.type != "cpu"
+        ]
         self._function: Callable[..., Any] | None = None
         if len(programs) == 1 and not programs[0].waiting and not programs[0].is_free:
-            self._function = self._first_run if programs[0].large else programs[0].codes[0].function
+            self._function = self._first_run if programs[0].large else programs[0].functions[0]
 
     @property
     def text(self) -> str:
@@ -41,6 +57,24 @@ class Executable:
 
     def run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         """Runs one step; blocks until it is over or has failed."""
+        if not self._compiles:
+            return self._run(step, feeds)
+        start = time.perf_counter()
+        values = self._run(step, feeds)
+        self._spent += time.perf_counter() - start
+        if self._spent > OFTEN:
+            self._compiles = False
+            threads.submit(self._compile)
+        return values
+
+    def _compile(self) -> None:
+        """Lets programs compile what they can, beside the steps that go on, and run it from then on."""
+        for program in self.programs:
+            program.functions = program.compile_patiently()
+        if self._function is not None:
+            self._function = self.programs[0].functions[0]
+
+    def _run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         function = self._function
         if function is None or step.trace is not None:
             return self._run_programs(step, feeds)
@@ -58,7 +92,16 @@ class Executable:
                 torch.set_flush_denormal(False)
         if step.cancelled:
             step.stop()
-        return values
+        return self._arrived(values) if self._arriving else values
+
+    def _arrived(self, values: Sequence[Any]) -> list[Any]:
+        """Waits for all copies from accelerators at once, and takes them out of the memory that copies go to."""
+        for device in {device.name: device for _, device in self._arriving}.values():
+            device.accelerator.synchronize(device.torch)
+        result = list(values)
+        for position, _ in self._arriving:
+            result[position] = result[position].clone()
+        return result
 
     def _first_run(self, step: Step, *feeds: Any) -> Sequence[Any]:
         """Interprets a large program once: whoever runs it a second time waits for the compiler, and is repaid."""
@@ -69,7 +112,7 @@ class Executable:
 
     def _second_run(self, step: Step, *feeds: Any) -> Sequence[Any]:
         with collector_paused():
-            self._function = self.programs[0].codes[0].function
+            self._function = self.programs[0].functions[0]
         values: Sequence[Any] = self._function(step, *feeds)
         return values
 
@@ -94,7 +137,8 @@ class Executable:
             raise
         if step.cancelled:
             step.stop()
-        return self._gather(runs)
+        values = self._gather(runs)
+        return self._arrived(values) if self._arriving else values
 
     def start(
         self, step: Step, feeds: Sequence[Any], done: Callable[[], None], here: bool = False

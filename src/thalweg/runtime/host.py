@@ -86,7 +86,7 @@ class CoreShare:
                 break
             name, *counts = line.split()
             if name != b"cpu" and int(name[3:]) in self._cores:
-                ticks += sum(map(int, counts[:3])) + sum(map(int, counts[5:8]))
+                ticks += int(counts[0]) + int(counts[2]) + sum(map(int, counts[5:8]))  # the nice give way
         return ticks / self._tick
 
 

@@ -11,6 +11,7 @@ from thalweg.config import ConfigProto
 from thalweg.execute.bind import bind_node
 from thalweg.execute.interpret import invoke
 from thalweg.execute.program import Program
+from thalweg.graph.after import obey
 from thalweg.graph.collection import collector_paused
 from thalweg.graph.operation import Operation
 from thalweg.graph.step_graph import Node, StepGraph
@@ -23,6 +24,7 @@ from thalweg.partition.client import receive_feeds, send_fetches
 from thalweg.partition.memory import assign_memory
 from thalweg.partition.partition import partition
 from thalweg.place.cost import CostModel
+from thalweg.place.memory_plan import memory_limits, plan_memory
 from thalweg.place.place import place
 from thalweg.runtime.devices import Device
 from thalweg.runtime.executable import Executable
@@ -55,6 +57,7 @@ def compile_partial_step(
 
 
 def _compile(step: StepGraph, config: ConfigProto, devices: Sequence[Device]) -> Executable:
+    obey(step)
     optimize(step, config.graph_options, lambda node: evaluate(node, devices[0]))
     # What runs by tokens cannot be cut, so it stays on the host.
     names = [device.name for device in devices if device.type == "CPU" or not step.is_free]
@@ -62,14 +65,15 @@ def _compile(step: StepGraph, config: ConfigProto, devices: Sequence[Device]) ->
     costs = CostModel.load(wanted.cost_model) if wanted.cost_model else None
     homes: dict[str, str] = devices[0].state("_homes", dict)
     placement = place(step, names, device_types, config.allow_soft_placement, wanted.placer, costs, homes)
-    partitions = partition(step, placement.devices)
+    partitions = partition(step, placement.devices, config.graph_options.enable_bfloat16_sendrecv)
     by_name = {device.name: device for device in devices}
     for name, part in partitions.items():
         if by_name[name].type != "CPU":
             assign_memory(part)
-    jit = config.graph_options.optimizer_options.global_jit_level > 0
-    programs = [Program(part, by_name[name], jit) for name, part in partitions.items()]
-    return Executable(programs, len(step.fetches), placement)
+    placement.memory = plan_memory(partitions, costs, memory_limits(config, [device.name for device in devices]))
+    level = config.graph_options.optimizer_options.global_jit_level
+    programs = [Program(part, by_name[name], level > 0) for name, part in partitions.items()]
+    return Executable(programs, len(step.fetches), placement, compiles=level == 0)
 
 
 def evaluate(node: Node, host: Device) -> list[np.ndarray[Any, Any]] | None:

@@ -37,6 +37,9 @@ class Trace:
                     all_start_micros=start // 1000,
                     op_end_rel_micros=duration,
                     all_end_rel_micros=duration,
+                    all_start_nanos=start,
+                    op_end_rel_nanos=end - start,
+                    all_end_rel_nanos=end - start,
                     timeline_label=f"{node.name} = {node.type}({inputs})",
                     thread_id=thread & 0x7FFFFFFF,
                 )

@@ -11,6 +11,8 @@ from thalweg.client.checkpoint_reader import (
     load_checkpoint,
     load_variable,
 )
+from thalweg.client.checkpoint_state import checkpoints_iterator
+from thalweg.client.critical_section import CriticalSection
 from thalweg.client.training_steps import (
     assert_global_step,
     create_global_step,
@@ -87,6 +89,8 @@ from thalweg.ops.sorting import (
 )
 
 __all__ = [
+    "CriticalSection",
+    "checkpoints_iterator",
     "VariableDeviceChooser",
     "add_arg_scope",
     "add_model_variable",

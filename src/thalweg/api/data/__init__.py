@@ -7,9 +7,11 @@ from thalweg.datasets.dataset import Dataset, get_output_classes, get_output_sha
 from thalweg.datasets.files import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from thalweg.datasets.iterator import Iterator, make_initializable_iterator, make_one_shot_iterator
 from thalweg.datasets.options import Options
+from thalweg.datasets.structure import DatasetSpec
 
 __all__ = [
     "Dataset",
+    "DatasetSpec",
     "FixedLengthRecordDataset",
     "Iterator",
     "Options",

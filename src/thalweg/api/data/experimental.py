@@ -1,6 +1,7 @@
 """tf.data.experimental: further transformations of datasets."""
 
 from thalweg.datasets.bucketing import bucket_by_sequence_length
+from thalweg.datasets.cardinality import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, cardinality
 from thalweg.datasets.csv import CsvDataset, make_csv_dataset
 from thalweg.datasets.dataset import AUTOTUNE
 from thalweg.datasets.examples import make_batched_features_dataset, parse_example_dataset
@@ -13,55 +14,87 @@ from thalweg.datasets.experimental import (
     copy_to_device,
     dense_to_sparse_batch,
     enumerate_dataset,
+    from_variant,
     get_single_element,
     get_structure,
     group_by_window,
     ignore_errors,
     map_and_batch,
+    map_and_batch_with_legacy_function,
     parallel_interleave,
     prefetch_to_device,
     sample_from_datasets,
     scan,
     shuffle_and_repeat,
     take_while,
+    to_variant,
     unbatch,
     unique,
 )
+from thalweg.datasets.grouping import Reducer, group_by_reducer, rejection_resample
 from thalweg.datasets.iterator import make_saveable_from_iterator
-from thalweg.datasets.options import DistributeOptions, OptimizationOptions, ThreadingOptions
+from thalweg.datasets.optional import Optional, OptionalSpec as OptionalStructure, get_next_as_optional
+from thalweg.datasets.options import (
+    AutoShardPolicy,
+    DistributeOptions,
+    MapVectorizationOptions,
+    OptimizationOptions,
+    StatsOptions,
+    ThreadingOptions,
+)
+from thalweg.datasets.sql import SqlDataset
+from thalweg.datasets.structure import DatasetSpec as DatasetStructure, Spec as Structure
 from thalweg.datasets.writer import TFRecordWriter
 
 __all__ = [
     "AUTOTUNE",
+    "AutoShardPolicy",
     "Counter",
     "CsvDataset",
+    "DatasetStructure",
     "DistributeOptions",
+    "INFINITE_CARDINALITY",
+    "MapVectorizationOptions",
     "OptimizationOptions",
+    "Optional",
+    "OptionalStructure",
     "RandomDataset",
+    "Reducer",
     "SparseTensorStructure",
+    "SqlDataset",
+    "StatsOptions",
+    "Structure",
     "TFRecordWriter",
     "TensorStructure",
     "ThreadingOptions",
+    "UNKNOWN_CARDINALITY",
     "bucket_by_sequence_length",
+    "cardinality",
     "choose_from_datasets",
     "copy_to_device",
     "dense_to_sparse_batch",
     "enumerate_dataset",
+    "from_variant",
+    "get_next_as_optional",
     "get_single_element",
     "get_structure",
+    "group_by_reducer",
     "group_by_window",
     "ignore_errors",
     "make_batched_features_dataset",
     "make_csv_dataset",
     "make_saveable_from_iterator",
     "map_and_batch",
+    "map_and_batch_with_legacy_function",
     "parallel_interleave",
     "parse_example_dataset",
     "prefetch_to_device",
+    "rejection_resample",
     "sample_from_datasets",
     "scan",
     "shuffle_and_repeat",
     "take_while",
+    "to_variant",
     "unbatch",
     "unique",
 ]

@@ -8,13 +8,14 @@ import functools
 import inspect
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from thalweg import dtypes
 from thalweg.client.partitions import PartitionedVariable
+from thalweg.client.trackable import Part, attributes_of, is_trackable, parts_of
 from thalweg.client.variable_scope import VariableScope, get_variable, variable_scope, variable_store
 from thalweg.client.variables import Variable, VariableAggregation, VariableSynchronization
 from thalweg.graph.convert import convert_to_tensor
@@ -27,6 +28,7 @@ from thalweg.library.layers.input_spec import require_inputs
 from thalweg.ops.math import cast
 from thalweg.ops.shaping import shape as shape_of
 
+_LISTED = frozenset(("_trainable_weights", "_non_trainable_weights", "_losses", "_updates", "_calls", "_named_weights"))
 _IGNORED = {"input_shape", "batch_input_shape", "batch_size", "weights", "autocast", "dynamic"}
 _SHARED_BY_COPIES = (Graph, Tensor, Operation, Variable, PartitionedVariable, VariableScope, variable_scope)
 
@@ -57,6 +59,7 @@ class Layer:
         layer._updates = []
         layer._losses = []
         layer._calls = []
+        layer._named_weights = {}
         return layer
 
     def __init__(self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any) -> None:
@@ -75,6 +78,7 @@ class Layer:
         self._updates: list[Operation]
         self._losses: list[Tensor]
         self._calls: list[tuple[Any, Any]]
+        self._named_weights: dict[str, Any]
         if scope:
             with variable_scope(scope) as captured:
                 self._scope = captured
@@ -165,6 +169,7 @@ class Layer:
         for part in parts:
             trained = trainable and getattr(part, "trainable", True)  # a custom getter may have said otherwise
             (self._trainable_weights if trained else self._non_trainable_weights).append(part)
+        self._named_weights.setdefault(name, variable)
         return variable
 
     def add_variable(self, *args: Any, **kwargs: Any) -> Any:
@@ -365,6 +370,15 @@ class Layer:
             else:
                 setattr(result, key, copy.deepcopy(value, memo))
         return result
+
+
+@parts_of.register(Layer)
+def _parts(layer: Layer) -> Iterator[Part]:
+    """Yields a layer's variables by the names that it gave them, then its attributes."""
+    yield from ((name, weight) for name, weight in layer._named_weights.items() if is_trackable(weight))
+    yield from (
+        (name, part) for name, part in attributes_of(layer, without=_LISTED) if name not in layer._named_weights
+    )
 
 
 def snake_case(name: str) -> str:

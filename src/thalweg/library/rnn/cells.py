@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from thalweg import dtypes
 from thalweg.client.initializers import Constant, Zeros
 from thalweg.client.partitioned_variables import fixed_size_partitioner
+from thalweg.client.trackable import Part, is_trackable, parts_of
 from thalweg.client.variable_scope import get_variable_scope, variable_scope
 from thalweg.client.variables import trainable_variables
 from thalweg.graph import nest
@@ -421,6 +422,12 @@ class MultiRNNCell(RNNCell):
                 inputs, after = cell(inputs, state[number])
                 states.append(after)
         return inputs, tuple(states) if self._state_is_tuple else concat(states, 1)
+
+
+@parts_of.register(MultiRNNCell)
+def _parts(cell: MultiRNNCell) -> Iterator[Part]:
+    """Yields the cells by their numbers, as TensorFlow's checkpoints name them."""
+    return ((f"cell-{number}", part) for number, part in enumerate(cell._cells) if is_trackable(part))
 
 
 def _unique(variables: Any) -> list[Any]:

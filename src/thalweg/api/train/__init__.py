@@ -2,7 +2,7 @@
 
 from typing import Any as _Any
 
-from thalweg.api import mixed_precision as experimental
+from thalweg.api.train import experimental as experimental
 from thalweg.client import queue_runner as queue_runner
 from thalweg.client.batches import (
     batch as batch,
@@ -14,6 +14,7 @@ from thalweg.client.batches import (
     shuffle_batch as shuffle_batch,
     shuffle_batch_join as shuffle_batch_join,
 )
+from thalweg.client.checkpoint_manager import CheckpointManager as CheckpointManager
 from thalweg.client.checkpoint_reader import (
     NewCheckpointReader as NewCheckpointReader,
     init_from_checkpoint as init_from_checkpoint,
@@ -63,6 +64,7 @@ from thalweg.client.meta_graph import (
 from thalweg.client.moving_averages import (
     ExponentialMovingAverage,
 )
+from thalweg.client.object_checkpoint import Checkpoint as Checkpoint
 from thalweg.client.optimizer import (
     Optimizer,
 )
@@ -147,6 +149,7 @@ from thalweg.client.training_steps import (
     get_or_create_global_step,
     global_step,
 )
+from thalweg.client.warm_start import VocabInfo as VocabInfo, warm_start as warm_start
 from thalweg.graph.graphdef import (
     write_graph,
 )
@@ -157,6 +160,8 @@ __all__ = [
     "AdagradDAOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",
+    "Checkpoint",
+    "CheckpointManager",
     "CheckpointSaverHook",
     "CheckpointSaverListener",
     "ChiefSessionCreator",
@@ -196,6 +201,7 @@ __all__ = [
     "StopAtStepHook",
     "SummarySaverHook",
     "Supervisor",
+    "VocabInfo",
     "WorkerSessionCreator",
     "add_queue_runner",
     "assert_global_step",
@@ -247,6 +253,7 @@ __all__ = [
     "string_input_producer",
     "summary_iterator",
     "update_checkpoint_state",
+    "warm_start",
     "write_graph",
 ]
 

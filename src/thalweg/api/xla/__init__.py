@@ -1,0 +1,5 @@
+"""tf.xla: what is compiled."""
+
+from thalweg.api.xla import experimental
+
+__all__ = ["experimental"]

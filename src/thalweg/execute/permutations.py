@@ -1,0 +1,134 @@
+"""Permutations: a graph of torch's operations with its transpositions moved out of the way.
+
+Images are NHWC here and NCHW to torch, so each convolution stands between two permutations. They cost nothing by
+themselves, but a compiler that meets one between a convolution and a relu writes the values in between to memory, often
+twice. Here element-wise operations, sums, joins and cuts are done on the values as they lie, and a permutation is only
+made where somebody needs it; most never are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+_aten = torch.ops.aten
+_ELEMENTWISE = {
+    _aten.clone.default,
+    _aten._to_copy.default,
+    torch.ops.prims.convert_element_type.default,
+    _aten.relu.default,
+    _aten.threshold_backward.default,
+}
+_REDUCING = {_aten.sum.dim_IntList, _aten.mean.dim, _aten.amax.default, _aten.amin.default}
+
+
+@dataclass(frozen=True, slots=True)
+class Permuted:
+    """A tensor whose dimensions are to be taken in another order: `value.permute(order)`."""
+
+    value: torch.Tensor
+    order: tuple[int, ...]
+
+    def whole(self) -> torch.Tensor:
+        return self.value if self.order == tuple(range(len(self.order))) else self.value.permute(self.order)
+
+
+def without_permutations(graph: fx.GraphModule) -> Callable[..., Any]:
+    """Returns what a graph computes, with fewer permutations between."""
+    return lambda *given: _Mover(graph).run(*given)
+
+
+class _Mover(fx.Interpreter):
+    """Runs a graph on tensors and on permuted ones."""
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if target is _aten.permute.default:
+            return _permute(args[0], args[1])
+        if target is _aten.view.default:  # may lie in another layout now
+            return _made(args, {})[0][0].reshape(args[1])
+        tensors = [a for a in args if isinstance(a, Permuted)]
+        if tensors and _is_elementwise(target):
+            moved = _elementwise(target, args, kwargs, tensors)
+        elif tensors and target in _REDUCING:
+            moved = _reduce(target, *args)
+        elif tensors and target is _aten.slice.Tensor:
+            source, dim = tensors[0], args[1] if len(args) > 1 else 0
+            moved = Permuted(target(source.value, source.order[dim], *args[2:]), source.order)
+        elif tensors and target is _aten.split_with_sizes.default:
+            source, dim = tensors[0], args[2] if len(args) > 2 else 0
+            moved = [Permuted(part, source.order) for part in target(source.value, args[1], source.order[dim])]
+        elif target is _aten.cat.default and _is_one_order(args[0]):
+            order = args[0][0].order
+            moved = Permuted(target([a.value for a in args[0]], order[args[1] if len(args) > 1 else 0]), order)
+        elif target.__module__ == "_operator":
+            moved = target(*args, **kwargs)
+        else:
+            moved = None
+        return super().call_function(target, *_made(args, kwargs)) if moved is None else moved
+
+    def output(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return super().output(target, *_made(args, kwargs))
+
+
+def _made(args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """Makes the permutations of arguments for somebody who needs them."""
+
+    def make(value: Any) -> Any:
+        if isinstance(value, Permuted):
+            return value.whole()
+        return type(value)(map(make, value)) if type(value) in (list, tuple) else value
+
+    return make(args), {key: make(value) for key, value in kwargs.items()}
+
+
+def _permute(source: Any, dims: Sequence[int]) -> Permuted:
+    value, order = (source.value, source.order) if isinstance(source, Permuted) else (source, range(source.dim()))
+    return Permuted(value, tuple(order[dim] for dim in dims))
+
+
+def _is_elementwise(target: Any) -> bool:
+    schema = getattr(target, "_schema", None)
+    if schema is None or schema.is_mutable:
+        return False
+    return target in _ELEMENTWISE or torch.Tag.pointwise in target.tags
+
+
+def _elementwise(target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Permuted]) -> Any:
+    """Computes on values as they lie, in the order of the largest permuted one; None if another has more dimensions."""
+    order = max((t.order for t in tensors), key=len)
+    inverse = sorted(range(len(order)), key=order.__getitem__)
+
+    def lie(value: Any) -> Any:
+        if isinstance(value, Permuted) and value.order == order:
+            return value.value
+        tensor = value.whole() if isinstance(value, Permuted) else value
+        if not isinstance(tensor, torch.Tensor) or tensor.dim() == 0:
+            return tensor
+        tensor = tensor.reshape((1,) * (len(order) - tensor.dim()) + tuple(tensor.shape))
+        return tensor.permute(inverse)
+
+    if any(isinstance(a, torch.Tensor) and a.dim() > len(order) for a in args):
+        return None
+    options = {key: value for key, value in kwargs.items() if key != "memory_format"}  # layouts are a compiler's choice
+    return Permuted(target(*map(lie, args), **options), order)
+
+
+def _reduce(target: Any, source: Any, dims: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
+    """Reduces a value as it lies; what is left may have to be permuted."""
+    if not isinstance(source, Permuted):
+        return None
+    count = len(source.order)
+    gone = [dim % count for dim in dims] if dims else list(range(count))
+    result = target(source.value, [source.order[dim] for dim in gone], keepdim, **kwargs)
+    if keepdim:
+        return Permuted(result, source.order)
+    left = [source.order[dim] for dim in range(count) if dim not in gone]
+    return Permuted(result, tuple(sorted(left).index(dim) for dim in left))
+
+
+def _is_one_order(parts: Any) -> bool:
+    return all(isinstance(part, Permuted) and part.order == parts[0].order for part in parts)

@@ -1,0 +1,235 @@
+"""Recorded steps, on a made-up accelerator: it computes on the CPU and notes kernels as a CUDA graph does."""
+
+import ctypes
+import threading
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+
+import thalweg as tf
+from thalweg.kernels.registry import _accelerators as served
+from thalweg.runtime import accelerators
+
+
+class Notes(TorchDispatchMode):
+    """Notes each call with its results; what calls change in place is put right when the recording ends.
+
+    What comes from outside is noted by its address alone, as a device does: nobody can tell that it is used.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+        self.saved = []
+        self.own = {}
+        self.count = 0
+
+    def by_address(self, value):
+        if not isinstance(value, torch.Tensor) or value.untyped_storage().data_ptr() in self.own:
+            return value
+        if not value.is_floating_point():  # numbers of the host
+            return value
+        storage = value.untyped_storage()
+        memory = (ctypes.c_char * max(storage.nbytes(), 1)).from_address(storage.data_ptr())
+        whole = torch.frombuffer(memory, dtype=torch.uint8)
+        return torch.empty(0, dtype=value.dtype).set_(
+            whole.untyped_storage(), value.storage_offset(), value.shape, value.stride()
+        )
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if function is torch.ops.aten._local_scalar_dense.default:
+            raise RuntimeError("a wait for the device")
+        if function._schema.is_mutable:
+            self.saved += [(t, t.clone()) for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
+        args, kwargs = tree_map(self.by_address, (args, kwargs))
+        results = function(*args, **kwargs)
+        outside = {t.untyped_storage().data_ptr() for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)}
+        for value in tree_leaves(results):
+            if isinstance(value, torch.Tensor) and value.untyped_storage().data_ptr() not in outside:
+                self.own[value.untyped_storage().data_ptr()] = value.untyped_storage()
+        self.calls.append((function, args, kwargs, results))
+        return results
+
+    def replay(self):
+        self.count += 1
+        for function, args, kwargs, results in self.calls:
+            again = function(*args, **kwargs)
+            for old, new in zip(tree_leaves(results), tree_leaves(again)):
+                if isinstance(old, torch.Tensor) and old.data_ptr() != new.data_ptr():
+                    old.copy_(new)
+
+
+RECORDS = []
+
+
+def record(function, generators):
+    notes = Notes()
+    try:
+        with notes:
+            values = function()
+    finally:
+        for tensor, saved in reversed(notes.saved):
+            tensor.copy_(saved)
+        del notes.saved[:]
+    RECORDS.append(notes)
+    return values, notes.replay
+
+
+@pytest.fixture(autouse=True)
+def fake(monkeypatch):
+    RECORDS.clear()
+    monkeypatch.setattr(accelerators, "_accelerators", dict(accelerators._accelerators))
+    known = list(served)
+    accelerators.register_accelerator(accelerators.Accelerator("FAKE", "cpu", lambda: 2, record=record))
+    yield
+    served[:] = known
+
+
+def model():
+    x = tf.placeholder(tf.float32, [None, 4], name="x")
+    with tf.device("/device:FAKE:0"):
+        w = tf.get_variable("w", [4, 3], initializer=tf.constant_initializer(0.5))
+        b = tf.get_variable("b", [3], initializer=tf.zeros_initializer())
+        loss = tf.reduce_mean(tf.square(tf.tanh(tf.matmul(x, w) + b) - 0.25))
+        train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
+    return x, w, loss, train
+
+
+def losses(runs, device, data):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, w, loss, train = model()
+        if device == "CPU":
+            for op in session.graph.get_operations():
+                op._set_device("/device:CPU:0")
+        session.run(tf.global_variables_initializer())
+        values = [session.run([loss, train], {x: data[i]})[0] for i in range(runs)]
+        return values, session.run(w)
+
+
+def test_a_recorded_step_gives_what_the_plain_one_does(rng=np.random.default_rng(1)):
+    data = [rng.standard_normal((5, 4)).astype(np.float32) for _ in range(12)]
+    plain, weights = losses(12, "CPU", data)
+    fake, others = losses(12, "FAKE", data)
+    np.testing.assert_allclose(fake, plain, rtol=1e-6)
+    np.testing.assert_allclose(others, weights, rtol=1e-6)
+    assert max(notes.count for notes in RECORDS) == 12 - 3
+
+
+def test_another_shape_is_recorded_apart(rng=np.random.default_rng(2)):
+    data = [rng.standard_normal((5 + i % 2, 4)).astype(np.float32) for i in range(16)]
+    plain, _ = losses(16, "CPU", data)
+    fake, _ = losses(16, "FAKE", data)
+    np.testing.assert_allclose(fake, plain, rtol=1e-6)
+    assert sorted(notes.count for notes in RECORDS) == [5, 5]
+
+
+def test_a_variable_that_moved_is_brought_back(rng=np.random.default_rng(3)):
+    data = [rng.standard_normal((5, 4)).astype(np.float32) for _ in range(12)]
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, w, loss, train = model()
+        session.run(tf.global_variables_initializer())
+        for i in range(6):
+            session.run(train, {x: data[i]})
+        assign = w.assign(tf.zeros([4, 3]))
+        session.run(assign)
+        np.testing.assert_array_equal(session.run(w), np.zeros((4, 3)))
+        before = session.run(loss, {x: data[6]})
+        assert session.run([loss, train], {x: data[6]})[0] == pytest.approx(before, rel=1e-6)
+        assert not np.array_equal(session.run(w), np.zeros((4, 3)))
+
+
+def test_a_variable_that_is_assigned_and_fetched_stays_in_its_buffer():
+    with tf.Graph().as_default(), tf.Session() as session:
+        with tf.device("/device:FAKE:0"):
+            v = tf.get_variable("v", [5], initializer=tf.zeros_initializer())
+            change = v.assign(tf.tanh(v * 0.5 + 1.0) + 0.1 * v)
+            other = v.assign_add(tf.ones([5]))
+        session.run(tf.global_variables_initializer())
+        wanted = np.zeros(5, np.float32)
+        for i in range(20):
+            wanted = np.tanh(wanted * 0.5 + 1) + 0.1 * wanted
+            np.testing.assert_allclose(session.run(change), wanted, rtol=1e-5)
+            if i % 7 == 3:
+                session.run(other)
+                wanted = wanted + 1
+            np.testing.assert_allclose(session.run(v), wanted, rtol=1e-5)
+    assert max(notes.count for notes in RECORDS) == 20 - 3
+
+
+def test_values_on_the_host_belong_to_the_kind():
+    with tf.Graph().as_default(), tf.Session() as session:
+        n = tf.placeholder(tf.int32, [])
+        with tf.device("/device:FAKE:0"):
+            x = tf.random_uniform([6, 4], seed=1)
+            y = tf.reduce_sum(tf.exp(tf.reshape(x, [n, -1])) * 2.0, axis=1)
+        shapes = [session.run(y, {n: size}).shape for size in [2, 3] * 8]
+    assert shapes == [(2,), (3,)] * 8
+
+
+def test_what_waits_for_the_device_is_not_recorded():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None])
+        with tf.device("/device:FAKE:0"):
+            y = tf.exp(tf.boolean_mask(x * 2.0, x > 0.0)) + 1.0
+        for size in range(8):
+            data = np.linspace(-1, 1, 5 + size, dtype=np.float32)
+            np.testing.assert_allclose(session.run(y, {x: data}), np.exp(data[data > 0] * 2) + 1, rtol=1e-6)
+
+
+def test_threads_share_a_recorded_step(rng=np.random.default_rng(4)):
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 4])
+        with tf.device("/device:FAKE:0"):
+            w = tf.get_variable("w", [4, 4], initializer=tf.constant_initializer(0.5))
+            y = tf.tanh(tf.matmul(tf.tanh(tf.matmul(x, w)), w)) + 1.0
+        session.run(tf.global_variables_initializer())
+        graph.finalize()
+        bad = []
+
+        def work():
+            mine = np.random.default_rng(threading.get_ident())
+            for _ in range(60):
+                data = mine.standard_normal((3, 4)).astype(np.float32)
+                wanted = np.tanh(np.tanh(data @ np.full((4, 4), 0.5)) @ np.full((4, 4), 0.5)) + 1
+                if not np.allclose(session.run(y, {x: data}), wanted, rtol=1e-5):
+                    bad.append(data)
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+    assert not bad
+    assert RECORDS
+
+
+def test_loops_with_constant_counts_are_recorded():
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [3])
+        with tf.device("/device:FAKE:0"):
+            y = tf.while_loop(lambda i, v: i < 4, lambda i, v: (i + 1, tf.tanh(v) * 1.5), [0, x])[1]
+            z = tf.exp(y) + tf.sin(y) * 2.0 - 1.0
+        for scale in range(8):
+            data = np.array([0.1, 0.2, 0.3], np.float32) * scale
+            wanted = data
+            for _ in range(4):
+                wanted = np.tanh(wanted) * np.float32(1.5)
+            np.testing.assert_allclose(session.run(z, {x: data}), np.exp(wanted) + np.sin(wanted) * 2 - 1, rtol=1e-5)
+
+
+def test_a_device_type_of_ones_own():
+    with tf.Graph().as_default(), tf.Session() as session:
+        names = [device.name for device in session.list_devices()]
+        assert [name for name in names if "FAKE" in name] == [
+            "/job:localhost/replica:0/task:0/device:FAKE:0",
+            "/job:localhost/replica:0/task:0/device:FAKE:1",
+        ]
+        with tf.device("/device:FAKE:0"):
+            a = tf.constant([1.0, 2.0]) * 3.0
+        with tf.device("/device:FAKE:1"):
+            b = tf.exp(a)
+        with tf.device("/cpu:0"):
+            c = tf.reduce_sum(b)
+        assert session.run(c) == pytest.approx(np.exp(3) + np.exp(6), rel=1e-6)

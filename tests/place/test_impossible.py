@@ -1,0 +1,126 @@
+"""Constraints that no device meets: one error that lists the group, who asks for what, and what comes nearest."""
+
+import pytest
+
+import thalweg as tf
+from tests.place.problems import CPU, GPU
+from thalweg.optimize.prune import prune
+from thalweg.place.place import place
+
+ALL = [*CPU[:2], *GPU]
+
+
+def refused(fetches, types=lambda node: {"CPU", "GPU"}, devices=ALL, changed=None, soft=False):
+    step = prune([], fetches, [])
+    for node in step.nodes:
+        for name, value in (changed or {}).get(node.name, {}).items():
+            if name == "with":
+                node.attrs = {**node.attrs, "_class": [f"loc:@{value}"]}
+            else:
+                node.device = value
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        place(step, devices, types, soft)
+    return caught.value.message
+
+
+def without(**kinds):
+    return lambda node: kinds.get(node.type, {"CPU", "GPU"})
+
+
+def test_an_unknown_device_alone():
+    with tf.device("/gpu:7"):
+        y = tf.sin(tf.random_uniform([2]), name="y")
+    text = refused([y], changed={"random_uniform/RandomUniform": {"device": ""}})
+    assert "cannot be placed on '/device:GPU:7': no such device" in text
+    assert f"nearest is {GPU[1]}, but '" in text and "asks for /device:GPU:7" in text
+    assert "stay together" not in text  # there is nobody but the node
+
+
+def test_an_unknown_device_in_a_group():
+    a = tf.random_uniform([2], name="a")
+    with tf.colocate_with(a.op):
+        b, c = tf.sin(a, name="b"), tf.cos(a, name="c")
+    text = refused([b, c], changed={"b": {"device": "/device:GPU:9"}})
+    assert "'b' cannot be placed on '/device:GPU:9': no such device" in text
+    assert "3 nodes that stay together" in text
+    assert "'b' (Sin) asks for /device:GPU:9, has kernels for CPU, GPU, made at test_impossible.py:" in text
+    assert "'c' (Cos) asks for no device, has kernels for CPU, GPU, made at test_impossible.py:" in text
+    assert f"nearest is {GPU[1]}, but 'b' asks for /device:GPU:9; allow_soft_placement=True" in text
+    assert text.index("'b' (Sin)") < text.index("'c' (Cos)")  # who is in the way comes first
+    assert f"expected: one of {', '.join(ALL)}" in text
+
+
+def test_another_job_is_further_away_than_another_number():
+    with tf.device("/job:ps/task:1/cpu:1"):
+        y = tf.random_uniform([], name="y")
+    places = [(job, task, i) for job in ("ps", "w") for task in (0, 2) for i in (0, 1)]
+    devices = [f"/job:{job}/replica:0/task:{task}/device:CPU:{i}" for job, task, i in places]
+    text = refused([y], devices=devices, changed={"y/shape": {"device": ""}})
+    assert "nearest is /job:ps/replica:0/task:0/device:CPU:1, but 'y" in text
+    assert "' asks for /job:ps/task:1/device:CPU:1" in text
+
+
+def test_no_kernel():
+    with tf.device("/gpu:0"):
+        y = tf.sin(tf.constant([1.0]), name="y")
+    text = refused([y], without(Sin={"CPU"}))
+    assert "'y' cannot be placed on '/device:GPU:0': Sin has no kernel for it" in text
+    assert "kernels exist for CPU" in text
+    assert f"nearest is {CPU[0]}, but 'y' asks for /device:GPU:0; place the operation on a device that has one" in text
+    assert "made at: test_impossible.py:" in text
+
+
+def test_no_kernel_for_another_member_of_the_group():
+    with tf.device("/gpu:1"):
+        a = tf.random_uniform([2], name="a")
+    with tf.colocate_with(a.op):
+        b = tf.sin(a, name="b")
+    text = refused([b], without(Sin={"CPU"}), changed={"b": {"device": ""}})
+    assert "'b' cannot be placed on '/device:GPU:1': Sin has no kernel for it" in text
+    assert "'a' (RandomUniform) asks for /device:GPU:1, has kernels for CPU, GPU, made at" in text
+    assert "'b' (Sin) asks for no device, has kernels for CPU, made at" in text
+    assert f"nearest is {CPU[0]}, but 'a' asks for /device:GPU:1" in text or f"nearest is {CPU[1]}" in text
+
+
+def test_no_kind_of_device_has_all_kernels():
+    a = tf.random_uniform([2], name="a")
+    with tf.colocate_with(a.op):
+        b = tf.sin(a, name="b")
+    text = refused([b], without(Sin={"CPU"}, RandomUniform={"GPU"}), soft=True)
+    assert "no kind of device has kernels for all that stay with it" in text
+    assert "kernels exist for no type" in text and "2 nodes that stay together" in text
+    assert "has no kernel for it; colocate fewer operations" in text
+
+
+def test_members_that_contradict_each_other():
+    with tf.device("/cpu:1"):
+        v = tf.get_variable("v", [2])
+    read = v.read_value()
+    name = read.op.name if read.op.type == "ReadVariableOp" else read.op.inputs[0].op.name
+    text = refused([read], changed={name: {"device": "/device:GPU:0"}})
+    assert f"Cannot colocate nodes '{name}' and 'v': /device:GPU:0 is not /device:CPU:1" in text
+    assert "'v' (VarHandleOp) asks for /device:CPU:1" in text
+    assert f"'{name}' (ReadVariableOp) asks for /device:GPU:0" in text
+    assert "nearest is " in text and "allow_soft_placement=True follows the first of them" in text
+
+
+def test_large_groups_are_cut_short():
+    a = tf.random_uniform([2], name="a")
+    with tf.colocate_with(a.op):
+        others = [tf.sin(a, name=f"n{i}") for i in range(40)]
+    text = refused(others, changed={"n33": {"device": "/device:CPU:5"}})
+    assert "41 nodes that stay together\n    'n33' (Sin) asks for /device:CPU:5" in text
+    assert "and 29 others" in text and text.count("made at") == 13
+
+
+def test_a_session_says_it_too():
+    with tf.device("/cpu:1"):
+        a = tf.random_uniform([], name="a")
+    with tf.colocate_with(a.op):
+        b = tf.negative(a, name="b")
+    b.op._set_device("/cpu:3")
+    wanted = pytest.raises(
+        tf.errors.InvalidArgumentError, match=r"(?s)Cannot colocate.*'b' \(Neg\) asks for /device:CPU:3"
+    )
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2, "GPU": 0})) as session, wanted:
+        session.run(b)
