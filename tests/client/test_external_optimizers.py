@@ -73,7 +73,7 @@ def test_errors() -> None:
             ScipyOptimizerInterface(loss, bounds=[(0, 1)]).minimize(session)
         with pytest.raises(ValueError, match="set automatically"):
             ScipyOptimizerInterface(loss, jac=False).minimize(session)
-        with pytest.raises(NotImplementedError, match="implement _minimize"):
+        with pytest.raises(NotImplementedError, match="defines no _minimize"):
             ExternalOptimizerInterface(loss).minimize(session)
     with pytest.raises(ValueError, match="needs a session"):
         ScipyOptimizerInterface(loss).minimize()

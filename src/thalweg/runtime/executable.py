@@ -12,6 +12,7 @@ import torch
 
 from thalweg import errors
 from thalweg.execute.failure import explain
+from thalweg.execute.line import as_line
 from thalweg.execute.program import Program
 from thalweg.execute.run import Run, new_run
 from thalweg.execute.threads import threads
@@ -50,6 +51,8 @@ class Executable:
         self._function: Callable[..., Any] | None = None
         if len(programs) == 1 and not programs[0].waiting and not programs[0].is_free:
             self._function = self._first_run if programs[0].large else programs[0].functions[0]
+        elif len(programs) == 1:
+            self._function = as_line(programs[0])
 
     @property
     def text(self) -> str:
@@ -71,7 +74,7 @@ class Executable:
         """Lets programs compile what they can, beside the steps that go on, and run it from then on."""
         for program in self.programs:
             program.functions = program.compile_patiently()
-        if self._function is not None:
+        if self._function is not None and not self.programs[0].waiting:
             self._function = self.programs[0].functions[0]
 
     def _run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
