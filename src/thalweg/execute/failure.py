@@ -13,11 +13,13 @@ from thalweg.dtypes import DType
 from thalweg.graph.explain import argument_names, explain_shape_error
 from thalweg.graph.infer import Inference
 from thalweg.graph.source_line import made_at
-from thalweg.graph.step_graph import Node
+from thalweg.graph.step_graph import Node, Output
 from thalweg.kernels.types import TORCH
+from thalweg.place.forecast import in_units
 from thalweg.shapes import show
 
 LOCAL_TASK = "/job:localhost/replica:0/task:0"  # says nothing in a process of its own
+_TOLD = 5  # tensors that an error names
 _NAMES: dict[torch.dtype, str] = {torch_type: dtype.name for dtype, torch_type in reversed(TORCH.items())}
 
 
@@ -39,10 +41,13 @@ def in_iteration(place: str, iteration: int | None) -> str:
     return place if iteration is None else f"{place} in iteration {iteration}"
 
 
-def explain(error: BaseException, node: Node, values: Sequence[Any] | None, device: str) -> BaseException:
+def explain(
+    error: BaseException, node: Node, values: Sequence[Any] | None, device: str, live: dict[Output, Any] | None = None
+) -> BaseException:
     """Returns the typed error for what a kernel raised; errors that are typed already get the place added.
 
     device: its name, followed by the iteration of a loop where it happened.
+    live: the values that the step held then
     """
     if isinstance(error, KeyboardInterrupt | SystemExit):
         return error
@@ -63,6 +68,7 @@ def explain(error: BaseException, node: Node, values: Sequence[Any] | None, devi
             placed: BaseException = kind(node, node, _with_line(text, node))
             return placed
         return error
+    kind = _class_of(error)
     text = errors.describe(
         f"{node.type} '{node.name}'{place}: {_first_sentence(error)}",
         received=", ".join(
@@ -70,10 +76,23 @@ def explain(error: BaseException, node: Node, values: Sequence[Any] | None, devi
             for arg, (name, dtype, shape) in zip(argument_names(node.definition, len(received)), received)
         )
         or None,
+        hint=_largest(live) if live and kind is errors.ResourceExhaustedError else None,
         made_at=made_at(node._stack),
     )
-    typed: BaseException = _class_of(error)(node, node, text)
+    typed: BaseException = kind(node, node, text)
     return typed
+
+
+def _largest(live: dict[Output, Any]) -> str | None:
+    """Names the largest tensors that a step held when there was no memory left."""
+    tensors = [(output, value) for output, value in live.items() if isinstance(value, torch.Tensor)]
+    tensors.sort(key=lambda pair: -pair[1].nbytes)
+    told = [
+        f"'{node.name}:{index}' {_NAMES.get(value.dtype, str(value.dtype))}{show(tuple(value.shape))}"
+        f" ({in_units(value.nbytes)})"
+        for (node, index), value in tensors[:_TOLD]
+    ]
+    return f"the largest tensors that the step holds are {', '.join(told)}" if told else None
 
 
 def shape_error(node: Node, values: Sequence[Any]) -> errors.ShapeError | None:
@@ -118,7 +137,8 @@ def _with_line(text: str, node: Node) -> str:
 
 def _first_sentence(error: BaseException) -> str:
     lines = [line for line in str(error).splitlines() if line.strip()]
-    return lines[0].strip() if lines else type(error).__name__
+    text = lines[0].strip() if lines else type(error).__name__
+    return ". ".join(text.split(". ")[:3]) if isinstance(error, torch.OutOfMemoryError) else text  # advice follows
 
 
 def _class_of(error: BaseException) -> Any:

@@ -143,7 +143,8 @@ class Program:
             else:
                 seen.append(values.get(code.names.get(output, "")))
         inner = values.get(code.iterations.get(line, ""), iteration)
-        return explain(error, node, seen, in_iteration(self.device.name, inner))
+        live = {output: values[name] for output, name in code.names.items() if name in values}
+        return explain(error, node, seen, in_iteration(self.device.name, inner), live)
 
 
 def _needs(node: Node) -> list[Output]:
