@@ -238,5 +238,36 @@ CHECKPOINTS = (
     ),
 )
 
-SECTIONS = {"cpu": (*STEPS, *GRAPH, IMPORT, MEMORY), "loops": LOOPS, "input": INPUT, "checkpoints": CHECKPOINTS}
+COMPILERS = ("jax", "torch_compile")
+COMPILED = (
+    Row(
+        "mlp_compiled",
+        "MLP 784-256-256-10, batch 100, Adam",
+        "ms",
+        1e3,
+        Bar(0.95, COMPILERS),
+        (US, *COMPILERS),
+        workload="mlp_compiled",
+    ),
+    Row(
+        "cnn_compiled",
+        "CNN 3 x (conv, relu, pool), batch 64",
+        "ms",
+        1e3,
+        Bar(0.95, COMPILERS),
+        (US, *COMPILERS),
+        workload="cnn_compiled",
+    ),
+    Row(
+        "chain", "1,000 dependent scalar operations", "us", 1e6, Bar(1.0, ("tensorflow",)), PEERS[:2], workload="chain"
+    ),
+)
+
+SECTIONS = {
+    "cpu": (*STEPS, *GRAPH, IMPORT, MEMORY),
+    "loops": LOOPS,
+    "input": INPUT,
+    "checkpoints": CHECKPOINTS,
+    "compiled": COMPILED,
+}
 ROWS = tuple(row for rows in SECTIONS.values() for row in rows)

@@ -1,12 +1,16 @@
 """Each test builds in a graph of its own."""
 
+import math
+
 import pytest
-import torch
 
 import thalweg as tf
+from thalweg.runtime import accelerators, executable
 
-# Kernels are compared with exact float32; by default a GPU's convolutions round their inputs to 10 bits.
-torch.backends.cudnn.allow_tf32 = False
+# Kernels are compared with exact float32; by default a GPU's products round their factors to 10 bits.
+accelerators.enable_tensor_float_32_execution(False)
+# Tests that take long do not become other programs meanwhile.
+executable.OFTEN = math.inf
 
 
 @pytest.fixture(autouse=True)

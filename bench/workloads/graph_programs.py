@@ -12,6 +12,7 @@ from workloads import data
 
 NULL_OPERATIONS = 10_000
 NULL_WIDTH = 100
+CHAIN = 1_000
 TOWERS = 100
 
 Step = Callable[[], Any]
@@ -54,12 +55,30 @@ def null_ops(tf: Any) -> Step:
     return lambda: session.run(last)
 
 
-def mlp(tf: Any) -> Step:
+def chain(tf: Any) -> Step:
+    """Adds and multiplies a scalar, each operation on the result of the one before."""
     with tf.Graph().as_default() as graph:
-        return classifier(tf, graph, data.mlp_layers())[0]
+        x = tf.placeholder(tf.float32, [])
+        y = x
+        for _ in range(CHAIN // 2):
+            y = y * 0.99 + 0.01
+        session = tf.Session(graph=graph, config=_config(tf, compiled=True))
+    return lambda: session.run(y, {x: 2.0})
 
 
-def classifier(tf: Any, graph: Any, layers: list[data.Layer]) -> tuple[Step, Any]:
+def mlp(tf: Any, compiled: bool = False) -> Step:
+    with tf.Graph().as_default() as graph:
+        return classifier(tf, graph, data.mlp_layers(), compiled)[0]
+
+
+def _config(tf: Any, compiled: bool) -> Any:
+    config = tf.ConfigProto()
+    if compiled and tf.__name__ == "thalweg":  # of TensorFlow the executor is the measure, not XLA
+        config.graph_options.optimizer_options.global_jit_level = 1
+    return config
+
+
+def classifier(tf: Any, graph: Any, layers: list[data.Layer], compiled: bool = False) -> tuple[Step, Any]:
     """Builds an MLP with these first values and gives its training step and session."""
     x = tf.placeholder(tf.float32, [data.MLP_BATCH, data.MLP_SIZES[0]])
     labels = tf.placeholder(tf.int32, [data.MLP_BATCH])
@@ -71,10 +90,10 @@ def classifier(tf: Any, graph: Any, layers: list[data.Layer]) -> tuple[Step, Any
             h = tf.nn.relu(h)
     loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=h))
     train = tf.train.AdamOptimizer(data.MLP_RATE).minimize(loss)
-    return _training(tf, graph, loss, train, (x, labels), data.mlp_batch())
+    return _training(tf, graph, loss, train, (x, labels), data.mlp_batch(), compiled)
 
 
-def cnn(tf: Any) -> Step:
+def cnn(tf: Any, compiled: bool = False) -> Step:
     with tf.Graph().as_default() as graph:
         x = tf.placeholder(tf.float32, [data.CNN_BATCH, data.CNN_IMAGE, data.CNN_IMAGE, data.CNN_CHANNELS[0]])
         labels = tf.placeholder(tf.int32, [data.CNN_BATCH])
@@ -89,7 +108,7 @@ def cnn(tf: Any) -> Step:
         logits = tf.matmul(tf.reshape(h, [data.CNN_BATCH, dense[0].shape[0]]), weights) + bias
         loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
         train = tf.train.MomentumOptimizer(data.CNN_RATE, data.CNN_MOMENTUM).minimize(loss)
-        return _training(tf, graph, loss, train, (x, labels), data.cnn_batch())[0]
+        return _training(tf, graph, loss, train, (x, labels), data.cnn_batch(), compiled)[0]
 
 
 def _variables(tf: Any, name: str, layer: data.Layer) -> tuple[Any, Any]:
@@ -98,9 +117,9 @@ def _variables(tf: Any, name: str, layer: data.Layer) -> tuple[Any, Any]:
 
 
 def _training(
-    tf: Any, graph: Any, loss: Any, train: Any, inputs: tuple[Any, Any], batch: tuple[Any, Any]
+    tf: Any, graph: Any, loss: Any, train: Any, inputs: tuple[Any, Any], batch: tuple[Any, Any], compiled: bool
 ) -> tuple[Step, Any]:
-    session = tf.Session(graph=graph)
+    session = tf.Session(graph=graph, config=_config(tf, compiled))
     session.run(tf.global_variables_initializer())
     x, labels = inputs
     images, classes = batch
@@ -153,5 +172,8 @@ PROGRAMS: dict[str, Callable[[Any], Step]] = {
     "callable": callable_run,
     "null_ops": null_ops,
     "mlp": mlp,
+    "mlp_compiled": lambda tf: mlp(tf, compiled=True),
+    "cnn_compiled": lambda tf: cnn(tf, compiled=True),
+    "chain": chain,
     "cnn": cnn,
 }

@@ -99,7 +99,9 @@ def _training(update: Callable[..., Any], state: Any, batch: tuple[Any, Any]) ->
 PROGRAMS: dict[str, Callable[[], Step]] = {
     "session_run": session_run,
     "mlp": mlp,
+    "mlp_compiled": mlp,
     "cnn": cnn,
+    "cnn_compiled": cnn,
     "lstm": lstm,
     "lstm_compiled": lstm,
 }

@@ -174,7 +174,9 @@ PROGRAMS: dict[str, Callable[[], Step]] = {
 }
 COMPILED: dict[str, Callable[[], Step]] = {
     "mlp": lambda: mlp(compiled=True),
+    "mlp_compiled": lambda: mlp(compiled=True),
     "cnn": lambda: cnn(compiled=True),
+    "cnn_compiled": lambda: cnn(compiled=True),
     "lstm": lambda: lstm(compiled=True),
     "lstm_compiled": lambda: lstm(compiled=True),
 }

@@ -12,6 +12,7 @@ import functools
 import logging
 import os
 import pickle
+import select
 import struct
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from thalweg.execute.library import load
 from thalweg.execute.lower import Request, build, build_here
 
 Library = Callable[[list[Any]], Sequence[Any]]
+_IDLE = 60.0  # seconds after which a compiler without work ends
 _log = logging.getLogger("thalweg")
 
 
@@ -73,6 +75,7 @@ def compile_now(request: Request) -> None:
     """Compiles a cluster and notes where the result is."""
     kept = folder()
     inductor = str(kept / "inductor")
+    kept.mkdir(parents=True, exist_ok=True)
     if request.device[1] == "cpu":
         inductor = build(request, inductor)
     else:
@@ -119,17 +122,25 @@ class Compiler:
 
     def _compile(self, request: Request) -> Library | None:
         try:
-            process = self._started()
-            assert process.stdin is not None and process.stdout is not None
-            _send(process.stdin, request)
-            failure = _receive(process.stdout)
+            failure = self._answer(request)
+        except BrokenPipeError:  # it had waited long enough and ended just now
+            failure = self._answer(request)
         except (OSError, EOFError) as error:
-            self._process = None
             failure = f"the compiler's process ended: {error!r}"
         if failure:
             _warn(failure)
             return None
         return find(request)
+
+    def _answer(self, request: Request) -> Any:
+        process = self._started()
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            _send(process.stdin, request)
+            return _receive(process.stdout)
+        except (OSError, EOFError):
+            self._process = None
+            raise
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
@@ -173,7 +184,7 @@ def main() -> None:
         os.nice(19)
         with contextlib.suppress(AttributeError, OSError):
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    while True:
+    while select.select([sys.stdin], [], [], _IDLE)[0]:
         try:
             request: Request = _receive(sys.stdin.buffer)
         except EOFError:

@@ -65,6 +65,7 @@ def _fingerprint() -> str:
 
 
 _FINGERPRINT = _fingerprint()
+_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 
 
 def describe(
@@ -174,9 +175,10 @@ def lowered(request: Request) -> Callable[..., tuple[Any, ...]]:
 
 def build(request: Request, folder: str) -> str:
     """Compiles a cluster for the CPU into a library in a folder, and returns its file."""
-    with _compiling(request, folder):
+    with _compiling(folder):
         import torch._inductor as inductor
 
+        torch.set_num_threads(request.threads)
         graph, examples = traced(request)
         options = {"aot_inductor.compile_wrapper_opt_level": "O1", "compile_threads": 1}
         library = inductor.aot_compile(graph, tuple(examples), options=options)
@@ -188,7 +190,7 @@ def build(request: Request, folder: str) -> str:
 
 def build_here(request: Request, folder: str) -> Callable[[list[Any]], Sequence[Any]]:
     """Compiles a cluster for this very process, from what a folder has of it already."""
-    with _compiling(request, folder):
+    with _compiling(folder):
         from torch._inductor.compile_fx import compile_fx_inner
 
         graph, examples = traced(request)
@@ -197,16 +199,18 @@ def build_here(request: Request, folder: str) -> Callable[[list[Any]], Sequence[
 
 
 @contextmanager
-def _compiling(request: Request, folder: str) -> Iterator[None]:
-    """Sets up torch as the compiler needs it: results in a folder, no inference mode, the threads of the request."""
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
-    threads = torch.get_num_threads()
-    torch.set_num_threads(request.threads)
+def _compiling(folder: str) -> Iterator[None]:
+    """Sets up torch as the compiler needs it: results in a folder, and no inference mode."""
+    before = os.environ.get(_FOLDER)
+    os.environ[_FOLDER] = folder
     try:
         with torch.inference_mode(False), torch.no_grad():
             yield
     finally:
-        torch.set_num_threads(threads)
+        if before is None:
+            del os.environ[_FOLDER]
+        else:
+            os.environ[_FOLDER] = before
 
 
 def traced(request: Request) -> tuple[Any, list[torch.Tensor]]:

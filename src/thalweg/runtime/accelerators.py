@@ -85,13 +85,34 @@ def physical_devices() -> list[tuple[str, str]]:
     return found
 
 
+class _Arithmetic:
+    tensor_float_32 = True
+
+
+def tensor_float_32_execution_enabled() -> bool:
+    """Tells whether products and convolutions of float32 may round their factors to 10 bits on a GPU."""
+    return _Arithmetic.tensor_float_32
+
+
+def enable_tensor_float_32_execution(enabled: bool) -> None:
+    """Allows or forbids it, for all sessions of this process."""
+    _Arithmetic.tensor_float_32 = bool(enabled)
+    if gpu_count():
+        _use_arithmetic()
+
+
+def _use_arithmetic() -> None:
+    torch.set_float32_matmul_precision("high" if _Arithmetic.tensor_float_32 else "highest")
+    torch.backends.cudnn.allow_tf32 = _Arithmetic.tensor_float_32
+
+
 def _prepare_cuda(config: ConfigProto) -> None:
     """Lets cuDNN look for its fastest algorithms and products round to TF32, as TensorFlow does; limits memory.
 
     Memory is always taken as needed, so `allow_growth` asks for nothing more.
     """
     torch.backends.cudnn.benchmark = True
-    torch.set_float32_matmul_precision("high")
+    _use_arithmetic()
     fraction = config.gpu_options.per_process_gpu_memory_fraction
     if fraction > 0:
         for index in range(gpu_count()):
