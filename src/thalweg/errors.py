@@ -209,3 +209,12 @@ def describe(
     """Lays out an error: what is wrong, then a line for each fact that is known."""
     facts = {"expected": expected, "received": received, "hint": hint, "made at": made_at}
     return "\n".join([what, *(f"  {key}: {fact}" for key, fact in facts.items() if fact is not None)])
+
+
+def in_units(count: float) -> str:
+    """Returns a number of bytes for people."""
+    for unit in ("B", "KB", "MB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} GB"

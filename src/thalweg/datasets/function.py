@@ -152,7 +152,7 @@ class BoundFunction:
     def __init__(self, executable: Executable, captured: Values, is_stateful: bool) -> None:
         self._executable = executable
         self._captured = captured
-        self._function = executable._function
+        self._function = executable.function
         self._steps: weakref.WeakSet[Any] = weakref.WeakSet()
         self.is_plain = self._function is not None and not is_stateful  # calls wait for nobody
 

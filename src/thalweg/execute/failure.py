@@ -15,7 +15,6 @@ from thalweg.graph.infer import Inference
 from thalweg.graph.source_line import made_at
 from thalweg.graph.step_graph import Node, Output
 from thalweg.kernels.types import TORCH
-from thalweg.place.forecast import in_units
 from thalweg.shapes import show
 
 LOCAL_TASK = "/job:localhost/replica:0/task:0"  # says nothing in a process of its own
@@ -89,7 +88,7 @@ def _largest(live: dict[Output, Any]) -> str | None:
     tensors.sort(key=lambda pair: -pair[1].nbytes)
     told = [
         f"'{node.name}:{index}' {_NAMES.get(value.dtype, str(value.dtype))}{show(tuple(value.shape))}"
-        f" ({in_units(value.nbytes)})"
+        f" ({errors.in_units(value.nbytes)})"
         for (node, index), value in tensors[:_TOLD]
     ]
     return f"the largest tensors that the step holds are {', '.join(told)}" if told else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from thalweg.errors import in_units
 from thalweg.graph.source_line import made_at
 from thalweg.graph.step_graph import Node, Output, StepGraph
 from thalweg.place.cost import CostModel
@@ -241,12 +242,3 @@ def _saved(loop: Node, index: int, costs: CostModel) -> int:
         size += costs.bytes(*node.inputs[value])
         node = node.inputs[following][0]
     return size * turns(loop, costs.iterations) if size else 0
-
-
-def in_units(count: float) -> str:
-    """Returns a number of bytes for people."""
-    for unit in ("B", "KB", "MB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} GB"

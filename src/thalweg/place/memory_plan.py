@@ -15,10 +15,11 @@ from typing import Any
 from thalweg import errors
 from thalweg.config import ConfigProto, CostGraphDef, RunMetadata
 from thalweg.devices import canonical_name, matches
+from thalweg.errors import in_units
 from thalweg.graph.source_line import made_at
 from thalweg.graph.step_graph import Node, StepGraph, waits
 from thalweg.place.cost import CostModel
-from thalweg.place.forecast import Buffers, Forecast, in_units
+from thalweg.place.forecast import Buffers, Forecast
 from thalweg.place.memory_order import linearize, orders
 from thalweg.place.timeline import Clock, Item, Timeline, transfer_key
 from thalweg.place.work import NOTHING

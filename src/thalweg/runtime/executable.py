@@ -55,6 +55,11 @@ class Executable:
             self._function = as_line(programs[0])
 
     @property
+    def function(self) -> Callable[..., Any] | None:
+        """The function of a step that waits for nobody."""
+        return None if any(program.waiting for program in self.programs) else self._function
+
+    @property
     def text(self) -> str:
         return "\n".join(program.text for program in self.programs)
 
