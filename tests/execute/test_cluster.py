@@ -30,7 +30,9 @@ def lowered(monkeypatch):
     sizes = []
 
     def library(request):
-        request = pickle.loads(pickle.dumps(request))  # it goes to another process
+        sent = pickle.loads(pickle.dumps(request))  # it goes to another process
+        assert sent.digest() == request.digest()
+        request = sent
         with torch.inference_mode(False), torch.no_grad():
             graph, _ = lower.traced(request)
         sizes.append(len(request.members))

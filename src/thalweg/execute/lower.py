@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from thalweg import dtypes
@@ -50,11 +50,24 @@ class Request:
     threads: int
 
     def digest(self) -> str:
-        return hashlib.sha256(pickle.dumps((_FINGERPRINT, self)) + repr(self._machine()).encode()).hexdigest()[:40]
+        """Returns a name for what is asked: the same in every process."""
+        facts = [getattr(self, name) for name in self.__slots__]
+        return hashlib.sha256(repr((_FINGERPRINT, self._machine(), _plain(facts))).encode()).hexdigest()[:40]
 
     def _machine(self) -> tuple[str, ...]:
         gpu = torch.cuda.get_device_name() if self.device[1] == "cuda" else ""
         return torch.__version__, gpu, torch.backends.cpu.get_cpu_capability()
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value in words that are the same wherever it was made."""
+    if isinstance(value, dict):
+        return sorted((key, _plain(item)) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return str(value.dtype), value.shape, value.tobytes() if value.dtype != object else value.tolist()
+    return value.name if isinstance(value, dtypes.DType) else repr(value)
 
 
 def _fingerprint() -> str:
