@@ -289,7 +289,7 @@ def bind_fused_convolution(node: Node, device: Any) -> Function | Call:
 
         return convolve
     call = _convolution_call(facts, Input(2))
-    if node.attrs["T"] is dtypes.float32 and device.type == "CPU" and _pointwise is not None:
+    if node.attrs["T"] is dtypes.float32 and device.type == "CPU" and _pointwise is not None and not device.compiling:
         # oneDNN could clip at zero on the way, but its relu takes NaN for 0 and would hide it.
         x, w, bias, strides, padding, dilations, _, _, groups = call.args
         call = Call(_pointwise, (x, w, bias, padding, strides, dilations, groups, "none", [], ""))

@@ -25,7 +25,7 @@ def bind_matmul(node: Node, device: Any) -> Call:
         return Call(
             torch.Tensor.contiguous, (Call(torch.t, (Call(torch.mm, (Call(torch.t, (Input(1),)), Input(0))),)),)
         )
-    if device.type == "CPU" and _is_narrow_inner(node):
+    if device.type == "CPU" and not device.compiling and _is_narrow_inner(node):
         return Call(_multiply_narrow, (Input(0), Input(1)))
     a = Call(torch.t, (Input(0),)) if node.attrs["transpose_a"] else Input(0)
     b = Call(torch.t, (Input(1),)) if node.attrs["transpose_b"] else Input(1)

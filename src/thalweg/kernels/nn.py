@@ -337,7 +337,7 @@ def _depth(node: Node) -> int | None:
 
 def _fits_linear(node: Node, device: Any) -> bool:
     bias = node.input_shape(2)  # a vector; torch's own product adds a whole matrix as well
-    fits = bias is not None and len(bias) == 1
+    fits = bias is not None and len(bias) == 1 and not device.compiling
     return fits and device.type == "CPU" and node.attrs["T"] is dtypes.float32 and not node.attrs["transpose_a"]
 
 
