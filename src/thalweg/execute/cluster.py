@@ -121,20 +121,22 @@ class Clusters:
         resources = [o for i, o in enumerate(node.inputs) if node.input_dtype(i) is dtypes.resource]
         if node.type == "ReadVariableOp":
             suitable = not node.controls
-        elif node.type == "AssignVariableOp" and not is_fully_defined(self._shape_of(resources[0])):
-            suitable = False  # it may need another buffer
         elif node.type in _UPDATES or node.type.startswith(("ResourceApply", "_Apply")):
             suitable = True
         else:
             suitable = node.type in _PURE and not resources
-        if not suitable or not all(isinstance(self.bound.constants.get(o), VariableResource) for o in resources):
+        if not suitable or not all(map(self._is_settled, resources)):
             return False
         types = {*node.dtypes, *(node.input_dtype(i) for i in range(len(node.inputs)))} - {dtypes.resource}
         known = all(dtype.is_floating or dtype.is_bool or dtype.is_integer for dtype in types)
         return known and all(node.constant(i) is not None for i in _host_arguments(node))
 
-    def _shape_of(self, handle: Output) -> Any:
-        return getattr(self.bound.constants.get(handle), "shape", None)
+    def _is_settled(self, handle: Output) -> bool:
+        """Tells whether a variable is known and its buffers are all alike, as a library expects them."""
+        variable = self.bound.constants.get(handle)
+        if not isinstance(variable, VariableResource):
+            return False
+        return is_fully_defined(variable.shape) and variable.device == self.device.torch
 
     def _make(self, members: list[Node], outside: set[Output]) -> Node:
         """Returns the node of a cluster, bound to its call."""

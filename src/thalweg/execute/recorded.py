@@ -215,6 +215,9 @@ class Recorded:
         try:
             inputs = [value if host else value.clone() for value, host in zip(taken, self._on_host)]
             record = _Record(self._noted(step, inputs, self._copies.pop(kind)), inputs, self._variables())
+        except _Held:
+            self._seen[kind] = 0  # by somebody who will let it go: once more, later
+            return None
         except Exception as error:
             _log.info("a segment of %d nodes is not recorded: %s", len(self._middle.segment.nodes), error)
             self._given_up = True
@@ -270,6 +273,10 @@ def _kind_of(value: Any, on_host: bool) -> Any:
     return value.dtype, value.shape, value.stride()
 
 
+class _Held(Exception):
+    """The value of a variable is held by somebody else just now."""
+
+
 class _Record:
     """The noted kernels of one kind, with the memory they read and write."""
 
@@ -284,7 +291,7 @@ class _Record:
         self._guard = locked(list(variables))
         with self._guard:
             if not self._find_variables():
-                raise ValueError("a variable's value is held elsewhere")
+                raise _Held
         with recording():
             outputs, self._launch = record()
         # An output that is a variable's buffer is looked up again: to hold it here would make the variable move.
