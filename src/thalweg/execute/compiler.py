@@ -1,13 +1,12 @@
 """Compiler: a process beside this one that turns clusters into libraries, and the folder that keeps them.
 
 The running process only sends requests and loads files: tracing and compiling hold Python's lock for seconds, which no
-step should wait for. `python -m thalweg.execute.compiler` is that process; it gives way to everything else.
+step should wait for. `python -m thalweg.execute.compiler` is that process; it gives way to others.
 """
 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import functools
 import logging
 import os
@@ -26,6 +25,7 @@ from thalweg.execute.library import load
 from thalweg.execute.lower import Request, build, build_here
 
 Library = Callable[[list[Any]], Sequence[Any]]
+_NICE = 10  # a tenth of a busy core; with less, a program that uses all cores is never compiled
 _IDLE = 60.0  # seconds after which a compiler without work ends
 _log = logging.getLogger("thalweg")
 
@@ -181,9 +181,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # compilers print
     if "--patient" in sys.argv:
-        os.nice(19)
-        with contextlib.suppress(AttributeError, OSError):
-            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        os.nice(_NICE)
     while select.select([sys.stdin], [], [], _IDLE)[0]:
         try:
             request: Request = _receive(sys.stdin.buffer)
