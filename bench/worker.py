@@ -132,22 +132,22 @@ def _resident(field: str) -> int:
     raise RuntimeError(f"no {field} in /proc/self/status")
 
 
-def main() -> None:
-    """Answers requests until the input ends; what libraries print goes to the error stream."""
+def serve(make: Callable[[str], Any]) -> None:
+    """Answers requests until the input ends, by methods of what `make` gives; what libraries print is no answer."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    peer: Peer | None = None
+    served: Any = None
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            if peer is None:
-                peer = Peer(sys.argv[1])
-            answer = getattr(peer, request.pop("do"))(**request)
+            if served is None:
+                served = make(sys.argv[1])
+            answer = getattr(served, request.pop("do"))(**request)
         except Exception as error:
             traceback.print_exc()
-            answer = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
+            answer = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:2000]}
         print(json.dumps(answer), file=answers, flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    serve(Peer)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import gc
 import importlib
-import json
-import os
-import sys
 import time
-import traceback
 import warnings
 from typing import Any
+
+from worker import serve
 
 from workloads.convnets import NETWORKS, Training
 
@@ -127,22 +125,5 @@ class Trainer:
         return {"text": self._training.program()}
 
 
-def main() -> None:
-    """Answers requests until the input ends; what libraries print goes to the error stream."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    trainer: Trainer | None = None
-    for line in sys.stdin:
-        request = json.loads(line)
-        try:
-            if trainer is None:
-                trainer = Trainer(sys.argv[1])
-            answer = getattr(trainer, request.pop("do"))(**request)
-        except Exception as error:
-            traceback.print_exc()
-            answer = {"error": f"{type(error).__name__}: {error}"[:2000]}
-        print(json.dumps(answer), file=answers, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    serve(Trainer)

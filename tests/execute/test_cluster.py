@@ -2,6 +2,8 @@
 
 import pickle
 import time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -160,6 +162,38 @@ def test_scopes_ask_for_clusters(lowered):
         wanted = np.tanh(np.sin(np.exp(np.tanh(np.sin(2.0))) + 1))
         np.testing.assert_allclose(session.run(z, {x: np.zeros(4)}), [wanted] * 4, rtol=1e-5)
     assert lowered == [4]
+
+
+def test_a_scope_may_choose_among_its_operations(lowered):
+    x = tf.placeholder(tf.float32, [4])
+    with tf.contrib.compiler.jit.experimental_jit_scope(lambda node_def: node_def.op != "Tanh"):
+        y = tf.tanh(tf.sin(tf.exp(x) + 1.0))
+    with tf.Session() as session:
+        np.testing.assert_allclose(session.run(y, {x: np.zeros(4)}), [np.tanh(np.sin(2.0))] * 4, rtol=1e-5)
+    assert lowered == [3]
+
+
+def test_a_trial_ends_once_for_all_threads():
+    settled = []
+    tried = SimpleNamespace(
+        plain=lambda step, values: time.sleep(1e-4),
+        synchronize=lambda: None,
+        settle=lambda layout, run: settled.append(run),
+    )
+    trial = cluster._Trial(tried, None, lambda step, values: None)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: trial(None, ()), range(400)))
+    assert len(settled) == 1
+
+
+def test_a_layout_too_many_runs_plainly(lowered):
+    x = tf.placeholder(tf.float32, [None])
+    y = tf.tanh(tf.sin(tf.exp(x) + 1.0))
+    with tf.Session(config=JIT) as session:
+        for size in range(1, 9):
+            wanted = np.tanh(np.sin(np.exp(np.arange(size) / 8) + 1))
+            np.testing.assert_allclose(session.run(y, {x: np.arange(size) / 8}), wanted, rtol=1e-5)
+    assert len(lowered) == 4
 
 
 def test_clusters_are_compiled_beside_the_steps(monkeypatch):

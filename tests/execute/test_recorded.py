@@ -127,6 +127,14 @@ def test_another_shape_is_recorded_apart(rng=np.random.default_rng(2)):
     assert sorted(notes.count for notes in RECORDS) == [5, 5]
 
 
+def test_kinds_too_many_run_plainly_and_the_others_go_on(rng=np.random.default_rng(7)):
+    data = [rng.standard_normal((2 + i % 7, 4)).astype(np.float32) for i in range(49)]
+    plain, _ = losses(49, "CPU", data)
+    fake, _ = losses(49, "FAKE", data)
+    np.testing.assert_allclose(fake, plain, rtol=1e-5)
+    assert [notes.count for notes in RECORDS] == [7 - 3] * 4
+
+
 def test_a_variable_that_moved_is_brought_back(rng=np.random.default_rng(3)):
     data = [rng.standard_normal((5, 4)).astype(np.float32) for _ in range(12)]
     with tf.Graph().as_default(), tf.Session() as session:

@@ -14,9 +14,8 @@ def experimental_jit_scope(
 ) -> Iterator[None]:
     """Has the operations made in it compiled together, as far as they can be.
 
-    compile_ops: False keeps them from it; a function is asked once, without an operation
+    compile_ops: False keeps them from it; a function is asked for each operation, by its NodeDef
     separate_compiled_gradients: is accepted; gradients are made where `tf.gradients` is called, and belong to its scope
     """
-    wanted = compile_ops(None) if callable(compile_ops) else compile_ops
-    with get_default_graph()._attr_scope({"_XlaCompile": bool(wanted)}):
+    with get_default_graph()._attr_scope({"_XlaCompile": compile_ops}):
         yield

@@ -64,11 +64,10 @@ class SavedModelPredictor(Predictor):
         config: Any = None,
     ) -> None:
         if (input_names is None) != (output_names is None):
-            raise ValueError("input_names and output_names must both be specified or both be unspecified.")
+            raise ValueError("input_names and output_names belong together: one was given without the other")
         if sum(given is not None for given in (signature_def_key, signature_def, input_names)) > 1:
             raise ValueError(
-                "You must specify at most one of signature_def_key, signature_def, "
-                "or both of input_names and output_names"
+                "a model is called by signature_def_key, by signature_def or by names: more than one was given"
             )
         session = Session(graph=graph or Graph(), config=config)
         wanted = (tags or _SERVING).split(",") if isinstance(tags, str | None) else list(tags)

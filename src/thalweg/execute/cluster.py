@@ -8,6 +8,7 @@ where there is no compiler, it makes the single calls as before.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -47,7 +48,8 @@ _PURE = {
     "_SoftmaxCrossEntropyLoss", "_SparseSoftmaxCrossEntropyLoss",
 }  # fmt: skip
 _UPDATES = {"AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp"}
-_FEWEST = 3  # nodes that are worth a cluster
+_SLIGHT = ("ReadVariableOp", "Identity", "Reshape")
+_FEWEST = 3  # other nodes that are worth a cluster
 _LAYOUTS = 4  # that a cluster is compiled for; a program with more of them changes too often
 _SMALL = 64  # elements of a constant that a library may hold
 _TRIALS = 5  # timed calls of each kind before one of them stays
@@ -73,9 +75,6 @@ class Clusters:
     def trying(self) -> bool:
         return any(cluster.trying for cluster in self.made)
 
-    def settled(self) -> None:
-        self.version += 1
-
     def __call__(self, nodes: Sequence[Node], wanted: Iterable[Output]) -> list[Node]:
         """Returns the nodes of a function with clusters among them; wanted: outputs that are used after it."""
         key = tuple(nodes)
@@ -85,17 +84,20 @@ class Clusters:
 
     def _arrange(self, nodes: Sequence[Node], wanted: Iterable[Output]) -> list[Node]:
         levels, fused = self._levels(nodes)
+        alone: dict[int, list[Node]] = {}
+        together: dict[int, list[Node]] = {}
+        for node in nodes:
+            (together if node in fused else alone).setdefault(levels[node], []).append(node)
+        home = {node: levels[node] for node in fused}  # those of one level are one cluster
+        outside = {o for node in nodes for o in node.inputs if home.get(o[0]) != home.get(node, -1)}
+        outside |= {*wanted, *(predicate for node in nodes for predicate, _ in node.guard)}
         result: list[Node] = []
-        used = {*wanted, *(predicate for node in nodes for predicate, _ in node.guard)}
-        for level in range(max(levels.values(), default=0) + 1):
-            here = [node for node in nodes if levels[node] == level]
-            result += [node for node in here if node not in fused]
-            members = [node for node in here if node in fused]
-            if sum(node.type not in ("ReadVariableOp", "Identity", "Reshape") for node in members) < _FEWEST:
+        for level in sorted({*alone, *together}):
+            result += alone.get(level, [])
+            members = together.get(level, [])
+            if sum(node.type not in _SLIGHT for node in members) < _FEWEST:
                 result += members
                 continue
-            inside = set(members)
-            outside = {o for node in nodes if node not in inside for o in node.inputs} | used
             result += [node for node in members if node.type == "ReadVariableOp" and (node, 0) in outside]
             result.append(self._make(members, outside))
         return result
@@ -224,10 +226,10 @@ class Cluster:
         with self._lock:
             if layout in self._runs:
                 return self._runs[layout]
-            self._runs[layout] = self.plain
             buffers = [variable.value for variable in self._variables]
-            if len(self._runs) > _LAYOUTS or not all(isinstance(buffer, torch.Tensor) for buffer in buffers):
+            if len(self._runs) == _LAYOUTS or not all(isinstance(buffer, torch.Tensor) for buffer in buffers):
                 return self.plain
+            self._runs[layout] = self.plain
         layouts: list[Layout] = [(tuple(v.shape), v.stride(), v.dtype) for v in [*values, *buffers]]
         request = describe(
             self._members, self._inputs, self._outputs, self._handles, self._written, layouts, self._device
@@ -249,7 +251,7 @@ class Cluster:
         """Ends a trial: this way of running stays."""
         self._runs[layout] = run
         self.trying -= 1
-        self._clusters.settled()
+        self._clusters.version += 1
 
     def synchronize(self) -> None:
         if self._device.accelerator is not None:
@@ -283,18 +285,23 @@ class _Trial:
     def __init__(self, cluster: Cluster, layout: Any, compiled: Callable[[Any, tuple[Any, ...]], Any]) -> None:
         self._cluster, self._layout = cluster, layout
         self._ways = [(cluster.plain, list[float]()), (compiled, list[float]())]
-        self._calls = 0
+        self._turns = itertools.count()
+        self._lock = threading.Lock()
+        self._is_over = False
 
     def __call__(self, step: Any, values: tuple[Any, ...]) -> Any:
-        run, times = self._ways[(self._calls + 1) % 2]
-        self._calls += 1
+        turn = next(self._turns)
+        run, times = self._ways[turn % 2]
         self._cluster.synchronize()
         start = time.perf_counter()
         results = run(step, values)
         self._cluster.synchronize()
-        if self._calls > 2:  # the first call of each loads what it needs
-            times.append(time.perf_counter() - start)
-        if self._calls == 2 * _TRIALS + 2:
-            (plain, slow), (compiled, fast) = self._ways
-            self._cluster.settle(self._layout, compiled if median(fast) < median(slow) else plain)
+        seconds = time.perf_counter() - start
+        with self._lock:  # several threads may run the step
+            if turn > 1:  # the first call of each loads what it needs
+                times.append(seconds)
+            if not self._is_over and all(len(times) >= _TRIALS for _, times in self._ways):
+                self._is_over = True
+                (plain, slow), (compiled, fast) = self._ways
+                self._cluster.settle(self._layout, compiled if median(fast) < median(slow) else plain)
         return results

@@ -63,7 +63,7 @@ def _compile_here(request: Request) -> Library | None:
         compile_now(request)
         return find(request)
     except Exception as error:
-        _warn(_told(error))
+        warn(_told(error))
         return None
 
 
@@ -117,18 +117,16 @@ class Compiler:
             try:
                 done(find(request) or self._compile(request))
             except Exception as error:
-                _warn(str(error))
+                warn(_told(error))
                 done(None)
 
     def _compile(self, request: Request) -> Library | None:
         try:
             failure = self._answer(request)
-        except BrokenPipeError:  # it had waited long enough and ended just now
+        except (BrokenPipeError, EOFError):  # it may have waited long enough and ended just now
             failure = self._answer(request)
-        except (OSError, EOFError) as error:
-            failure = f"the compiler's process ended: {error!r}"
         if failure:
-            _warn(failure)
+            warn(failure)
             return None
         return find(request)
 
@@ -158,7 +156,7 @@ BACKGROUND, FOREGROUND = Compiler(patient=True), Compiler(patient=False)
 
 
 @functools.cache
-def _warn(text: str) -> None:
+def warn(text: str) -> None:
     """Says once that something runs uncompiled."""
     _log.warning("a part of a step runs uncompiled: %s", text)
 
@@ -172,7 +170,7 @@ def _send(stream: BinaryIO | Any, value: Any) -> None:
 def _receive(stream: BinaryIO | Any) -> Any:
     header = stream.read(8)
     if len(header) < 8:
-        raise EOFError("no answer")
+        raise EOFError("the compiler's process ended")
     return pickle.loads(stream.read(*struct.unpack("<Q", header)))
 
 

@@ -86,7 +86,6 @@ class Line:
     def _wait(self, step: Any, inputs: list[Any]) -> tuple[Any, ...]:
         program, node = self._program, self._node
         awaited = step.finished = _Awaited()
-        _ = step.cancellation  # made before anybody else can ask for it
         if step.cancelled:
             step.stop()
         step.waiting.add(node.name)

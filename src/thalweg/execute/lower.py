@@ -7,6 +7,7 @@ computes with, and called once on fake tensors to see what they do.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -52,7 +53,7 @@ class Request:
     def digest(self) -> str:
         """Returns a name for what is asked: the same in every process."""
         facts = [getattr(self, name) for name in self.__slots__]
-        return hashlib.sha256(repr((_FINGERPRINT, self._machine(), _plain(facts))).encode()).hexdigest()[:40]
+        return hashlib.sha256(repr((_fingerprint(), self._machine(), _plain(facts))).encode()).hexdigest()[:40]
 
     def _machine(self) -> tuple[str, ...]:
         gpu = torch.cuda.get_device_name() if self.device[1] == "cuda" else ""
@@ -70,6 +71,7 @@ def _plain(value: Any) -> Any:
     return value.name if isinstance(value, dtypes.DType) else repr(value)
 
 
+@functools.cache
 def _fingerprint() -> str:
     """Returns what changes when a kernel's source does: code compiled from another one is not used."""
     folders = [Path(__file__).parent, Path(__file__).parent.parent / "kernels"]
@@ -77,7 +79,6 @@ def _fingerprint() -> str:
     return hashlib.sha256(repr([(p.name, os.stat(p).st_mtime_ns) for p in files]).encode()).hexdigest()
 
 
-_FINGERPRINT = _fingerprint()
 _FOLDER = "TORCHINDUCTOR_CACHE_DIR"
 
 
@@ -197,7 +198,7 @@ def build(request: Request, folder: str) -> str:
         library = inductor.aot_compile(graph, tuple(examples), options=options)
     assert isinstance(library, str)
     if os.path.exists(library.removesuffix(".so") + ".json"):
-        raise NotImplementedError("a kernel of Python's in a library")
+        raise RuntimeError("a kernel that is called through Python")
     return library
 
 

@@ -39,7 +39,7 @@ class Program:
         self.segments = self._divide(step)
         self.large = self.is_free or len(self.bound.calls) > _LARGE
         if not self.large:
-            _ = self.codes  # now, so that the first step need not wait
+            _ = self.functions  # now, so that the first step need not wait
 
     @functools.cached_property
     def codes(self) -> list[Code]:
@@ -49,14 +49,21 @@ class Program:
     @functools.cached_property
     def functions(self) -> list[Callable[..., Any]]:
         """What runs each segment: its function, or on some devices a record of its kernels."""
-        if self._jit:
-            return self._made(Clusters(self.bound, self.device))
-        if any(node.attrs.get("_XlaCompile") for node in self.bound.calls):
-            return self._made(Clusters(self.bound, self.device, asked=True))
+        if self._jit or self._is_asked():
+            return self._made(Clusters(self.bound, self.device, asked=not self._jit))
         return self._made(None)
 
+    def _is_asked(self) -> bool:
+        """Tells whether a scope asks for compiled nodes."""
+        return any(node.attrs.get("_XlaCompile") for node in self.bound.calls)
+
     def compile_patiently(self) -> list[Callable[..., Any]]:
-        """Returns functions that get faster while they run: clusters of theirs are compiled in the background."""
+        """Returns functions that get faster while they run: clusters of theirs are compiled in the background.
+
+        Where a scope has said what to compile, that is all.
+        """
+        if self._is_asked():
+            return self.functions
         for program in (part for parts in self.repeated.values() for part in parts):
             program.functions = program.compile_patiently()
         return self._made(Clusters(self.bound, self.device, patient=True))

@@ -27,7 +27,8 @@ from thalweg.partition.memory import on_host
 from thalweg.resources.variables import VariableResource, locked, recording
 
 _RUNS = 3  # of a kind before it is recorded: whoever runs it once more will run it often
-_KINDS = 4  # records of one segment; more kinds than that will not settle
+_KINDS = 4  # records of one segment: each keeps memory of its own
+_REMEMBERED = 256  # kinds that are counted; one that comes again only after so many others is rare
 _FEWEST = 4  # kernels that are worth it
 _READS = {"ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape"}
 _WRITES = {"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "ResourceScatterAdd", "ResourceScatterSub"}
@@ -188,8 +189,13 @@ class Recorded:
         kind = tuple(map(_kind_of, taken, self._on_host))
         record = self._records.get(kind)
         if record is None:
+            if None in kind or len(self._records) == _KINDS:
+                return False
+            if len(self._seen) == _REMEMBERED:
+                self._seen.clear()
+                self._copies.clear()
             self._seen[kind] = self._seen.get(kind, 0) + 1
-            if self._seen[kind] < _RUNS or None in kind or self._given_up:
+            if self._seen[kind] < _RUNS:
                 return False
             if self._seen[kind] == _RUNS:
                 self._watched.run(step, values)
@@ -223,7 +229,6 @@ class Recorded:
             self._given_up = True
             return None
         self._records[kind] = record
-        self._given_up = len(self._records) >= _KINDS and len(self._seen) > 2 * _KINDS
         return record
 
     def _noted(

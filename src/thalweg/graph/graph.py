@@ -127,6 +127,9 @@ class Graph:
             for index, dtype in enumerate(output_types):
                 outputs.append(Tensor(operation, index, dtype))
             self._infer_shapes(operation)
+            for key, value in scopes.attributes.items():
+                if callable(value):
+                    attrs[key] = value(operation.node_def)
             operation._id = len(self._operations)
             self._operations.append(operation)
             self._by_name[full_name] = operation
@@ -182,7 +185,7 @@ class Graph:
         if scopes.colocated:
             groups = {group.decode() for op in scopes.colocated for group in op.colocation_groups()}
             attrs["_class"] = tuple(sorted(groups | set(attrs.get("_class", ()))))
-        attrs.update(scopes.attributes)
+        attrs.update((key, value) for key, value in scopes.attributes.items() if not callable(value))
         if definition.name in scopes.gradient_overrides:
             attrs["_gradient_op_type"] = scopes.gradient_overrides[definition.name]
 

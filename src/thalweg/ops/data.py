@@ -39,7 +39,8 @@ def definition_of(token: str) -> Definition | None:
     return _definitions.get(token)
 
 
-def _components(c: Inference) -> Sequence[Shape]:
+def component_shapes(c: Inference) -> Sequence[Shape]:
+    """Returns the shapes that an op declares for the components of an element."""
     types, shapes = c.attrs["output_types"], c.attrs["output_shapes"]
     require(
         len(types) == len(shapes),
@@ -51,14 +52,14 @@ def _components(c: Inference) -> Sequence[Shape]:
 
 def _handle(c: Inference) -> Sequence[Shape]:
     if "output_shapes" in c.attrs and (c.attrs["output_types"] or c.attrs["output_shapes"]):
-        _components(c)
+        component_shapes(c)
     return [()]
 
 
 def _from_string(c: Inference) -> Sequence[Shape]:
     with_rank(c, 0, 0)
     if c.attrs["output_types"] and c.attrs["output_shapes"]:
-        _components(c)
+        component_shapes(c)
     return [()]
 
 
@@ -165,7 +166,7 @@ def _next_op(name: str) -> OpDef:
         **_OUTPUTS,
         stateful=True,
         waits=True,
-        infer=_components,
+        infer=component_shapes,
         differentiable=False,
         doc="The next element of an iterator.",
     )
@@ -180,7 +181,7 @@ single_element_op = op(
     metadata=attr.string(default=""),
     stateful=True,
     waits=True,
-    infer=_components,
+    infer=component_shapes,
     differentiable=False,
     doc="The only element of a dataset.",
 )

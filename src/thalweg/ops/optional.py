@@ -8,6 +8,7 @@ from typing import Any
 from thalweg.graph import attr
 from thalweg.graph.infer import Inference
 from thalweg.graph.op_def import op
+from thalweg.ops.data import component_shapes
 from thalweg.ops.shape_functions import require, scalar
 from thalweg.shapes import Shape, show
 
@@ -20,23 +21,13 @@ def _has_value(c: Inference) -> Sequence[Shape]:
 
 
 def _next(c: Inference) -> Sequence[Shape]:
-    _components(c)
+    component_shapes(c)
     return [()]
 
 
 def _value(c: Inference) -> Sequence[Shape]:
     _has_value(c)
-    return _components(c)
-
-
-def _components(c: Inference) -> Sequence[Shape]:
-    types, shapes = c.attrs["output_types"], c.attrs["output_shapes"]
-    require(
-        len(types) == len(shapes),
-        f"there are {len(types)} output_types and {len(shapes)} output_shapes",
-        expected="a shape for each type",
-    )
-    return list(shapes)
+    return component_shapes(c)
 
 
 optional_from_value_op = op(

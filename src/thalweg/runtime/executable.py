@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from thalweg import errors
+from thalweg.execute.compiler import warn
 from thalweg.execute.failure import explain
 from thalweg.execute.line import as_line
 from thalweg.execute.program import Program
@@ -77,8 +78,12 @@ class Executable:
 
     def _compile(self) -> None:
         """Lets programs compile what they can, beside the steps that go on, and run it from then on."""
-        for program in self.programs:
-            program.functions = program.compile_patiently()
+        try:
+            for program in self.programs:
+                program.functions = program.compile_patiently()
+        except Exception as error:  # nobody waits for this thread to hear of it
+            warn(repr(error))
+            return
         if self._function is not None and not self.programs[0].waiting:
             self._function = self.programs[0].functions[0]
 

@@ -9,6 +9,8 @@ from thalweg import errors
 from thalweg.resources.cancellation import Cancellation
 from thalweg.resources.rendezvous import Rendezvous
 
+_making = threading.Lock()
+
 
 class Step:
     """The rendezvous and the cancellation of a running step."""
@@ -32,7 +34,9 @@ class Step:
     @property
     def cancellation(self) -> Cancellation:
         if self._cancellation is None:
-            self._cancellation = Cancellation()
+            with _making:  # a thread that cancels and one that begins to wait must have the same
+                if self._cancellation is None:
+                    self._cancellation = Cancellation()
         return self._cancellation
 
     def share(self) -> None:
