@@ -226,6 +226,8 @@ class Cluster:
         with self._lock:
             if layout in self._runs:
                 return self._runs[layout]
+            for variable in self._variables:
+                variable.is_settled = True
             buffers = [variable.value for variable in self._variables]
             if len(self._runs) == _LAYOUTS or not all(isinstance(buffer, torch.Tensor) for buffer in buffers):
                 return self.plain

@@ -57,11 +57,26 @@ def _load(file: str, request: Request) -> Library:
     return load(file)
 
 
+def compile_now(request: Request) -> Library | None:
+    """Compiles a cluster and notes where the result is; for an accelerator, the function is there at once."""
+    kept = folder()
+    kept.mkdir(parents=True, exist_ok=True)
+    file = str(kept / "inductor")
+    library = None
+    if request.device[1] == "cpu":
+        file = build(request, file)
+    else:
+        library = build_here(request, file)
+    own = _note(request).with_suffix(f".{os.getpid()}")
+    own.write_text(file)
+    own.replace(_note(request))
+    return library
+
+
 def _compile_here(request: Request) -> Library | None:
     """Compiles a cluster for an accelerator in this process, where its kernels are needed anyway."""
     try:
-        compile_now(request)
-        return find(request)
+        return compile_now(request)
     except Exception as error:
         warn(_told(error))
         return None
@@ -69,20 +84,6 @@ def _compile_here(request: Request) -> Library | None:
 
 def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"[:500]
-
-
-def compile_now(request: Request) -> None:
-    """Compiles a cluster and notes where the result is."""
-    kept = folder()
-    inductor = str(kept / "inductor")
-    kept.mkdir(parents=True, exist_ok=True)
-    if request.device[1] == "cpu":
-        inductor = build(request, inductor)
-    else:
-        build_here(request, inductor)
-    own = _note(request).with_suffix(f".{os.getpid()}")
-    own.write_text(inductor)
-    own.replace(_note(request))
 
 
 class Compiler:

@@ -205,10 +205,12 @@ def build(request: Request, folder: str) -> str:
 def build_here(request: Request, folder: str) -> Callable[[list[Any]], Sequence[Any]]:
     """Compiles a cluster for this very process, from what a folder has of it already."""
     with _compiling(folder):
+        from torch._guards import TracingContext, detect_fake_mode, tracing
         from torch._inductor.compile_fx import compile_fx_inner
 
         graph, examples = traced(request)
-        compiled: Any = compile_fx_inner(graph, examples)
+        with tracing(TracingContext(detect_fake_mode(examples))):  # without one, torch looks for nothing on disk
+            compiled: Any = compile_fx_inner(graph, examples)
     return lambda values: compiled(values)
 
 
@@ -231,10 +233,13 @@ def traced(request: Request) -> tuple[Any, list[torch.Tensor]]:
     """Returns what a cluster does as a graph of torch's basic operations, and values of the layouts it is for."""
     import torch._inductor.lowering
     from torch._inductor.decomposition import select_decomp_table
+    from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
     where = torch.device(request.device[1])
-    examples = [torch.empty_strided(s, t, dtype=d, device=where) for s, t, d in request.layouts]
+    with FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv()):
+        examples = [torch.empty_strided(s, t, dtype=d, device=where) for s, t, d in request.layouts]
     function: Any = torch.func.functionalize(lowered(request), remove="mutations")
     graph = make_fx(function, select_decomp_table(), tracing_mode="fake", _allow_non_fake_inputs=True)(*examples)
     moved = without_permutations(graph)

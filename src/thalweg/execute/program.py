@@ -10,6 +10,7 @@ from thalweg.execute.bind import Bound, bind
 from thalweg.execute.cluster import Clusters
 from thalweg.execute.codegen import Code, generate
 from thalweg.execute.failure import explain, in_iteration, locate
+from thalweg.execute.filters import lay_out_filters
 from thalweg.execute.interpret import interpret
 from thalweg.execute.recorded import recorded
 from thalweg.execute.segment import Segment, divide
@@ -26,6 +27,8 @@ class Program:
         self._jit = jit
         self._more_codes: list[Code] = []
         self.bound: Bound = bind(step, device)  # first: it may change how loops count, and what they give
+        if device.accelerator is not None:
+            lay_out_filters(self.bound)
         self.feeds = step.feeds
         self.fetches = step.fetches
         positions = range(len(step.fetches)) if step.positions is None else step.positions

@@ -219,7 +219,7 @@ def bind_backprop_filter(node: Node, device: Any) -> Function | Call:
     grad = node.input_shape(2)
     sure = node.inputs[1][0].type in ("Shape", "Const")
     if facts.known and sure and grad is not None and None not in facts.window.spatial(grad):
-        return _filter_call(facts, filter)
+        return _filter_call(facts, filter, device.type == "CPU")
     window, layout, depthwise = facts.window, facts.layout, facts.depthwise
 
     def to_filter(x: Tensor, sizes: Tensor, grad: Tensor) -> Tensor:
@@ -229,8 +229,8 @@ def bind_backprop_filter(node: Node, device: Any) -> Function | Call:
     return to_filter
 
 
-def _filter_call(facts: _Facts, filter: Any) -> Call:
-    """Returns the gradient in the filter's own order: fused updates read memory as it lies."""
+def _filter_call(facts: _Facts, filter: Any, in_order: bool) -> Call:
+    """Returns the gradient's call; in_order: as filters lie in memory on the host, where updates read it so."""
     *kernel, taken, given = filter
     inner = [taken * given, 1, *kernel] if facts.depthwise else [given, taken, *kernel]
     x = facts.layout.entering(Input(0))
@@ -245,8 +245,9 @@ def _filter_call(facts: _Facts, filter: Any) -> Call:
         (grad, x, like, None, strides, facts.padding, dilations, False, zeros, facts.groups, list(_OF_FILTER)),
     )
     ordered = Call(torch.permute, (Call(operator.getitem, (result, 1)), facts.layout.filter_from_torch))
-    contiguous = Call(torch.Tensor.contiguous, (ordered,))
-    return Call(torch.reshape, (contiguous, list(filter))) if facts.depthwise else contiguous
+    if in_order:
+        ordered = Call(torch.Tensor.contiguous, (ordered,))
+    return Call(torch.reshape, (ordered, list(filter))) if facts.depthwise else ordered
 
 
 def _to_filter(x: Tensor, sizes: list[int], grad: Tensor, window: Window, layout: Layout, depthwise: bool) -> Tensor:

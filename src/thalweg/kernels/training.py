@@ -45,6 +45,11 @@ class _Buffers:
         found = {variable: variable.writable() for variable in set(self.variables)}
         return [found[variable] for variable in self.variables]
 
+    def lie_alike(self, count: int) -> bool:
+        """Tells whether each of `count` variables lies in memory as its slots do."""
+        orders = [variable.order for variable in self.variables]
+        return orders[count:] == orders[:-count]
+
     def shapes(self, count: int) -> list[Any]:
         """Returns the declared shape that each of `count` variables shares with its slots, None if there is none."""
         if self._shapes is None:
@@ -203,23 +208,30 @@ class _Group:
         self._buffers = _buffers(node, device, resources)
 
     def call(self, change: Callable[..., None], *numbers: str) -> Call:
-        """Returns the call of `change(one list of buffers a kind, gradients, numbers)` under the locks."""
+        """Returns the call of `change(is_fused, one list of buffers a kind, gradients, numbers)` under the locks.
+
+        is_fused: torch's fused kernels may be used; they walk through memory, so all must lie there in one order
+        """
         count, kinds = self._count, self._kinds
         values = [_number(self._node, self._positions[name][0], self._device) for name in numbers]
+        fused = _is_fused(self._node, self._device)
+        moves = self._device.accelerator is not None  # variables may lie in memory in another order
 
         def update(buffers: _Buffers, grads: list[torch.Tensor], *values: Any) -> None:
             with buffers.guard:
                 writable = buffers.writable()
+                is_fused = fused and (not moves or buffers.lie_alike(count))
                 for i, (grad, shape) in enumerate(zip(grads, buffers.shapes(count))):
                     if grad.shape != shape:
                         _require_shapes(writable[i::count], grad.shape, "grad")
-                    if not grad.is_contiguous():  # the fused kernels walk through memory
-                        grads[i] = grad.contiguous()
+                    if is_fused and (moves or not grad.is_contiguous()):
+                        grads[i] = buffers.variables[i].as_kept(grad)
                 if buffers.distinct:
-                    change([writable[kind * count : (kind + 1) * count] for kind in range(kinds)], grads, *values)
+                    lists = [writable[kind * count : (kind + 1) * count] for kind in range(kinds)]
+                    change(is_fused, lists, grads, *values)
                     return
                 for i in range(count):  # a variable that appears twice is updated twice, one after the other
-                    change([[buffer] for buffer in writable[i::count]], grads[i : i + 1], *values)
+                    change(is_fused, [[buffer] for buffer in writable[i::count]], grads[i : i + 1], *values)
 
         gradients = next(self._positions[name] for name in _GRADIENTS if name in self._positions)
         return Call(update, (self._buffers, [Input(i) for i in gradients], *values))
@@ -232,9 +244,7 @@ def _is_fused(node: Node, device: Any) -> bool:
 
 @kernel("ResourceApplyGradientDescent", "_ApplyGradientDescentGroup", T=_TYPES)
 def bind_gradient_descent(node: Node, device: Any) -> Call:
-    fused = _is_fused(node, device)
-
-    def change(buffers: list[list[torch.Tensor]], grads: list[torch.Tensor], alpha: Number) -> None:
+    def change(fused: bool, buffers: list[list[torch.Tensor]], grads: list[torch.Tensor], alpha: Number) -> None:
         if fused:
             _sgd(buffers[0], grads, [], alpha, 0.0, False)
             return
@@ -246,9 +256,11 @@ def bind_gradient_descent(node: Node, device: Any) -> Call:
 
 @kernel("ResourceApplyMomentum", "_ApplyMomentumGroup", T=_TYPES)
 def bind_momentum(node: Node, device: Any) -> Call:
-    fused, use_nesterov = _is_fused(node, device), node.attrs["use_nesterov"]
+    use_nesterov = node.attrs["use_nesterov"]
 
-    def change(buffers: list[list[torch.Tensor]], grads: list[torch.Tensor], lr: Number, momentum: Number) -> None:
+    def change(
+        fused: bool, buffers: list[list[torch.Tensor]], grads: list[torch.Tensor], lr: Number, momentum: Number
+    ) -> None:
         if fused and isinstance(momentum, float) and momentum != 0:  # without momentum torch keeps no accumulator
             _sgd(buffers[0], grads, buffers[1], lr, momentum, use_nesterov)
             return
@@ -283,12 +295,12 @@ def _sgd(
 @kernel("ResourceApplyAdam", "_ApplyAdamGroup", T=_TYPES)
 def bind_adam(node: Node, device: Any) -> Call:
     use_nesterov = node.attrs["use_nesterov"]
-    fused = _is_fused(node, device) and not use_nesterov
     # torch corrects for moments that started at zero by the number of steps; our rate is corrected already, and after
     # infinitely many steps there is nothing left to correct.
     steps = [torch.full((), math.inf, device=device.torch)] * node.attrs.get("N", 1)
 
     def change(
+        fused: bool,
         buffers: list[list[torch.Tensor]],
         grads: list[torch.Tensor],
         beta1_power: Number,
@@ -299,7 +311,7 @@ def bind_adam(node: Node, device: Any) -> Call:
         epsilon: Number,
     ) -> None:
         rate = corrected_rate(lr, beta1_power, beta2_power)
-        if fused and _is_fraction(beta1) and _is_fraction(beta2) and isinstance(epsilon, float):
+        if fused and not use_nesterov and _is_fraction(beta1) and _is_fraction(beta2) and isinstance(epsilon, float):
             torch._fused_adam_(
                 buffers[0],
                 grads,

@@ -42,7 +42,7 @@ def recording() -> Iterator[None]:
 class VariableResource:
     """One variable: a buffer or nothing yet, guarded by a lock."""
 
-    __slots__ = ("device", "dtype", "lock", "name", "recorded", "shape", "value")
+    __slots__ = ("device", "dtype", "is_settled", "lock", "name", "order", "recorded", "shape", "value")
 
     def __init__(self, name: str, dtype: DType, shape: Shape, device: torch.device) -> None:
         self.name = name
@@ -51,6 +51,8 @@ class VariableResource:
         self.device = device
         self.lock = threading.Lock()
         self.value: Any = None
+        self.order: tuple[int, ...] | None = None  # of the dimensions in memory, if it is not their own
+        self.is_settled = False  # compiled steps count on that order
         self.recorded: Any = None  # the buffer that recorded steps use
 
     def read(self) -> Any:
@@ -78,12 +80,29 @@ class VariableResource:
                     expected=f"a value of shape {show(self.shape)}",
                     hint=None,
                 )
-            # Memory that came from NumPy belongs to the user.
-            value = value.contiguous() if value.untyped_storage().resizable() else value.clone()
+            value = self.as_kept(value)
         else:
             value = np.array(value, dtype=object)
         with self.lock:
             self.value = value
+
+    def as_kept(self, value: torch.Tensor) -> torch.Tensor:
+        """Returns a value with its dimensions in the order in which this variable keeps them."""
+        if self.order is not None:
+            value = value.permute(self.order)
+        # Memory that came from NumPy belongs to the user.
+        is_ours = value.untyped_storage().resizable()
+        value = value.contiguous() if is_ours else value.clone(memory_format=torch.contiguous_format)
+        return value if self.order is None else value.permute(_inverse(self.order))
+
+    def lay_out(self, order: tuple[int, ...]) -> None:
+        """Keeps the dimensions in this order in memory from now on, unless somebody counts on another one already."""
+        with self.lock:
+            if self.order is not None or self.is_settled or self.recorded is not None:
+                return
+            self.order = order
+            if self.value is not None:
+                self.value = self.as_kept(self.value)
 
     def replace(self, value: Any) -> None:
         """Takes a value as it is; whoever compiles a step looks at it afterwards."""
@@ -139,6 +158,10 @@ class VariableResource:
     def __repr__(self) -> str:
         state = "initialized" if self.is_initialized else "uninitialized"
         return f"<variable {self.name!r} {self.dtype.name}{show(self.shape)}, {state}>"
+
+
+def _inverse(order: tuple[int, ...]) -> list[int]:
+    return sorted(range(len(order)), key=order.__getitem__)
 
 
 def _is_free(buffer: torch.Tensor, holders: int) -> bool:

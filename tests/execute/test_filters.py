@@ -1,0 +1,127 @@
+"""Filters on an accelerator lie in memory as its convolutions want them, and nobody can tell."""
+
+import numpy as np
+import pytest
+
+import thalweg as tf
+from thalweg.kernels.registry import _accelerators as served
+from thalweg.runtime import accelerators
+
+
+@pytest.fixture(autouse=True)
+def laid(monkeypatch):
+    monkeypatch.setattr(accelerators, "_accelerators", dict(accelerators._accelerators))
+    known = list(served)
+    accelerators.register_accelerator(accelerators.Accelerator("LAID", torch_type="cpu", count=lambda: 1))
+    yield
+    served[:] = known
+
+
+OPTIMIZERS = {
+    "descent": lambda: tf.train.GradientDescentOptimizer(0.1),
+    "momentum": lambda: tf.train.MomentumOptimizer(0.1, 0.9),
+    "adam": lambda: tf.train.AdamOptimizer(0.1),
+    "rms": lambda: tf.train.RMSPropOptimizer(0.1),
+}
+
+
+class Model:
+    """A convolution that learns, on one device."""
+
+    def __init__(self, device, optimizer, data_format="NHWC"):
+        rng = np.random.default_rng(1)
+        self.images = rng.standard_normal((2, 6, 5, 3)).astype(np.float32)
+        with tf.Graph().as_default() as graph, tf.device(f"/device:{device}:0"):
+            self.filter = tf.Variable(rng.standard_normal((3, 2, 3, 4)).astype(np.float32), use_resource=True)
+            self.x = tf.placeholder(tf.float32, [2, 6, 5, 3])
+            x = self.x if data_format == "NHWC" else tf.transpose(self.x, [0, 3, 1, 2])
+            self.y = tf.nn.conv2d(x, self.filter, strides=1, padding="SAME", data_format=data_format)
+            self.loss = tf.reduce_mean(tf.square(self.y))
+            self.optimizer = optimizer()
+            self.step = self.optimizer.minimize(self.loss)
+            self.value = tf.placeholder(tf.float32, [3, 2, 3, 4])
+            self.assign = self.filter.assign(self.value).op
+            initializer = tf.global_variables_initializer()
+        with graph.as_default():
+            self.saver = tf.train.Saver()
+        self.session = tf.Session(graph=graph)
+        self.session.run(initializer)
+
+    def train(self, steps=3):
+        for _ in range(steps):
+            self.session.run(self.step, {self.x: self.images})
+        return self.session.run(self.filter)
+
+    def variables(self):
+        """Returns the filter and its slots as the session holds them."""
+        found = [
+            resource for (kind, _), resource in self.session._resources._container("").items() if kind == "variable"
+        ]
+        return [variable for variable in found if variable.value is not None and variable.value.dim() == 4]
+
+    def strides(self):
+        return {variable.value.stride() for variable in self.variables()}
+
+
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
+def test_training_is_the_same(optimizer, data_format):
+    plain, laid = Model("CPU", optimizer), Model("LAID", optimizer, data_format)
+    result = laid.train()
+    np.testing.assert_allclose(result, plain.train(), rtol=1e-4, atol=1e-5)
+    assert result.flags.c_contiguous
+    order = {"NHWC": (6, 3, 1, 18), "NCHW": (2, 1, 6, 18)}[data_format]
+    assert laid.strides() == {order}
+    assert plain.strides() == {(24, 12, 4, 1)}
+
+
+def test_new_values_lie_alike(tmp_path):
+    model = Model("LAID", OPTIMIZERS["momentum"])
+    before = model.train()
+    path = model.saver.save(model.session, str(tmp_path / "model"))
+    model.session.run(model.assign, {model.value: np.asfortranarray(before * 2)})
+    np.testing.assert_array_equal(model.session.run(model.filter), before * 2)
+    assert model.strides() == {(6, 3, 1, 18)}
+    model.saver.restore(model.session, path)
+    np.testing.assert_array_equal(model.session.run(model.filter), before)
+    assert model.strides() == {(6, 3, 1, 18)}
+    other = Model("CPU", OPTIMIZERS["momentum"])
+    other.saver.restore(other.session, path)
+    np.testing.assert_array_equal(other.session.run(other.filter), before)
+
+
+@pytest.mark.parametrize("optimizer", ["momentum", "adam"])
+def test_what_somebody_counts_on_stays_as_it_is(optimizer):
+    """A slot whose order a compiled step knows already lies otherwise than its filter: updates see to that."""
+    plain, laid = Model("CPU", OPTIMIZERS[optimizer]), Model("LAID", OPTIMIZERS[optimizer])
+    slot = laid.optimizer.get_slot(laid.filter, laid.optimizer.get_slot_names()[0])
+    laid.session.run(slot)
+    for variable in laid.variables():
+        variable.is_settled = variable.name == slot.op.name
+    np.testing.assert_allclose(laid.train(), plain.train(), rtol=1e-4, atol=1e-5)
+    assert laid.strides() == {(24, 12, 4, 1), (6, 3, 1, 18)}
+
+
+def test_gradients_that_were_fed_reach_the_filter():
+    """The step that applies them has no convolution that would say how its slots should lie."""
+    plain, laid = (Model(device, OPTIMIZERS["momentum"]) for device in ("CPU", "LAID"))
+    gradient = np.random.default_rng(2).standard_normal((3, 2, 3, 4)).astype(np.float32)
+    results = []
+    for model in (plain, laid):
+        model.session.run(model.y, {model.x: model.images})
+        with model.session.graph.as_default():
+            fed = tf.placeholder(tf.float32, [3, 2, 3, 4])
+            apply = model.optimizer.apply_gradients([(fed, model.filter)])
+        for _ in range(3):
+            model.session.run(apply, {fed: gradient})
+        results.append(model.session.run(model.filter))
+    np.testing.assert_allclose(*results, rtol=1e-5)
+    assert laid.strides() == {(6, 3, 1, 18)}
+
+
+def test_an_array_in_another_order_is_kept_in_the_own_one():
+    model = Model("CPU", OPTIMIZERS["descent"])
+    value = np.asfortranarray(np.arange(72, dtype=np.float32).reshape(3, 2, 3, 4))
+    model.session.run(model.assign, {model.value: value})
+    np.testing.assert_array_equal(model.session.run(model.filter), value)
+    assert model.strides() == {(24, 12, 4, 1)}
