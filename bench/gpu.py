@@ -15,7 +15,8 @@ is loaded, the device awake, the model built and its variables set. All systems 
 measured in turns. Losses of the first three steps are compared with torch's: who differs does not do the same work.
 Inductor's compilations are done before, several at once, and found on disk when the measured process asks for them;
 cuDNN's and XLA's choices among kernels are made while nobody else uses the device. `--output` names a folder for
-gpu.json and what --profile and --show write; the file is written anew after each cell.
+gpu.json and what --profile and --show write; the file is written anew after each cell, and keeps cells of an earlier
+run that this one does not measure.
 
 Only numpy, torch and jax are needed. BENCH_PYTHON_TORCH, BENCH_PYTHON_JAX and BENCH_PYTHON_THALWEG name interpreters;
 this one is used if they do not.
@@ -117,6 +118,7 @@ class Bench:
         self.device = given.device
         self._started = time.perf_counter()
         self._pool = ThreadPoolExecutor(16)
+        self._earlier = _cells_of(given.output / "gpu.json") if given.output is not None else []
 
     @property
     def seconds(self) -> float:
@@ -272,18 +274,25 @@ class Bench:
             self.given.output.mkdir(parents=True, exist_ok=True)
             (self.given.output / name).write_text(text, encoding="utf-8")
 
+    def _all_cells(self) -> list[Cell]:
+        """Returns the cells of this run and of earlier ones, in the order of the table."""
+        known = {cell.name: cell for cell in [*self._earlier, *self.cells]}
+        names = [Cell(network, precision).name for network in NETWORKS for precision in PRECISIONS]
+        return [known[name] for name in names if name in known]
+
     def summary(self) -> Any:
         """Gathers what is saved: the rows of the table, and all that was seen in each cell."""
+        cells = self._all_cells()
         machine = {"cpu": self.device, "cores": os.cpu_count(), "python": platform.python_version()}
         details = [
             {"name": cell.name, "rounds": cell.rounds, "medians": cell.steps(), "systems": cell.answers}
-            for cell in self.cells
+            for cell in cells
         ]
         return {
             "date": time.strftime("%Y-%m-%d"),
             "machine": machine,
             "versions": {name: version for name, version in self.versions.items() if name in ("thalweg", *PEERS)},
-            "rows": table_rows(self.cells),
+            "rows": table_rows(cells),
             "cells": details,
             "notes": self.notes,
         }
@@ -291,6 +300,14 @@ class Bench:
     def save(self) -> None:
         if self.given.output is not None:
             self._keep("gpu.json", json.dumps(self.summary(), indent=1) + "\n")
+
+
+def _cells_of(file: Path) -> list[Cell]:
+    """Returns the cells that an earlier run has saved."""
+    if not file.exists():
+        return []
+    saved = json.loads(file.read_text(encoding="utf-8"))["cells"]
+    return [Cell(*cell["name"].split("_"), cell["systems"], cell["rounds"]) for cell in saved]
 
 
 def _settled(starting: Sequence[Future[Any]]) -> None:

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
 import thalweg as tf
+from thalweg.execute import cluster, lower
 from thalweg.kernels.registry import _accelerators as served
 from thalweg.runtime import accelerators
 
@@ -28,14 +30,17 @@ OPTIMIZERS = {
 class Model:
     """A convolution that learns, on one device."""
 
-    def __init__(self, device, optimizer, data_format="NHWC"):
+    def __init__(self, device, optimizer, data_format="NHWC", config=None):
         rng = np.random.default_rng(1)
         self.images = rng.standard_normal((2, 6, 5, 3)).astype(np.float32)
         with tf.Graph().as_default() as graph, tf.device(f"/device:{device}:0"):
             self.filter = tf.Variable(rng.standard_normal((3, 2, 3, 4)).astype(np.float32), use_resource=True)
             self.x = tf.placeholder(tf.float32, [2, 6, 5, 3])
             x = self.x if data_format == "NHWC" else tf.transpose(self.x, [0, 3, 1, 2])
-            self.y = tf.nn.conv2d(x, self.filter, strides=1, padding="SAME", data_format=data_format)
+            y = tf.nn.conv2d(x, self.filter, strides=1, padding="SAME", data_format=data_format)
+            bias = tf.Variable([0.5, -0.5, 0.0, 0.25], use_resource=True)
+            y = tf.nn.relu(tf.nn.bias_add(y, bias, data_format=data_format))
+            self.y = tf.nn.max_pool(y, 3, 2, "SAME", data_format=data_format)
             self.loss = tf.reduce_mean(tf.square(self.y))
             self.optimizer = optimizer()
             self.step = self.optimizer.minimize(self.loss)
@@ -44,7 +49,7 @@ class Model:
             initializer = tf.global_variables_initializer()
         with graph.as_default():
             self.saver = tf.train.Saver()
-        self.session = tf.Session(graph=graph)
+        self.session = tf.Session(graph=graph, config=config)
         self.session.run(initializer)
 
     def train(self, steps=3):
@@ -125,3 +130,23 @@ def test_an_array_in_another_order_is_kept_in_the_own_one():
     model.session.run(model.assign, {model.value: value})
     np.testing.assert_array_equal(model.session.run(model.filter), value)
     assert model.strides() == {(24, 12, 4, 1)}
+
+
+def test_compiled_steps_find_filters_as_they_lie(monkeypatch):
+    """Compiling the initializer must not settle how they do."""
+    requests = []
+
+    def library(request):
+        requests.append(request)
+        with torch.inference_mode(False), torch.no_grad():
+            graph, _ = lower.traced(request)
+        return lambda values: graph(*values)
+
+    monkeypatch.setattr(cluster, "find", lambda request: None)
+    monkeypatch.setattr(cluster.FOREGROUND, "wait_for", library)
+    config = tf.ConfigProto()
+    config.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
+    plain, laid = (Model(device, OPTIMIZERS["momentum"], config=c) for device, c in (("CPU", None), ("LAID", config)))
+    np.testing.assert_allclose(laid.train(), plain.train(), rtol=1e-4, atol=1e-5)
+    assert laid.strides() == {(6, 3, 1, 18)}
+    assert [layout[1] for layout in requests[-1].layouts if len(layout[0]) == 4].count((6, 3, 1, 18)) == 2

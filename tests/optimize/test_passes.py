@@ -5,10 +5,12 @@ import pytest
 
 import thalweg as tf
 from thalweg.config import GraphOptions
+from thalweg.execute.program import Program
 from thalweg.optimize.fold import fold
 from thalweg.optimize.fuse import fuse
 from thalweg.optimize.merge import merge
 from thalweg.optimize.optimize import optimize
+from thalweg.optimize.pooling import pool_before_bias
 from thalweg.optimize.prune import prune
 from thalweg.optimize.simplify import simplify
 from thalweg.resources.containers import Containers
@@ -240,6 +242,39 @@ def test_pooling_comes_before_clipping():
     step = prune([x, w, b], [y, relu], [])
     fuse(step)
     assert "Relu" not in types(step)
+
+
+@pytest.mark.parametrize("window", [2, 3])
+def test_the_gradient_of_a_bias_is_summed_at_the_pooled_size(window):
+    x, b = tf.placeholder(tf.float32, [2, 4, 6, 3]), tf.placeholder(tf.float32, [3])
+    y = tf.nn.max_pool(tf.nn.bias_add(x, b), [1, window, window, 1], [1, 2, 2, 1], "SAME")
+    grads = tf.gradients(tf.square(y), [x, b])
+    step = prune([x, b], grads, [])
+    fuse(step)
+    (sum,) = [node for node in step.nodes if node.type == "BiasAddGrad"]
+    assert sum.inputs[0][0].shapes[0] == (2, 2, 3, 3)
+    rng = np.random.default_rng(0)
+    same_numbers(grads, {x: rng.normal(size=(2, 4, 6, 3)), b: rng.normal(size=3)}, 1e-5)
+
+
+@pytest.mark.parametrize("fused", [True, False], ids=["fused", "alone"])
+@pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
+def test_pooling_comes_before_a_bias(fused, data_format):
+    """On accelerators; here the graphs are compared, and run on the host."""
+    rng = np.random.default_rng(0)
+    window, strides, padding = [1, 2, 2, 1] if data_format == "NHWC" else [1, 1, 2, 2], [1, 1, 1, 1], "SAME"
+    x, w, b = (tf.constant(rng.normal(size=size), tf.float32) for size in ((2, 4, 4, 4), (3, 3, 4, 4), (4,)))
+    y = tf.nn.bias_add(tf.nn.conv2d(x, w, strides, padding, data_format=data_format), b, data_format=data_format)
+    y = tf.nn.max_pool(tf.nn.relu(y) if fused else y, window, window, padding, data_format=data_format)
+    step = prune([], [y], [])
+    fuse(step)
+    with tf.Session() as session:
+        expected = session.run(y)
+        pool_before_bias(step)
+        (add,) = [node for node in step.nodes if node.type == "BiasAdd"]
+        assert add.inputs[0][0].type == "MaxPool" and "Conv2D" in types(step)
+        (result,) = Program(step, HOST).functions[0](None)
+    np.testing.assert_array_equal(result, expected)
 
 
 @pytest.mark.parametrize(

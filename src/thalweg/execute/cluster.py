@@ -226,12 +226,11 @@ class Cluster:
         with self._lock:
             if layout in self._runs:
                 return self._runs[layout]
-            for variable in self._variables:
-                variable.is_settled = True
-            buffers = [variable.value for variable in self._variables]
-            if len(self._runs) == _LAYOUTS or not all(isinstance(buffer, torch.Tensor) for buffer in buffers):
+            initialized = all(isinstance(variable.value, torch.Tensor) for variable in self._variables)
+            if len(self._runs) == _LAYOUTS or not initialized:
                 return self.plain
             self._runs[layout] = self.plain
+        buffers = [variable.settled() for variable in self._variables]
         layouts: list[Layout] = [(tuple(v.shape), v.stride(), v.dtype) for v in [*values, *buffers]]
         request = describe(
             self._members, self._inputs, self._outputs, self._handles, self._written, layouts, self._device

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg import dtypes
 from thalweg.graph.step_graph import Node, Output, StepGraph
+from thalweg.optimize.pooling import simplify_pooling
 
 _FLOATS = (dtypes.float32, dtypes.float64, dtypes.bfloat16, dtypes.float16)
 
@@ -15,9 +16,7 @@ def fuse(step: StepGraph) -> None:
     """Applies every fusion; each leaves a graph that computes the same."""
     _leave_out_gradients(step)
     _fuse_bias(step)
-    _keep_pooling_indices(step)
-    _clip_before_pooling(step)
-    _pool_before_clipping(step)
+    simplify_pooling(step)
     for op_type, (group_type, variables) in _GROUPS.items():
         _group_updates(step, op_type, group_type, variables)
 
@@ -95,103 +94,6 @@ def _bias_of(node: Node) -> tuple[Node | None, Output | None]:
     if product[0].type == "Conv2D" and product[0].attrs["data_format"] != "NHWC":
         return None, None
     return (product[0], bias) if fits else (None, None)
-
-
-# -- pooling ----------------------------------------------------------------------------------------------------------
-
-
-def _keep_pooling_indices(step: StepGraph) -> None:
-    """Lets a MaxPool remember where its maxima were when the step computes its gradient as well."""
-    pools = {(node, 0): node for node in step.nodes if node.type == "MaxPool" and node.dtypes[0] in _FLOATS}
-    grads = [n for n in step.nodes if n.type == "MaxPoolGrad" and n.inputs[1] in pools]
-    indexed: dict[Node, Node] = {}
-    replaced: dict[Output, Output] = {}
-    moved: dict[Node, Node] = {}
-    for grad in grads:
-        pool = pools[grad.inputs[1]]
-        if grad.inputs[0] != pool.inputs[0]:
-            continue
-        if pool not in indexed:
-            shape = pool.shapes[0]
-            indexed[pool] = pool.like(
-                "_MaxPoolIndexed",
-                pool.inputs,
-                pool.attrs,
-                dtypes=[pool.dtypes[0], dtypes.int64],
-                shapes=[shape, shape],
-            )
-            replaced[pool, 0] = (indexed[pool], 0)
-            moved[pool] = indexed[pool]
-        made = grad.like("_MaxPoolIndexedGrad", [grad.inputs[0], (indexed[pool], 1), grad.inputs[2]], pool.attrs)
-        replaced[grad, 0] = (made, 0)
-        moved[grad] = made
-    if replaced:
-        step.rewrite(replaced, moved)
-
-
-def _clip_before_pooling(step: StepGraph) -> None:
-    """Clips the gradient of `max_pool(relu(x))` at the pooled size, where it is small.
-
-    The pool's gradient lands only where the pool's result came from, so that clipping by the result or by the relu's
-    output is the same; and the relu's output need not live until the backward pass.
-    """
-    consumers = step.consumers()
-    replaced: dict[Output, Output] = {}
-    moved: dict[Node, Node] = {}
-    for node in step.nodes:
-        spread, position = node.inputs[0] if node.type == "ReluGrad" else (None, 0)
-        if spread is None or spread.type != "_MaxPoolIndexedGrad" or node.inputs[1] != spread.inputs[0]:
-            continue
-        clipped = spread.inputs[0][0]
-        is_relu = clipped.type == "Relu" or "Relu" in clipped.attrs.get("fused_ops", ())
-        if not is_relu or consumers[spread] != [node] or (spread, position) in step.fetches:
-            continue
-        pool = spread.inputs[1][0]
-        shape = pool.shapes[0]
-        waits = list(dict.fromkeys([*node.controls, *spread.controls]))
-        clip = node.like("ReluGrad", [spread.inputs[2], (pool, 0)], node.attrs, shapes=[shape], controls=waits)
-        made = spread.like(spread.type, [*spread.inputs[:2], (clip, 0)], spread.attrs)
-        replaced[node, 0] = (made, 0)
-        moved[node] = made
-    if replaced:
-        step.rewrite(replaced, moved)
-
-
-def _pool_before_clipping(step: StepGraph) -> None:
-    """Turns `max_pool(relu(x))` into `relu(max_pool(x))`, which is the same, and clips a quarter of the values."""
-    consumers = step.consumers()
-    replaced: dict[Output, Output] = {}
-    moved: dict[Node, Node] = {}
-    for pool in step.nodes:
-        clipped, index = pool.inputs[0] if pool.type in ("MaxPool", "_MaxPoolIndexed") else (None, 0)
-        if clipped is None or (clipped, index) in step.fetches or clipped in step.targets or pool.controls:
-            continue
-        # The gradient of the pool takes its input too, but only its shape.
-        if any(user is not pool and user.type != "_MaxPoolIndexedGrad" for user in consumers[clipped]):
-            continue
-        source = _without_relu(clipped)
-        if source is None:
-            continue
-        made = pool.like(pool.type, [source], pool.attrs, name=f"{pool.name}/_unclipped")
-        relu = pool.like(
-            "Relu", [(made, 0)], {"T": pool.dtypes[0]}, dtypes=pool.dtypes[:1], shapes=pool.shapes[:1], controls=[]
-        )
-        replaced[pool, 0] = (relu, 0)
-        replaced.update(((pool, i), (made, i)) for i in range(1, len(pool.dtypes)))
-        replaced[clipped, index] = source
-        moved.update({pool: relu, clipped: source[0]})
-    if replaced:
-        step.rewrite(replaced, moved)
-
-
-def _without_relu(node: Node) -> Output | None:
-    """Returns what a node clips at zero, or the node made to leave that out."""
-    if node.type == "Relu" and not node.controls and node.dtypes[0] in _FLOATS:
-        return node.inputs[0]
-    fused_ops = node.attrs.get("fused_ops", ())
-    if fused_ops[-1:] == ("Relu",):
-        return (node.like(node.type, node.inputs, {**node.attrs, "fused_ops": fused_ops[:-1]}), 0)
-    return None
 
 
 # -- optimizer updates ------------------------------------------------------------------------------------------------

@@ -104,6 +104,12 @@ class VariableResource:
             if self.value is not None:
                 self.value = self.as_kept(self.value)
 
+    def settled(self) -> Any:
+        """Returns the buffer for somebody who counts on its order from now on."""
+        with self.lock:
+            self.is_settled = True
+            return self.value
+
     def replace(self, value: Any) -> None:
         """Takes a value as it is; whoever compiles a step looks at it afterwards."""
         self.value = value

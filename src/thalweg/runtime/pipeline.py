@@ -19,6 +19,7 @@ from thalweg.graph.tensor import Tensor
 from thalweg.kernels.registry import Known, device_types
 from thalweg.kernels.types import from_numpy, to_numpy
 from thalweg.optimize.optimize import optimize
+from thalweg.optimize.pooling import pool_before_bias
 from thalweg.optimize.prune import prune
 from thalweg.partition.client import receive_feeds, send_fetches
 from thalweg.partition.memory import assign_memory
@@ -69,6 +70,8 @@ def _compile(step: StepGraph, config: ConfigProto, devices: Sequence[Device]) ->
     by_name = {device.name: device for device in devices}
     for name, part in partitions.items():
         if by_name[name].type != "CPU":
+            if config.graph_options.optimizer_options.opt_level >= 0:
+                pool_before_bias(part)
             assign_memory(part)
     placement.memory = plan_memory(partitions, costs, memory_limits(config, [device.name for device in devices]))
     level = config.graph_options.optimizer_options.global_jit_level
