@@ -114,10 +114,9 @@ def compile_by_hand(sess, feeds, loss, train):
 def follow(graph, sess):
     x, labels, loss = build(graph)
     train = differentiate(graph, loss)
-    init = tf.global_variables_initializer()
     programs = compile_by_hand(sess, [x, labels], loss, train)
 
-    sess.run(init)
+    sess.run(tf.global_variables_initializer())
     feed = {x: np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32), labels: np.array([0, 1, 1, 0])}
     first = sess.run(loss, feed)
     values = [from_numpy(value, tensor.dtype) for tensor, value in feed.items()]

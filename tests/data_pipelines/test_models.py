@@ -286,3 +286,34 @@ def test_elements_of_strings_and_sparse_tensors_are_saved():
         session.run(restore)
         again = [session.run(element) for _ in range(3)]
         assert [plain(tuple(map(plain, e))) for e in again] == [plain(tuple(map(plain, e))) for e in rest]
+
+
+def test_each_iterator_draws_its_own_seeds():
+    """As in TensorFlow: one that is used in two places gives one order in both, and so do two iterators."""
+    expected = [4, 3, 2, 1, 0, 3, 4, 1, 2, 0, 3, 1, 0, 4, 2]
+    with tf.Graph().as_default(), tf.Session() as session:
+        dataset = Dataset.range(5).shuffle(5, seed=3)
+        iterators = [dataset.repeat(3).make_initializable_iterator() for _ in range(2)]
+        session.run([iterator.initializer for iterator in iterators])
+        assert take(session, iterators[0].get_next()) == take(session, iterators[1].get_next()) == expected
+        captured = Dataset.range(3).flat_map(lambda x: dataset).make_initializable_iterator()
+        session.run(captured.initializer)
+        assert take(session, captured.get_next()) == expected
+        both = Dataset.zip((dataset, dataset)).make_initializable_iterator()
+        session.run(both.initializer)
+        assert take(session, both.get_next()) == [(x, x) for x in expected[:5]]
+        twice = dataset.concatenate(dataset).make_initializable_iterator()
+        session.run(twice.initializer)
+        assert take(session, twice.get_next()) == expected[:5] * 2
+
+
+def test_an_order_that_stays_is_that_of_the_dataset():
+    with tf.Graph().as_default(), tf.Session() as session:
+        dataset = Dataset.range(20).shuffle(20, reshuffle_each_iteration=False)
+        parts = [dataset.take(9).make_initializable_iterator(), dataset.skip(9).make_initializable_iterator()]
+        session.run([part.initializer for part in parts])
+        assert sorted(take(session, parts[0].get_next()) + take(session, parts[1].get_next())) == list(range(20))
+        both = Dataset.zip((dataset, dataset)).repeat(2).make_initializable_iterator()
+        session.run(both.initializer)
+        found = take(session, both.get_next())
+        assert found[:20] == found[20:] and all(a == b for a, b in found)

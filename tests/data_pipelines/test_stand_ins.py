@@ -18,6 +18,7 @@ from thalweg.datasets.stand_ins import Texts
 from thalweg.datasets.vectorize import decoded
 from thalweg.formats import record_blocks
 from thalweg.formats.records import framed
+from thalweg.resources import iterators
 from thalweg.resources.iterators import IteratorResource
 
 Dataset = tf.data.Dataset
@@ -175,7 +176,8 @@ def made_here(monkeypatch):
     return found
 
 
-def test_elements_at_hand_need_no_worker(made_here):
+def test_elements_at_hand_need_no_worker(made_here, monkeypatch):
+    monkeypatch.setattr(iterators, "_LONG", 1000)  # on a busy machine any element may seem to take long
     with tf.Graph().as_default(), tf.Session() as session:
         dataset = Dataset.range(100).map(lambda x: x + 1).shuffle(10, seed=1).repeat(2).batch(2)
         element = dataset.make_one_shot_iterator().get_next()

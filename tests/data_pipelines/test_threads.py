@@ -8,12 +8,14 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
 
 import thalweg as tf
 from tests.data_pipelines.running import take
+from thalweg.datasets.plan import Plan
 from thalweg.resources import workers as workers_module
 from thalweg.resources.workers import Workers, workers
 
@@ -298,3 +300,57 @@ def test_interrupt_ends_a_step_that_waits():
     finally:
         with contextlib.suppress(OSError):
             process.kill()
+
+
+def test_a_restored_position_shares_no_seeds_with_the_pass_before_it(gate):
+    passes = []
+
+    def generate():
+        number = len(passes)
+        passes.append(number)
+        yield from range(5)
+        if number == 2:
+            gate.wait()
+
+    with tf.Graph().as_default():
+        dataset = Dataset.from_generator(generate, tf.int64, []).shuffle(9, seed=1).repeat().batch(10).prefetch(1)
+        iterator = dataset.make_initializable_iterator()
+        element = iterator.get_next()
+        saveable = tf.data.experimental.make_saveable_from_iterator(iterator)
+        saved = tf.placeholder(tf.string, [])
+        restore = saveable.restore([saved], None)
+        with tf.Session() as session:
+            session.run(iterator.initializer)
+            position = session.run(saveable.specs[0].tensor)
+            first = take(session, element, 1)
+            eventually(lambda: len(passes) == 3)  # a worker is at the next batch, and stops within it
+            session.run(restore, {saved: position})
+            gate.set()
+            eventually(idle)  # it went on to the pass after that, and drew its seeds
+            again = take(session, element, 3)
+        with tf.Session() as session:
+            session.run(iterator.initializer)
+            expected = take(session, element, 3)
+    assert expected[:1] == first and again == expected
+
+
+def test_plans_are_freed_without_the_collector():
+    alive = weakref.WeakSet()
+    make = Plan.__init__
+
+    def noted(self, *args):
+        make(self, *args)
+        alive.add(self)
+
+    gc.collect()
+    gc.disable()
+    try:
+        with pytest.MonkeyPatch.context() as patch, tf.Graph().as_default(), tf.Session() as session:
+            patch.setattr(Plan, "__init__", noted)
+            dataset = Dataset.range(50).flat_map(lambda x: Dataset.range(2).shuffle(2, reshuffle_each_iteration=False))
+            iterator = dataset.make_initializable_iterator()
+            session.run(iterator.initializer)
+            assert len(take(session, iterator.get_next())) == 100
+            assert len(alive) < 10
+    finally:
+        gc.enable()

@@ -3,11 +3,13 @@
 import json
 import math
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 import thalweg as tf
 from tests.supervised.conftest import events, train
+from thalweg.client.supervised import checkpoint_hook
 from thalweg.client.supervised.checkpoint_interval import LONGEST, SHORTEST, CheckpointInterval, best_interval
 from thalweg.formats import durable
 
@@ -158,6 +160,41 @@ def test_training_goes_on_while_a_checkpoint_is_written(counting, tmp_path, monk
     assert listener.calls[2:] == [("before", 11), ("after", 11, True), ("end", 11)]
     logs = [event.step for event in events(tmp_path) if event.HasField("session_log")]
     assert logs == [0, 11]
+
+
+class SlowSaver:
+    """Takes two seconds for a snapshot and writes for twenty more; whoever waits for it waits for three."""
+
+    is_writing = False
+
+    def __init__(self):
+        self.now = 100.0
+
+    def make_asynchronous(self):
+        pass
+
+    def save(self, *args, **kwargs):
+        self.now += 2
+        self.is_writing = True
+
+    def wait(self):
+        self.now += 3 * self.is_writing
+        self.is_writing = False
+
+
+def test_a_save_in_the_background_costs_what_training_loses(counting, tmp_path, monkeypatch):
+    costs, saver = [], SlowSaver()
+    monkeypatch.setattr(CheckpointInterval, "saved", lambda self, cost: costs.append(cost))
+    monkeypatch.setattr(checkpoint_hook, "time", SimpleNamespace(monotonic=lambda: saver.now))
+    hook = tf.train.CheckpointSaverHook(tmp_path, save_secs="auto", saver=saver, asynchronous=True)
+    with tf.train.MonitoredSession(hooks=[hook]) as session:
+        saver.now += 20
+        session.run(counting[1])
+        assert costs == []
+        saver.is_writing = False
+        session.run(counting[1])
+        assert costs == pytest.approx([2 + 0.1 * 20])  # once for each save
+    assert costs[1:] == pytest.approx([2 + 3])  # the last is waited for
 
 
 def test_asynchronous_training_session_resumes(counting, tmp_path):

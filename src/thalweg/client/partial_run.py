@@ -16,7 +16,7 @@ from thalweg import errors
 from thalweg.client.feeds import converter, expand_feeds, expand_keys, feed_tensor
 from thalweg.client.fetches import flatten
 from thalweg.graph.tensor import Tensor
-from thalweg.kernels.types import to_numpy
+from thalweg.kernels.types import fetched
 from thalweg.optimize.prune import needed_feeds
 from thalweg.partition.client import CLIENT
 from thalweg.resources.rendezvous import rendezvous_key
@@ -89,7 +89,7 @@ class PartialRuns:
             self._wait(state.step, f"fetch ^{operation.name}")
         if state.fetched == state.fetchable:
             del self._started[handle]
-        return flat.build([to_numpy(value) for value in results])
+        return flat.build(fetched(results))
 
     def _wait(self, step: Step, name: str) -> Any:
         arrived = threading.Event()

@@ -73,6 +73,8 @@ class Plan:
         self, definition: Definition, inputs: Element, device: Device | None, compiled: dict[Function, Executable]
     ) -> None:
         self.definition = definition
+        self.origin: Plan | None = None  # what this is a copy of
+        self._inputs = inputs
         self.options = definition.options
         self.types, self.shapes = definition.types, definition.shapes
         self.parents: tuple[Plan, ...] = inputs[: definition.parents]
@@ -86,7 +88,7 @@ class Plan:
         self._device = device
         self._compiled = compiled
         self._lock = threading.Lock()
-        self.memory: Any = None  # what passes share: cached elements, the source of their seeds
+        self.memory: Any = None  # what the passes of an iterator share: cached elements, the source of seeds
 
     @property
     def structure(self) -> Any:
@@ -171,8 +173,20 @@ class Plan:
         return of_plan(self)
 
     def iterate(self) -> Elements:
-        """Begins a pass for an iterator."""
-        return Outermost(self)
+        """Begins a pass for an iterator, which shares caches and sources of seeds with no other.
+
+        What an iterator was at before it went to another position may still run, and draws from its own source then.
+        """
+        return Outermost(self._own())
+
+    def _own(self) -> Plan:
+        """Returns the same dataset with a memory of its own in each place where one is used."""
+        if issubclass(self.definition.kind, Held):
+            return self
+        inputs = tuple(value._own() if isinstance(value, Plan) else value for value in self._inputs)
+        own = Plan(self.definition, inputs, self._device, self._compiled)
+        own.origin = self.origin or self
+        return own
 
 
 def _kept(value: Any) -> Any:

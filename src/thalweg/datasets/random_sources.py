@@ -143,6 +143,17 @@ def _ring(elements: list[Any]) -> Any:
     return elements
 
 
+def _source_of_seeds(plan: Plan) -> Stream:
+    """Returns what the orders of a dataset follow from: of its own in each iterator, but of one if the order stays."""
+    if plan.origin is not None and not plan.options["again"]:
+        plan = plan.origin
+    with plan._lock:
+        if plan.memory is None:
+            plan.memory = seeded(plan, 1)
+        found: Stream = plan.memory
+        return found
+
+
 class Shuffled(Unary):
     """A buffer of elements from which each is drawn at random, in TensorFlow's order for the same seeds."""
 
@@ -160,9 +171,9 @@ class Shuffled(Unary):
         self._fresh: list[Any] = []  # taken from the input before they are needed
         self._at = 0  # the next of them
         self._failure: BaseException | None = None  # what comes after them
+        if plan.memory is None:
+            plan.memory = _source_of_seeds(plan)
         with plan._lock:
-            if plan.memory is None:
-                plan.memory = seeded(plan, 1)
             if plan.options["again"]:
                 self._stream = Stream(plan.memory.draw(), plan.memory.draw())
             else:

@@ -102,4 +102,5 @@ class Line:
         if awaited.results is None:
             step.stop()
         step.waiting.discard(node.name)
-        return awaited.results or ()
+        results, awaited.results = awaited.results, ()  # or the step would hold them as long as it lives
+        return results or ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,9 @@ TORCH: dict[DType, torch.dtype] = {
 }
 
 _CPU = torch.device("cpu")
+_SMALL = 4096  # bytes: a copy of them costs less than to ask who holds them
 _use_count = torch._C._storage_Use_Count
+_holders = getattr(torch.Tensor, "_use_count", lambda value: 0)  # outside Python, which is the first of them
 
 
 class _Writable:
@@ -69,14 +72,40 @@ def from_numpy(array: np.ndarray[Any, Any], dtype: DType, device: torch.device =
     return tensor if device is _CPU or device.type == "cpu" else tensor.to(device)
 
 
-def to_numpy(value: Value) -> Any:
-    """Returns a value as the user's own: a NumPy scalar, or an array that nothing else holds or changes."""
+def fetched(values: Sequence[Value]) -> list[Any]:
+    """Returns the values of a step as the user's own: NumPy scalars, and arrays that nothing else holds or changes."""
+    arrays: list[Any] = []
+    for value in values:
+        if getattr(value, "nbytes", 0) > _SMALL:
+            del value  # or it is counted as a holder
+            return [to_numpy(values[place], is_free) for place, is_free in enumerate(_are_free(values))]
+        arrays.append(to_numpy(value))
+    return arrays
+
+
+def _are_free(values: Sequence[Value]) -> list[bool]:
+    """Tells of each value whether nobody holds it but the sequence.
+
+    An object of which that is known is counted last, since interpreters differ in what they count of their own, and
+    may count less of it as they go on.
+    """
+    known = (object(),)
+    counts = [sys.getrefcount(value) for value in [*values, *known]]
+    sole = counts.pop()
+    return [count <= sole for count in counts]
+
+
+def to_numpy(value: Value, is_free: bool = False) -> Any:
+    """Returns a value as a NumPy scalar or an array of its own.
+
+    is_free: nobody else holds the value, which may so become the array if nobody else sees its memory
+    """
     if not isinstance(value, torch.Tensor):
-        return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+        return _strings(value, is_free) if isinstance(value, np.ndarray) else value
     if not value.is_cpu:
         value = value.cpu()
-    elif value.ndim and not is_sole_owner(value, references=4):  # a scalar is copied below
-        value = value.clone()
+    elif value.ndim and value.is_contiguous() and not (is_free and _has_own_memory(value)):
+        value = value.clone()  # a scalar is copied below, as is what lies in another order
     if value.ndim:
         value = value.contiguous()
     if value.dtype is torch.bfloat16:
@@ -88,11 +117,21 @@ def to_numpy(value: Value) -> Any:
     return array[()] if array.ndim == 0 else array
 
 
-def is_sole_owner(value: torch.Tensor, references: int) -> bool:
-    """Tells whether nobody but the holders counted in `references` can see the tensor's memory.
+def _strings(value: np.ndarray[Any, Any], is_free: bool) -> Any:
+    if value.ndim == 0:
+        return value.item()
+    return value if is_free and value.base is None else value.copy()
 
-    Both counts matter: of Python references to this very tensor, and of tensors (views) over its storage. Memory
-    that came from NumPy belongs to the user, whoever holds it.
+
+def _has_own_memory(value: torch.Tensor) -> bool:
+    """Tells whether no other tensor shows the same memory, and this one most of it.
+
+    Memory that came from NumPy belongs to the user, whoever holds it.
     """
     storage = value.untyped_storage()
-    return sys.getrefcount(value) <= references and _use_count(storage._cdata) == 2 and storage.resizable()
+    return (
+        _holders(value) == 1
+        and _use_count(storage._cdata) == 2
+        and storage.resizable()
+        and storage.nbytes() <= 2 * value.nbytes
+    )

@@ -25,7 +25,7 @@ from thalweg.graph.scopes import GraphKeys, get_collection
 from thalweg.observe.file_writer import FileWriterCache
 
 AUTOMATIC = "auto"
-_SLOWDOWN = 0.2  # the share of its speed that training may lose while a snapshot is written
+_SLOWDOWN = 0.1  # of its speed, that training loses while a snapshot is written: to the writer, and to copies
 
 
 class CheckpointSaverListener:
@@ -78,7 +78,8 @@ class CheckpointSaverHook(SessionRunHook):
         self._save_graph_def = save_graph_def
         self._asynchronous = asynchronous
         self._steps_per_run = 1
-        self._written: tuple[int, float] | None = None  # step and start of the save that a thread is busy with
+        # Of the save that a thread is busy with: its step, when the thread began, for how long training stood still.
+        self._written: tuple[int, float, float] | None = None
 
     def _set_steps_per_run(self, steps_per_run: int) -> None:
         self._steps_per_run = steps_per_run
@@ -143,8 +144,8 @@ class CheckpointSaverHook(SessionRunHook):
             saver.make_asynchronous()
         saver.save(session, self._save_path, global_step=step, write_meta_graph=self._save_graph_def)
         if self._asynchronous:
-            self._written = (step, start)
-            self._count(time.monotonic() - start)
+            now = time.monotonic()
+            self._written = (step, now, now - start)
             return stops
         stops = self._tell(session, step) or stops
         self._count(time.monotonic() - start)
@@ -154,10 +155,11 @@ class CheckpointSaverHook(SessionRunHook):
         """Waits for the save that a thread is busy with, if there is one, and tells the listeners."""
         if self._written is None:
             return False
-        (step, start), self._written = self._written, None
+        (step, start, stood), self._written = self._written, None
+        end = time.monotonic()
         self._get_saver().wait()
         stops = self._tell(session, step)
-        self._count(_SLOWDOWN * (time.monotonic() - start))
+        self._count(stood + _SLOWDOWN * (end - start) + time.monotonic() - end)
         return stops
 
     def _tell(self, session: Any, step: int) -> bool:
