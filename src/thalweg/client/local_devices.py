@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from thalweg.runtime.accelerators import physical_devices
+from thalweg.config import ConfigProto
+from thalweg.runtime.devices import listed_devices
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +20,6 @@ class LocalDevice:
 
 
 def list_local_devices(session_config: Any = None) -> list[LocalDevice]:
-    """Returns the CPU and the GPUs of this process, each with `name` and `device_type`."""
-    return [
-        LocalDevice(name.replace("/physical_device:", "/device:"), kind, physical_device_desc=name)
-        for name, kind in physical_devices()
-    ]
+    """Returns the devices that a session of this process has with a configuration; nothing is allocated on them."""
+    config = session_config if session_config is not None else ConfigProto()
+    return [LocalDevice(*device) for device in listed_devices(config)]

@@ -14,11 +14,11 @@ from thalweg import errors
 from thalweg.client.feeds import Convert, converter, expand_feeds, expand_keys, feed_tensor, is_composite
 from thalweg.client.fetches import Build, flatten, key_of
 from thalweg.client.partial_run import PartialRuns
-from thalweg.config import ConfigProto, RunMetadata, RunOptions
+from thalweg.config import ConfigProto, GraphOptions, RunMetadata, RunOptions
 from thalweg.graph.default import default_graph_scope, default_session_scope, get_default_graph
 from thalweg.graph.graph import Graph
 from thalweg.graph.tensor import Tensor
-from thalweg.kernels.types import to_numpy
+from thalweg.kernels.types import fetched
 from thalweg.place.picture import draw
 from thalweg.resources import swap
 from thalweg.resources.containers import Containers
@@ -69,6 +69,7 @@ class BaseSession:
             core_share.fix(self._config.intra_op_parallelism_threads)
         if self._config.experimental.host_swap_limit_in_mb > 0:
             swap.HOST.limit = self._config.experimental.host_swap_limit_in_mb << 20
+        self._is_measured = _schedule(self._config.graph_options)
         self._resources = Containers()
         self._devices: list[Device] = local_devices(self._config, self._resources)
         self._plans: dict[Any, _Plan | _Expanding] = {}
@@ -93,7 +94,7 @@ class BaseSession:
 
     def list_devices(self) -> list[Any]:
         """Returns the devices of this session, each with `name` and `device_type`."""
-        return [DeviceAttributes(device.name, device.type) for device in self._devices]
+        return [DeviceAttributes(device.name, device.type, device.memory_limit) for device in self._devices]
 
     # -- running ------------------------------------------------------------------------------------------------------
 
@@ -162,22 +163,23 @@ class BaseSession:
         timeout = options.timeout_in_ms if options is not None else 0
         timeout = timeout or self._config.operation_timeout_in_ms
         timer = _deadline(step, timeout) if timeout else None
-        if run_metadata is not None and options is not None and options.trace_level:
+        is_measured = self._is_measured is not None and self._is_measured(executable)
+        if run_metadata is not None and (is_measured or (options is not None and options.trace_level)):
             step.trace = Trace()
         self._running.add(step)
         try:
             values = executable.run(step, feeds)
             try:
-                return [to_numpy(value) for value in values]
+                result = fetched(values)
             except Exception as error:
                 raise executable.explain_fetch(error, values) from None
         finally:
             self._running.discard(step)
             if timer is not None:
                 timer.cancel()
-            if step.trace is not None:
-                step.trace.write_to(run_metadata)
-                executable.placement.foretell(run_metadata)
+        if run_metadata is not None:
+            _report(executable, step.trace, options, run_metadata)
+        return result
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
@@ -304,6 +306,29 @@ class DeviceAttributes:
     name: str
     device_type: str
     memory_limit_bytes: int = 0
+
+
+def _schedule(options: GraphOptions) -> Callable[[Executable], bool] | None:
+    """Returns what tells, for each step of a kind in turn, whether its costs are measured; None if they never are."""
+    every, after = options.build_cost_model, options.build_cost_model_after
+    if every <= 0:
+        return None
+
+    def is_measured(executable: Executable) -> bool:
+        number = next(executable.steps) - after
+        return number >= 0 and (number + 1) % every == 0
+
+    return is_measured
+
+
+def _report(executable: Executable, trace: Trace | None, options: RunOptions | None, metadata: RunMetadata) -> None:
+    """Replaces what metadata holds by what this step has to report."""
+    metadata.Clear()
+    if trace is not None:
+        trace.write_to(metadata)
+        executable.placement.foretell(metadata)
+    if options is not None and options.output_partition_graphs:
+        metadata.partition_graphs.extend(executable.partition_graphs())
 
 
 def _deadline(step: Step, milliseconds: int) -> threading.Timer:

@@ -6,10 +6,9 @@ For steps that are observed, and for the first step of a large program, which ma
 from __future__ import annotations
 
 import itertools
-import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from thalweg import errors
 from thalweg.execute.failure import explain, in_iteration
@@ -17,9 +16,16 @@ from thalweg.execute.segment import Segment
 from thalweg.graph.step_graph import Node, Output
 from thalweg.kernels.registry import STEP, Call, Input
 
-Observe = Callable[[Node, int, int], None]
 STRUCTURED = ("_While", "_Choose", "_Alive")  # nodes that have no kernel: executors do what they say
 DEAD = "the value fetched belongs to a branch that was not taken"
+
+
+class Observer(Protocol):
+    """Is told of each node when it starts and, with what it said then, when it ends."""
+
+    def start(self, node: Node) -> Any: ...
+
+    def end(self, node: Node, started: Any) -> None: ...
 
 
 def interpret(
@@ -28,23 +34,23 @@ def interpret(
     constants: dict[Output, Any],
     step: Any,
     inputs: Sequence[Any],
-    observe: Observe | None,
+    observer: Observer | None,
     device: str,
 ) -> list[Any]:
-    """Runs the nodes of a segment one by one and reports each with its start and end in nanoseconds."""
-    return _Interpreter(calls, constants, step, observe, device).run(
+    """Runs the nodes of a segment one by one, under observation if there is an observer."""
+    return _Interpreter(calls, constants, step, observer, device).run(
         segment.nodes, dict(zip(segment.inputs, inputs)), segment.outputs
     )
 
 
 class _Interpreter:
     def __init__(
-        self, calls: dict[Node, Call], constants: dict[Output, Any], step: Any, observe: Observe | None, device: str
+        self, calls: dict[Node, Call], constants: dict[Output, Any], step: Any, observer: Observer | None, device: str
     ) -> None:
         self._calls = calls
         self._constants = constants
         self._step = step
-        self._observe = observe
+        self._observer = observer
         self._name = self._device = device
 
     def run(self, nodes: Sequence[Node], given: dict[Output, Any], outputs: Sequence[Output]) -> list[Any]:
@@ -74,7 +80,8 @@ class _Interpreter:
         return [values[output] for output in outputs]
 
     def _call(self, node: Node, seen: Sequence[Any]) -> Any:
-        start = time.time_ns() if self._observe else 0
+        observer = self._observer
+        started = observer.start(node) if observer is not None else None
         try:
             if node.type == "_While":
                 result = self._loop(node, seen)
@@ -86,8 +93,8 @@ class _Interpreter:
                 result = invoke(self._calls[node], seen, self._step)
         except Exception as error:
             raise explain(error, node, seen, self._device) from None
-        if self._observe:
-            self._observe(node, start, time.time_ns())
+        if observer is not None:
+            observer.end(node, started)
         return result
 
     def _loop(self, node: Node, seen: Sequence[Any]) -> Any:

@@ -130,9 +130,9 @@ class Program:
     ) -> Sequence[Any]:
         """Runs a segment without its function: under observation, or because it is large and may never run again."""
         name = self.device.name
-        observe = None if step.trace is None else step.trace.observer(name)
+        observer = None if step.trace is None else step.trace.observer(self.device)
         place = in_iteration(name, iteration)
-        return interpret(segment, self.bound.calls, self.bound.constants, step, inputs, observe, place)
+        return interpret(segment, self.bound.calls, self.bound.constants, step, inputs, observer, place)
 
     def explain(self, error: BaseException, iteration: int | None = None) -> BaseException:
         """Returns the typed error for an exception that came out of this program's code.

@@ -26,6 +26,7 @@ class TokenRun:
         self._program = program
         self._step = step
         self._done = done
+        self._observer = None if step.trace is None else step.trace.observer(program.device)
         self._feeds = dict(zip(program.feeds, feeds))
         self._ready = Ready(program.nodes, program.fetches)
         self._lock = threading.Lock()
@@ -91,10 +92,14 @@ class TokenRun:
             return None
         if node not in bound.calls:
             return [bound.constants.get((node, i)) for i in range(count)]
+        observer = self._observer
+        started = observer.start(node) if observer is not None else None
         try:
             result = invoke(bound.calls[node], values, self._step)
         except Exception as error:
             raise explain(error, node, values, self._place(item)) from None
+        if observer is not None:
+            observer.end(node, started)
         return [result] if count == 1 else list(result or ())
 
     def _place(self, item: Item) -> str:

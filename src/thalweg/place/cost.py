@@ -44,6 +44,7 @@ LINKS = {
     "GPU>GPU": Link(2e-5, 5e10, 1e-5),
     _REMOTE: Link(2e-4, 1e9, 5e-5),
 }
+SEGMENT = 3e-5
 
 
 class CostModel:
@@ -53,6 +54,7 @@ class CostModel:
     links: between two kinds ("CPU>GPU") or two devices by their full names; "remote" for two tasks
     crowding: how much longer a node takes for each other device of its kind and task that is at work, by kind: virtual
         CPU devices share cores and memory (1.0 means that two of them do no more than one)
+    segment: the seconds that a device is kept busy by starting what has waited for a tensor from another one
     unknown: the size taken for a dimension that is not known before the step runs
     iterations: how often a loop is taken to turn that was never measured
     """
@@ -63,12 +65,14 @@ class CostModel:
         links: dict[str, Link] | None = None,
         *,
         crowding: dict[str, float] | None = None,
+        segment: float = SEGMENT,
         unknown: int = 32,
         iterations: int = 16,
     ) -> None:
         self.speeds = SPEEDS | (speeds or {})
         self.links = LINKS | (links or {})
         self.crowding = dict(crowding or {})
+        self.segment = segment
         self.sizes = Sizes(unknown)
         self.iterations = iterations
         self.measured: dict[str, tuple[float, int]] = {}  # mean seconds and how many were measured
@@ -119,19 +123,28 @@ class CostModel:
         link = self.link(source, destination)
         return link.overhead + link.latency + size / link.bandwidth
 
+    def with_hand_overs(self, factor: float) -> CostModel:
+        """Returns a model in which handing a value from one CPU device to another costs more by a factor."""
+        link = self.links["CPU>CPU"]
+        dearer = Link(factor * link.latency, link.bandwidth, factor * link.overhead)
+        result = CostModel.from_json(self.to_json())
+        result.links["CPU>CPU"], result.segment = dearer, factor * self.segment
+        return result
+
     # -- measurements -------------------------------------------------------------------------------------------------
 
     def learn(self, step_stats: Any, nodes: Iterable[Node] = (), seconds: float = 0.0) -> int:
         """Takes the times of a traced step (`RunMetadata.step_stats`) and returns how many were used.
 
         nodes: those of the step; nodes of the same type on the same shapes then profit from what was measured
-        seconds: of the same step untraced, if it is on one device; looking at the clock takes time, too, and what
-            that makes of small nodes is taken off again
+        seconds: of the same step untraced, if it is on one CPU device; looking at the clock takes time, too, and what
+            that makes of small nodes is taken off again (an accelerator has a clock of its own)
         """
         known = {node.name: node for node in nodes}
         found = [(kind(d.device), stats, *_timed(stats)) for d in step_stats.dev_stats for stats in d.node_stats]
         clock = 0.0
-        if seconds and len(step_stats.dev_stats) == 1 and not any(op_type == "_While" for *_, op_type in found):
+        alone = len(step_stats.dev_stats) == 1 and all(where == "CPU" for where, *_ in found)
+        if seconds and found and alone and not any(op_type == "_While" for *_, op_type in found):
             clock = max(sum(taken for _, _, taken, _ in found) - seconds, 0.0) / len(found)
         for where, stats, taken, op_type in found:
             taken = max(taken - clock, 0.1 * taken)
@@ -162,6 +175,7 @@ class CostModel:
             "speeds": {name: asdict(speed) for name, speed in self.speeds.items()},
             "links": {name: asdict(link) for name, link in self.links.items()},
             "crowding": self.crowding,
+            "segment": self.segment,
             "unknown": self.sizes.unknown,
             "iterations": self.iterations,
             "measured": {key: list(value) for key, value in sorted(self.measured.items())},
@@ -179,6 +193,7 @@ class CostModel:
                 {name: Speed(**_numbers(fields)) for name, fields in content["speeds"].items()},
                 {name: Link(**_numbers(fields)) for name, fields in content["links"].items()},
                 crowding={name: float(share) for name, share in content.get("crowding", {}).items()},
+                segment=float(content.get("segment", SEGMENT)),
                 unknown=int(content["unknown"]),
                 iterations=int(content["iterations"]),
             )

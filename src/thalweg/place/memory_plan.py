@@ -8,6 +8,7 @@ is all, unless a device has a limit that the step would pass: then its nodes run
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -62,16 +63,20 @@ class MemoryPlan:
         return lines + self.notes
 
     def write_to(self, metadata: RunMetadata) -> None:
-        """Adds the costs that were reckoned with: bytes and microseconds of each node, the peak of each device."""
-        graph = metadata.cost_graph
+        """Adds the costs: bytes and microseconds of each node, the peak of each device.
+
+        The time is the one that metadata has from a trace; what ran in no kernel of its own has the time that was
+        reckoned with, and is marked as inaccurate.
+        """
+        graph, measured = metadata.cost_graph, _measured(metadata)
         for name, part in self._parts.items():
             number = {node: len(graph.node) + i for i, node in enumerate(part.nodes)}
             for node in part.nodes:
-                graph.node.append(self._cost(node, name, number))
+                graph.node.append(self._cost(node, name, number, measured.get((name, node.name))))
             forecast = self.forecasts[name]
             graph.cost.add(cost=float(forecast.peak), dimension=f"memory {name}")
 
-    def _cost(self, node: Node, device: str, number: Mapping[Node, int]) -> CostGraphDef.Node:
+    def _cost(self, node: Node, device: str, number: Mapping[Node, int], taken: int | None) -> CostGraphDef.Node:
         known = CostGraphDef.Node
         return known(
             name=node.name,
@@ -87,10 +92,20 @@ class MemoryPlan:
                 for index, dtype in enumerate(node.dtypes)
             ],
             persistent_memory_size=self._costs.sizes.kept(node),
-            compute_cost=round(1e6 * self._costs.time(node, device)),
+            compute_cost=round(1e6 * self._costs.time(node, device) if taken is None else taken / 1000),
             control_input=[number[control] for control in node.controls if control in number],
-            inaccurate=True,
+            inaccurate=taken is None,
         )
+
+
+def _measured(metadata: RunMetadata) -> dict[tuple[str, str], int]:
+    """Returns the longest time of each node that ran, in nanoseconds, by its device and its name."""
+    longest: dict[tuple[str, str], int] = {}
+    for part in metadata.step_stats.dev_stats:
+        for stats in part.node_stats:
+            key = part.device, stats.node_name
+            longest[key] = max(longest.get(key, 0), stats.op_end_rel_nanos - stats.op_start_rel_nanos)
+    return longest
 
 
 def plan_memory(parts: Parts, costs: CostModel | None = None, limits: Mapping[str, int] | None = None) -> MemoryPlan:
@@ -129,12 +144,11 @@ def _can_be_ordered(parts: Parts) -> bool:
 def memory_limits(config: ConfigProto, devices: Sequence[str]) -> dict[str, int]:
     """Returns the bytes that devices may hold, as a configuration says."""
     limits: dict[str, int] = {}
-    wanted = dict(config.experimental.memory_limit_in_mb)
-    for index, virtual in enumerate(config.gpu_options.experimental.virtual_devices):
-        name = f"/device:GPU:{index}"
-        if len(virtual.memory_limit_mb) == 1 and any(matches(name, device) for device in devices):
-            wanted.setdefault(name, virtual.memory_limit_mb[0])
-    for pattern, megabytes in wanted.items():
+    wanted = list(config.experimental.memory_limit_in_mb.items())
+    virtual = [mb for entry in config.gpu_options.experimental.virtual_devices for mb in entry.memory_limit_mb or [0]]
+    gpus = [(f"/device:GPU:{index}", megabytes) for index, megabytes in enumerate(virtual) if megabytes]
+    wanted += [(name, megabytes) for name, megabytes in gpus if any(matches(name, device) for device in devices)]
+    for pattern, megabytes in wanted:
         found = [name for name in devices if matches(_canonical(pattern), name)]
         if not found or not 0 < megabytes < math.inf:
             raise errors.InvalidArgumentError(
@@ -145,7 +159,8 @@ def memory_limits(config: ConfigProto, devices: Sequence[str]) -> dict[str, int]
                     expected=f"a positive number for one of {', '.join(devices)}",
                 ),
             )
-        limits.update(dict.fromkeys(found, int(megabytes * (1 << 20))))
+        for name in found:
+            limits[name] = min(int(megabytes * (1 << 20)), limits.get(name, sys.maxsize))
     return limits
 
 

@@ -6,16 +6,27 @@ What a kind does differently is a field here; everything else, kernels included,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import torch
 
 from thalweg import errors
 from thalweg.config import ConfigProto
 from thalweg.kernels.registry import serve_accelerator
+from thalweg.runtime.gpu_options import logical_gpus
 
 Replay = Callable[[], None]
+
+
+class Mark(Protocol):
+    """A mark on a device's line of work: the times between two of them are those of the device."""
+
+    def record(self) -> None:
+        """Puts the mark after what has been launched so far."""
+
+    def elapsed_time(self, end: Any) -> float:
+        """Waits for a later mark, and returns the milliseconds from here to there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,6 +35,8 @@ class Accelerator:
 
     prepare: is called with the configuration of each session that has such devices
     record: runs a function so that its kernels are only noted; returns its values and what launches the kernels
+    event: makes a mark for a device's line of work, which notes when the device comes to it (see `Mark`); a kind
+        without marks is waited for after each node of a step that is traced
     """
 
     type: str
@@ -33,6 +46,19 @@ class Accelerator:
     record: Callable[[Callable[[], Sequence[Any]], Iterable[torch.Generator]], tuple[Sequence[Any], Replay]] | None = (
         None
     )
+    event: Callable[[torch.device], Mark] | None = None
+
+    def on(self, device: torch.device) -> Accelerator:
+        """Returns this kind for one of its devices: what is recorded there is recorded on its stream."""
+        record = self.record
+        if record is None or not device.index:
+            return self
+
+        def record_there(function: Callable[[], Sequence[Any]], generators: Iterable[torch.Generator]) -> Any:
+            with torch.accelerator.device_index(device.index):
+                return record(function, generators)
+
+        return replace(self, record=record_there)
 
     def synchronize(self, device: torch.device) -> None:
         """Waits for what was launched on the current stream of a device."""
@@ -114,9 +140,28 @@ def _prepare_cuda(config: ConfigProto) -> None:
     torch.backends.cudnn.benchmark = True
     _use_arithmetic()
     fraction = config.gpu_options.per_process_gpu_memory_fraction
-    if fraction > 0:
-        for index in range(gpu_count()):
-            torch.cuda.set_per_process_memory_fraction(min(fraction, 1.0), index)
+    limits: dict[int, int] = {}  # of all devices that a GPU is divided into: torch cannot tell them apart
+    for index, limit in logical_gpus(config, gpu_count()):
+        limits[index] = limits.get(index, 0) + limit
+    for index, limit in limits.items():
+        share = limit / torch.cuda.get_device_properties(index).total_memory if limit else fraction
+        if share > 0:
+            torch.cuda.set_per_process_memory_fraction(min(share, 1.0), index)
+
+
+class _CudaMark:
+    """A CUDA event on the current stream of a device, whichever device is the current one."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+    def record(self) -> None:
+        self._event.record(torch.cuda.current_stream(self._device))
+
+    def elapsed_time(self, end: _CudaMark) -> float:
+        end._event.synchronize()
+        return float(self._event.elapsed_time(end._event))
 
 
 def _record_cuda(
@@ -139,6 +184,6 @@ def _record_cuda(
     return values, graph.replay
 
 
-register_accelerator(Accelerator("GPU", "cuda", gpu_count, _prepare_cuda, _record_cuda))
+register_accelerator(Accelerator("GPU", "cuda", gpu_count, _prepare_cuda, _record_cuda, _CudaMark))
 register_accelerator(Accelerator("MPS", "mps", lambda: int(torch.backends.mps.is_available())))
 register_accelerator(Accelerator("XPU", "xpu", lambda: torch.xpu.device_count() if torch.xpu.is_available() else 0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ import torch
 from thalweg.config import ConfigProto
 from thalweg.resources.containers import Containers
 from thalweg.runtime.accelerators import Accelerator, accelerators
+from thalweg.runtime.gpu_options import LogicalGpu, logical_gpus
 
 PREFIX = "/job:localhost/replica:0/task:0"
 _HOST = torch.device("cpu")
@@ -28,6 +29,7 @@ class Device:
     resources: Containers
     host: TorchDevice = _HOST
     accelerator: Accelerator | None = None
+    memory_limit: int = 0  # bytes that a step may hold here; 0 for all there are
     compiling: bool = False  # a device that is only looked at, to see what kernels would do
     _states: dict[str, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -49,11 +51,30 @@ def local_devices(config: ConfigProto, resources: Containers) -> list[Device]:
     cpus = config.device_count.get("CPU", 1)
     devices = [Device(f"{PREFIX}/device:CPU:{i}", "CPU", _HOST, resources) for i in range(max(cpus, 1))]
     for kind in accelerators():
-        count = min(config.device_count.get(kind.type, 1 << 30), kind.count())
-        if count > 0:
+        found = list(_of_kind(kind, config))
+        if found:
             kind.prepare(config)
-        for index in range(count):
-            where = torch.device(kind.torch_type, index) if kind.torch_type != "cpu" else _HOST
+        for index, (physical, limit) in enumerate(found):
+            where = torch.device(kind.torch_type, physical) if kind.torch_type != "cpu" else _HOST
             name = f"{PREFIX}/device:{kind.type}:{index}"
-            devices.append(Device(name, kind.type, where, resources, accelerator=kind))
+            devices.append(Device(name, kind.type, where, resources, accelerator=kind.on(where), memory_limit=limit))
     return devices
+
+
+def listed_devices(config: ConfigProto) -> list[tuple[str, str, int, str]]:
+    """Returns (name, type, limit in bytes, the machine's name for it) of a session's devices, and touches none."""
+    cpus = range(max(config.device_count.get("CPU", 1), 1))
+    found = [(f"/device:CPU:{index}", "CPU", 0, "/physical_device:CPU:0") for index in cpus]
+    for kind in accelerators():
+        for index, (physical, limit) in enumerate(_of_kind(kind, config)):
+            name, physical_name = f"/device:{kind.type}:{index}", f"/physical_device:{kind.type}:{physical}"
+            found.append((name, kind.type, limit, physical_name))
+    return found
+
+
+def _of_kind(kind: Accelerator, config: ConfigProto) -> Iterator[LogicalGpu]:
+    """Yields the devices of a kind; only GPUs can be chosen and divided."""
+    if kind.type == "GPU":
+        yield from logical_gpus(config, kind.count())
+    else:
+        yield from map(LogicalGpu, range(min(config.device_count.get(kind.type, 1 << 30), kind.count())))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 import time
@@ -19,6 +20,7 @@ from thalweg.execute.run import Run, new_run
 from thalweg.execute.threads import threads
 from thalweg.execute.tokens import TokenRun
 from thalweg.graph.collection import collector_paused
+from thalweg.partition.graphdef import partition_graph_def
 from thalweg.place.place import Placement
 from thalweg.runtime.step import Step
 
@@ -41,6 +43,7 @@ class Executable:
         self.programs = list(programs)
         self._compiles = compiles and not any(program.is_free for program in programs)
         self._spent = 0.0
+        self.steps = itertools.count()  # for who wants to know every so many of them
         self.placement = placement
         self._num_fetches = num_fetches
         self._arriving = [
@@ -63,6 +66,10 @@ class Executable:
     @property
     def text(self) -> str:
         return "\n".join(program.text for program in self.programs)
+
+    def partition_graphs(self) -> list[Any]:
+        """Returns what each device runs as a GraphDef."""
+        return [partition_graph_def(p.nodes, p.numbered_fetches, p.device.name) for p in self.programs]
 
     def run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
         """Runs one step; blocks until it is over or has failed."""
