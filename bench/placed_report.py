@@ -22,7 +22,8 @@ def costs_in_words(costs: Any) -> str:
     """Tells what was measured of the devices."""
     links = [f"{pair} {1e6 * (link.latency + link.overhead):.0f} us" for pair, link in costs.links.items()]
     crowds = [f"{kind} +{share:.0%}" for kind, share in costs.crowding.items()]
-    return f"transfers {', '.join(links)}; a device more at work: {', '.join(crowds) or 'nothing'}"
+    start = f"the start of a segment {1e6 * costs.segment:.0f} us"
+    return f"transfers {', '.join(links)}; {start}; a device more at work: {', '.join(crowds) or 'nothing'}"
 
 
 def judged(cells: dict[str, Any]) -> dict[str, Any]:
@@ -32,6 +33,7 @@ def judged(cells: dict[str, Any]) -> dict[str, Any]:
         cell["measured"] = median(cell["rounds"])
         cell["of_one"] = cell["measured"] / median(one["rounds"])
         cell["foreseen_of_one"] = cell["foreseen"] / one["foreseen"]
+        cell["truth"] = cell["measured"] / cell["foreseen"]
         worst = max(
             cell["of_one"], 0.0 if placer == TRIED else cell["foreseen_of_one"]
         )  # who has tried need not foresee
@@ -41,13 +43,14 @@ def judged(cells: dict[str, Any]) -> dict[str, Any]:
 
 def table(name: str, cells: dict[str, Any]) -> str:
     """Writes a graph's results: times in milliseconds and as parts of one device's."""
-    heads = ("placing s", 10), ("foreseen ms", 13), ("of one", 8), ("measured ms", 13), ("of one", 8), ("sent", 7)
+    heads = ("placing s", 10), ("foreseen ms", 13), ("of one", 8), ("measured ms", 13), ("of one", 8)
+    heads += ("truth", 8), ("sent", 7)
     lines = [f"{name:15}" + "".join(f"{head:>{width}}" for head, width in heads) + "  verdict"]
     for placer, cell in cells.items():
         verdict = {None: "-", True: "met", False: "MISSED"}[cell["met"]]
         lines.append(
             f"  {placer:13}{cell['placing']:10.2f}{1e3 * cell['foreseen']:13.3f}{cell['foreseen_of_one']:8.2f}"
-            f"{1e3 * cell['measured']:13.3f}{cell['of_one']:8.2f}{cell['transfers']:7}  {verdict}"
+            f"{1e3 * cell['measured']:13.3f}{cell['of_one']:8.2f}{cell['truth']:8.2f}{cell['transfers']:7}  {verdict}"
         )
     return "\n".join(lines)
 

@@ -17,10 +17,10 @@ def anywhere(node):
     return {"CPU", "GPU"}
 
 
-def costs_of(times, latency=0.5, bandwidth=1e30, overhead=0.0, kinds=("CPU",)):
+def costs_of(times, latency=0.5, bandwidth=1e30, overhead=0.0, segment=0.0, kinds=("CPU",)):
     """Returns a cost model with the seconds of nodes by name; all links are alike."""
     link = Link(latency, bandwidth, overhead)
-    costs = CostModel(links=dict.fromkeys(("CPU>CPU", "CPU>GPU", "GPU>CPU", "GPU>GPU"), link))
+    costs = CostModel(links=dict.fromkeys(("CPU>CPU", "CPU>GPU", "GPU>CPU", "GPU>GPU"), link), segment=segment)
     graph = tf.get_default_graph()
     for name, seconds in times.items():
         op_type = graph.get_operation_by_name(name).type

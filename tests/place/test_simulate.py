@@ -1,12 +1,12 @@
 """The simulator against schedules that were made by hand."""
 
-import time
+import sys
 
 import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.place.problems import CPU, chain, group_named, layered, problem_of, unit_named
+from tests.place.problems import CPU, chain, costs_of, group_named, layered, problem_of, unit_named
 from thalweg.place.simulate import simulate
 
 
@@ -60,6 +60,43 @@ def test_sending_keeps_the_sender_busy():
     # a is sent until 1.25 and arrives at 1.75; b ends at 3.75 and arrives at 4.5, after c.
     assert spans(problem, schedule) == {"a": (0, 1), "b": (1.75, 3.75), "c": (1.25, 4.25), "d": (4.5, 5.5)}
     assert schedule.busy == [5.25, 2.25]
+
+
+def test_starting_what_has_waited_takes_a_moment():
+    problem = diamond(segment=0.25)
+    schedule = problem.simulate(on(problem, b=1))
+    # b has what it needs at 1.5 and starts at 1.75; d has it at 4.25 and starts at 4.5. a and c wait for nobody.
+    assert spans(problem, schedule) == {"a": (0, 1), "b": (1.75, 3.75), "c": (1, 4), "d": (4.5, 5.5)}
+    assert problem.time(problem.single(CPU[0])) == 7
+
+
+def test_nodes_that_wait_for_the_same_run_in_one_go():
+    """What is ready in the middle of a segment does not run before its end, but beside the rest of it."""
+    x = tf.placeholder(tf.float32, [2], name="x")
+    a = tf.sin(x, name="a")
+    c = tf.cos(a, name="c")
+    d = tf.cos(tf.tan(a, name="b"), name="d")
+    times = {"a": 1, "b": 1, "c": 4, "d": 2}
+    problem = problem_of([c, d], [x], times, latency=0.0)
+    schedule = problem.simulate(on(problem, b=1))
+    # At 2 the device has c to end, 3 seconds, and d, 2: both at half the pace, then c alone.
+    assert spans(problem, schedule) == {"a": (0, 1), "b": (1, 2), "c": (1, 7), "d": (2, 6)}
+    costs = costs_of(times, latency=0.0)
+    costs.crowding = {"CPU": 0.0}  # two cores for all, and a thread for each segment
+    problem = problem_of([c, d], [x], costs=costs)
+    schedule = problem.simulate(on(problem, b=1))
+    assert spans(problem, schedule) == {"a": (0, 1), "b": (1, 2), "c": (1, 5), "d": (2, 4)}
+
+
+def test_more_threads_than_cores_take_turns():
+    x = tf.placeholder(tf.float32, [2], name="x")
+    first = [tf.sin(x, name=f"s{i}") for i in range(3)]
+    second = [tf.cos(value, name=f"c{i}") for i, value in enumerate(first)]
+    costs = costs_of({**{f"s{i}": 0 for i in range(3)}, **{f"c{i}": 2 for i in range(3)}}, latency=0.5)
+    for share, finish in ((0.0, 3.5), (0.5, 5.0), (1.0, 6.5)):
+        costs.crowding = {"CPU": share}
+        problem = problem_of(second, [x], costs=costs)
+        assert problem.time(on(problem, c0=1, c1=1, c2=1)) == pytest.approx(finish), share
 
 
 def test_a_tensor_goes_to_a_device_once():
@@ -167,15 +204,38 @@ def test_variables_are_held_always_and_views_are_free():
 # -- size -------------------------------------------------------------------------------------------------------------
 
 
-def test_ten_thousand_nodes_in_a_second_or_two():
+def lines_of(function):
+    """Returns the result of a call, and how many lines of Python it ran."""
+    count, before = 0, sys.gettrace()
+
+    def trace(frame, event, arg):
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    sys.settrace(trace)
+    try:
+        result = function()
+    finally:
+        sys.settrace(before)
+    return result, count
+
+
+def simulated(layers):
+    """Simulates a random step of so many layers of a hundred nodes; returns also the lines that took for each node."""
     rng = np.random.default_rng(0)
-    fetches, feeds, times = layered(rng, 130, 100)
-    problem = problem_of(fetches, feeds, times, devices=4, latency=0.01)
+    with tf.Graph().as_default():
+        fetches, feeds, times = layered(rng, layers, 100)
+        problem = problem_of(fetches, feeds, times, devices=4, latency=0.01)
     homes = [int(place) for place in rng.integers(0, 4, len(problem.all_groups))]
-    start = time.perf_counter()
-    schedule = simulate(problem, homes)
-    schedule.peak_memory()
-    assert time.perf_counter() - start < 5
+    schedule, lines = lines_of(lambda: simulate(problem, homes))
+    _, more = lines_of(schedule.peak_memory)
+    return problem, schedule, (lines + more) / len(problem.units)
+
+
+def test_the_work_grows_with_the_nodes_and_no_faster():
+    problem, schedule, lines = simulated(130)
+    assert lines < 1.3 * simulated(32)[2]
     assert schedule.finish >= max(schedule.busy) and len(problem.units) > 10_000
     for unit in (unit_named(problem, "n128_5"), unit_named(problem, "n129_99")):
         assert schedule.ends[unit] > schedule.starts[unit] > 0

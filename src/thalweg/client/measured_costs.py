@@ -11,6 +11,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import numpy as np
+
 from thalweg import dtypes
 from thalweg.client.session import BaseSession, Session
 from thalweg.config import ConfigProto, RunMetadata, RunOptions
@@ -21,14 +23,18 @@ from thalweg.ops.constants import fill, placeholder
 from thalweg.ops.math import add_n, sin
 from thalweg.ops.matrix import matmul
 from thalweg.ops.reduction import reduce_sum
-from thalweg.place.cost import CostModel, Link, Speed
+from thalweg.place.cost import SEGMENT, CostModel, Link, Speed
+from thalweg.place.placers import round_robin
+from thalweg.place.problem import Problem
 
 _ROUNDS, _LONG = 9, 5
 _CROSSINGS, _BIG_CROSSINGS = 40, 8
 _BIG = 1 << 20  # elements
 _LAYERS = 24
 _LEAST = 1e-9  # seconds, where a difference is lost in the noise
-_TOWER, _SIDE = 16, 256  # some milliseconds: short steps would measure how fast threads wake up
+_TOWER, _SIDE = 48, 256  # many milliseconds: short steps would measure how fast threads wake up
+_NET, _SIZES = 64, (48, 96, 160)
+_MOST = 16.0  # times that a hand-over may be dearer than it seemed
 
 Chain = Callable[[Tensor, Tensor], Tensor]
 
@@ -89,14 +95,20 @@ class _Stopwatch:
         for name, kind in self._devices:
             kinds.setdefault(kind, []).append(name)
         links: dict[str, Link] = {}
+        starts: list[float] = []
         for (a, kind), (b, other) in permutations(self._devices, 2):
-            if f"{kind}>{other}" not in links:
-                links[f"{kind}>{other}"] = self._link(a, b)
-            elif kind == other != "CPU":  # virtual CPU devices are alike; what lies between accelerators is not
-                links[f"{a}>{b}"] = self._link(a, b)
+            pair = f"{kind}>{other}"
+            if pair in links and kind == other != "CPU":  # what lies between accelerators may differ
+                pair = f"{a}>{b}"
+            if pair not in links:
+                links[pair], start = self._link(a, b)
+                starts.append(start)
         speeds = {kind: self._speed(names[0]) for kind, names in kinds.items()}
         crowding = {kind: self._crowding(names) for kind, names in kinds.items() if len(names) > 1}
-        return CostModel(speeds, links, crowding=crowding)
+        costs = CostModel(speeds, links, crowding=crowding, segment=min(starts, default=SEGMENT))
+        if len(kinds.get("CPU", ())) > 1:
+            self._make_true(costs)
+        return costs
 
     # -- what is measured ---------------------------------------------------------------------------------------------
 
@@ -129,16 +141,20 @@ class _Stopwatch:
         longer, shorter = map(min, self._rounds(build(2 * length), build(length)))
         return max(longer - shorter, _LEAST) / length
 
-    def _link(self, a: str, b: str) -> Link:
-        """Measures a transfer between devices: when they have nothing else to do, when they work, and of large values.
+    def _link(self, a: str, b: str) -> tuple[Link, float]:
+        """Measures a transfer between devices at work, and of large values; and the start of what has waited for it.
 
-        At work it takes longer: somebody has to be woken up, and to be let in. Half of that keeps the sender busy.
+        At work it takes longer than between idle devices: somebody has to be woken up, and to be let in. What is only
+        sent, and looked at when all is done, keeps the sender busy; what is waited for costs the rest as well.
         """
+        pairs = [_pair(a, b, shape) for shape in ("apart", "sent", "coupled")]
+        apart, sent, coupled = map(mean, self._rounds(*pairs, times=_LONG))
         idle = self._crossing(a, b, 2, _CROSSINGS)
-        apart, coupled = map(mean, self._rounds(_pair(a, b, coupled=False), _pair(a, b, coupled=True), times=_LONG))
         each = max(idle, (coupled - apart) / _LAYERS)
+        overhead = min(max((sent - apart) / _LAYERS, _LEAST), each / 2)
         big = self._crossing(a, b, _BIG, _BIG_CROSSINGS)
-        return Link(each / 2, min(4.0 * _BIG / max(big - idle, _LEAST), 1e12), each / 2)
+        rest = (each - overhead) / 2  # nobody works while a thread wakes up, but it does not wake up by itself
+        return Link(rest, min(4.0 * _BIG / max(big - idle, _LEAST), 1e12), overhead), rest
 
     def _crossing(self, a: str, b: str, elements: int, count: int) -> float:
         def shuttle(*names: str) -> Callable[[Tensor], Tensor]:
@@ -166,8 +182,47 @@ class _Stopwatch:
 
             return build
 
-        alone, together = map(mean, self._rounds(towers(names[0]), towers(*names), times=_LONG))
+        alone, together = map(mean, self._rounds(towers(names[0]), towers(*names), times=_LONG - 2))
         return max(together / alone - 1.0, 0.0) / (len(names) - 1)
+
+    def _make_true(self, costs: CostModel) -> None:
+        """Makes hand-overs between CPU devices as dear as a step with many of them says.
+
+        There threads also wait for cores, for Python's lock and for each other, which no single transfer shows. The
+        step is a random net, dealt out in turns; of what it takes beyond the time foreseen all is put down to them.
+        """
+        with Graph().as_default() as graph:
+            scalar = placeholder(dtypes.float32, [])
+            fetched = _net(scalar)
+        with contextlib.ExitStack() as sessions:
+            steps: list[Callable[[], Any]] = []
+            plans = []
+            for name in ("single", "round_robin"):
+                config = ConfigProto()
+                config.CopyFrom(self._config)
+                config.device_count["GPU"] = 0
+                config.experimental.placer = name
+                session = sessions.enter_context(Session(graph=graph, config=config))
+                if not steps:
+                    learn_costs(session, fetched, {scalar: 0.5}, costs)
+                plans.append(session._plan(fetched, (scalar,)).executable.placement)
+                steps.append(functools.partial(session.make_callable(fetched, [scalar]), 0.5))
+            alone, spread = map(mean, self._in_turns(steps, _LONG))
+        posed = plans[0].schedule.problem
+
+        def foreseen(factor: float) -> float:
+            """Returns the net's step as part of that on one device, with hand-overs dearer by a factor."""
+            dearer = costs.with_hand_overs(factor)
+            problem = Problem(posed.step, posed.all_groups, posed.devices, dearer)
+            return problem.time(round_robin(problem)) / problem.time(problem.single(problem.devices[0]))
+
+        low, high = 1.0, _MOST
+        while high - low > 0.05:
+            middle = (low + high) / 2
+            low, high = (middle, high) if foreseen(middle) < spread / alone else (low, middle)
+        costs.measured.clear()  # of the net: nobody else has it
+        true = costs.with_hand_overs(low)
+        costs.links, costs.segment = true.links, true.segment
 
     def _rounds(self, *builds: Callable[[Tensor], Tensor], times: int = 1) -> list[list[float]]:
         """Returns the seconds of a step of each of some graphs, measured in turns, so that all meet the same load.
@@ -183,21 +238,30 @@ class _Stopwatch:
                     fetched = build(scalar)
                 session = sessions.enter_context(Session(graph=graph, config=self._config))
                 steps.append(functools.partial(session.make_callable(fetched, [scalar]), 0.5))
-                steps[-1]()
-            turns = [[time_of(step, self._seconds) for step in steps] for _ in range(times * _ROUNDS)]
-            return [list(rounds) for rounds in zip(*turns)]
+            return self._in_turns(steps, times)
+
+    def _in_turns(self, steps: Sequence[Callable[[], Any]], times: int) -> list[list[float]]:
+        for step in steps:
+            step()
+        turns = [[time_of(step, self._seconds) for step in steps] for _ in range(times * _ROUNDS)]
+        return [list(rounds) for rounds in zip(*turns)]
 
 
 def _product(size: int, y: Tensor, s: Tensor) -> Tensor:
     return matmul(y, fill([size, size], s / float(size)))
 
 
-def _pair(a: str, b: str, coupled: bool) -> Callable[[Tensor], Tensor]:
-    """Returns a graph of two devices at work on layer after layer; coupled, each needs a number of the other's last."""
+def _pair(a: str, b: str, how: str) -> Callable[[Tensor], Tensor]:
+    """Returns a graph of two devices at work on layer after layer, with a number of each for the other.
+
+    how: "coupled", each layer needs the number of the other's last; "sent", they are added up when all is done;
+        "apart", there is none but the last
+    """
 
     def build(s: Tensor) -> Tensor:
         names, sums = (a, b), [s, s + 1.0]
         layers = []
+        every: list[list[Tensor]] = [[], []]
         for name, first in zip(names, sums):
             with on(name):
                 layers.append(fill([_SIDE // 2] * 2, first))
@@ -205,8 +269,13 @@ def _pair(a: str, b: str, coupled: bool) -> Callable[[Tensor], Tensor]:
             before = list(sums)
             for i, name in enumerate(names):
                 with on(name):
-                    layers[i] = sin(matmul(layers[i], layers[i]) * before[1 - i if coupled else i])
+                    layers[i] = sin(matmul(layers[i], layers[i]) * before[1 - i if how == "coupled" else i])
                     sums[i] = reduce_sum(layers[i])
+                    every[i].append(sums[i])
+        if how == "sent":
+            for i, name in enumerate(names):
+                with on(name):
+                    sums[i] = add_n([sums[i], *every[1 - i][:-1]])
         with on(a):
             return add_n(sums)
 
@@ -221,6 +290,18 @@ def _tower(s: Tensor, name: str, number: int) -> Tensor:
         for _ in range(_TOWER):
             y = sin(matmul(y, weights))
         return reduce_sum(y)
+
+
+def _net(s: Tensor) -> Tensor:
+    """Returns a random graph of small and large products, each of two that came before."""
+    rng = np.random.default_rng(0)
+    made = [(_SIZES[-1], fill([_SIZES[-1]] * 2, s))]
+    for _ in range(_NET):
+        size = int(rng.choice(_SIZES))
+        large = [value for other, value in made if other >= size]
+        a, b = (large[i][:size, :size] for i in rng.choice(len(large), 2))
+        made.append((size, sin(matmul(a, b) * (1.0 / size))))
+    return add_n([reduce_sum(value) for _, value in made])
 
 
 def time_of(step: Callable[[], Any], seconds: float) -> float:

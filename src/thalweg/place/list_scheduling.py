@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Callable
 
-from thalweg.place.problem import Problem, Value
+from thalweg.place.problem import Problem
 
 _GAPS = 64  # how many are looked at
 _OPEN = -1  # the home of a group that is not decided
@@ -28,11 +28,7 @@ class _Board:
         self._insert = insert
         self._busy: list[list[tuple[float, float]]] = [[] for _ in problem.devices]
         self._done = [False] * len(problem.units)
-        self.inputs: list[list[tuple[int, Value]]] = [[] for _ in problem.units]
-        for unit, outputs in enumerate(problem.outputs):
-            for value in outputs:
-                for reader in value.readers:
-                    self.inputs[reader].append((unit, value))
+        self.inputs = problem.inputs
 
     def home(self, unit: int) -> int:
         group = self.problem.group_of[unit]
@@ -88,6 +84,7 @@ class _Board:
             when = self.ends[producer]
             if here != place:
                 when += self.problem.latency[here][place] + value.size * self.problem.per_byte[here][place]
+                when += self.problem.segment
             latest = max(latest, when)
         return latest
 
@@ -127,7 +124,7 @@ def critical_path_homes(problem: Problem) -> list[int]:
     The algorithm is HEFT (Topcuoglu and others, 2002), with groups decided by the first of their nodes.
     """
     pairs = [(a, b) for a in range(len(problem.devices)) for b in range(len(problem.devices)) if a != b]
-    latency = sum(problem.latency[a][b] for a, b in pairs) / max(len(pairs), 1)
+    latency = problem.segment + sum(problem.latency[a][b] for a, b in pairs) / max(len(pairs), 1)
     per_byte = sum(problem.per_byte[a][b] for a, b in pairs) / max(len(pairs), 1)
     rank = [0.0] * len(problem.units)
     for unit in range(len(rank) - 1, -1, -1):

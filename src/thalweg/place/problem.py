@@ -16,8 +16,9 @@ Choice = dict[Group, str]
 
 @dataclass(slots=True)
 class Value:
-    """What a unit gives to others; `size` is 0 for a mere order."""
+    """What a unit gives to others, numbered; `size` is 0 for a mere order."""
 
+    number: int
     size: int
     readers: list[int] = field(default_factory=list)
     fetched: bool = False
@@ -28,8 +29,9 @@ class Problem:
 
     groups: those that may go to more than one device; all others are decided
     devices: the names that choices are made of
-    units, outputs, times: the nodes of the graph that take time, in an order that respects all dependencies; what each
-        gives; and its seconds on each device. Loops are one unit.
+    units, outputs, inputs, times: the nodes of the graph that take time, in an order that respects all dependencies;
+        what each gives; who gives it what; and its seconds on each device. Loops are one unit.
+    crowds, crowd_of: devices that share cores: how many, how much each slows the others down; and the one of each
     """
 
     def __init__(self, step: StepGraph, groups: Sequence[Group], devices: Sequence[str], costs: CostModel) -> None:
@@ -47,14 +49,24 @@ class Problem:
         self.overhead = [[link.overhead if link else 0.0 for link in row] for row in pairs]
         self.latency = [[link.overhead + link.latency if link else 0.0 for link in row] for row in pairs]
         self.per_byte = [[1.0 / link.bandwidth if link else 0.0 for link in row] for row in pairs]
-        self.share = [costs.crowding.get(kind(name), 0.0) for name in self.devices]
-        crowd = [(name.rpartition("/device:")[0], kind(name)) for name in self.devices]
-        self.crowds = [  # for each device those that slow it down when they work
-            [b for b in range(len(crowd)) if b != a and crowd[a] == crowd[b] and self.share[a]]
-            for a in range(len(crowd))
-        ]
+        self.segment = costs.segment
+        self._crowd()
         self.feasible = [[self.place_of[name] for name in group.feasible] for group in self.all_groups]
         self.preferred = [self.place_of[group.preferred] for group in self.all_groups]
+
+    def _crowd(self) -> None:
+        """Finds the devices that slow each other down when they work, and how much."""
+        numbers: dict[tuple[str, str], int] = {}
+        self.crowd_of: list[int] = []
+        self.crowds: list[tuple[int, float]] = []
+        for name in self.devices:
+            share = self.costs.crowding.get(kind(name))
+            key = (name, "") if share is None else (name.rpartition("/device:")[0], kind(name))
+            number = numbers.setdefault(key, len(numbers))
+            if number == len(self.crowds):
+                self.crowds.append((0, share or 0.0))
+            self.crowds[number] = (self.crowds[number][0] + 1, self.crowds[number][1])
+            self.crowd_of.append(number)
 
     def _number(self, step: StepGraph) -> None:
         """Finds the units, the group of each, and their times; constants are everywhere and handles nowhere."""
@@ -97,6 +109,7 @@ class Problem:
         values: dict[Output, Value] = {}
         self.outputs: list[list[Value]] = [[] for _ in self.units]
         self.waits = [0] * len(self.units)
+        self.inputs: list[list[tuple[int, Value]]] = [[] for _ in self.units]
 
         def read(output: Output, reader: int) -> None:
             producer = number.get(output[0])
@@ -105,10 +118,11 @@ class Problem:
             if output not in values:
                 node, index = output
                 size = self.costs.bytes(node, index) if index >= 0 else 0
-                values[output] = Value(size)
+                values[output] = Value(len(values), size)
                 self.outputs[producer].append(values[output])
             if reader >= 0:
                 values[output].readers.append(reader)
+                self.inputs[reader].append((producer, values[output]))
                 self.waits[reader] += 1
             else:
                 values[output].fetched = True
