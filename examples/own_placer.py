@@ -20,9 +20,13 @@ def stretches(problem):
 
 def main():
     x = tf.placeholder(tf.float32, [64, 256], name="x")
-    h = x
-    for layer in range(4):
-        h = tf.layers.dense(h, 256, tf.nn.relu, name=f"layer{layer}")
+    towers = []
+    for name in "left", "right":
+        h = x
+        for layer in range(4):
+            h = tf.layers.dense(h, 256, tf.nn.relu, name=f"{name}{layer}")
+        towers.append(h)
+    h = tf.concat(towers, 1)
     config = tf.ConfigProto(device_count={"CPU": 2, "GPU": 0})
     config.experimental.placer = "stretches"
     with tf.Session(config=config) as sess:

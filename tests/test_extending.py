@@ -69,27 +69,36 @@ def test_the_page_shows_the_example():
 def test_the_placer_cuts_the_step_in_two(own_placer, capsys):
     with tf.Graph().as_default():
         value, text = own_placer.main()
-    assert value.shape == (64, 256) and text in capsys.readouterr().out
-    homes = [line.split()[2] for line in text.splitlines() if line.startswith("layer") and "_FusedMatMul" in line]
-    # A chain is not faster on two devices, so that the best single one was taken, and it says so.
-    assert set(homes) == {"CPU:0"} and "stretches: " in text and "which was taken" in text
+    assert value.shape == (64, 512) and text in capsys.readouterr().out
+    homes = {line.split()[0]: line.split()[2] for line in text.splitlines() if "_FusedMatMul" in line}
+    assert homes == {f"{side}{i}/Relu": f"CPU:{cpu}" for cpu, side in enumerate(("left", "right")) for i in range(4)}
 
 
-def test_the_placer_is_taken_at_its_word(own_placer):
-    from thalweg.place.placers import PLACERS, register_placer
-
+def place_a_chain(placer):
+    """Returns the report on a chain of layers, and where each of its products went."""
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [64, 256])
         h = x
         for layer in range(4):
             h = tf.layers.dense(h, 256, tf.nn.relu, name=f"layer{layer}")
         config = tf.ConfigProto(device_count={"CPU": 2, "GPU": 0})
-        config.experimental.placer = "stretches_as_they_are"
-        register_placer("stretches_as_they_are", own_placer.stretches, compared=False)
+        config.experimental.placer = placer
         with tf.Session(config=config) as session:
             session.run(tf.global_variables_initializer())
             text = session.show_placement(h, [x])
             assert session.run(h, {x: np.ones((64, 256))}).shape == (64, 256)
+    return text, [line.split()[2] for line in text.splitlines() if "_FusedMatMul" in line]
+
+
+def test_a_cut_that_makes_nothing_faster_is_not_made(own_placer):
+    text, homes = place_a_chain("stretches")
+    assert set(homes) == {"CPU:0"} and "stretches: " in text and "which was taken" in text
+
+
+def test_the_placer_is_taken_at_its_word(own_placer):
+    from thalweg.place.placers import PLACERS, register_placer
+
+    register_placer("stretches_as_they_are", own_placer.stretches, compared=False)
+    _, homes = place_a_chain("stretches_as_they_are")
     PLACERS._entries.pop("stretches_as_they_are")
-    lines = [line.split() for line in text.splitlines() if "_FusedMatMul" in line]
-    assert [words[2] for words in lines] == ["CPU:0", "CPU:0", "CPU:1", "CPU:1"]
+    assert homes == ["CPU:0", "CPU:0", "CPU:1", "CPU:1"]

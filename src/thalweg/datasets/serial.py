@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from thalweg import dtypes, errors
-from thalweg.kernels.types import from_numpy, to_numpy
+from thalweg.kernels.types import from_numpy, to_read
 
 _MAGIC = b"thalweg position 1\n"
 _LENGTH = struct.Struct("<q")
@@ -66,7 +66,7 @@ def _write_array(value: Any, put: Callable[[bytes], None]) -> None:
         _write(list(value.shape), put, None)
         _write(value.ravel().tolist(), put, None)
         return
-    array = np.asarray(to_numpy(value))
+    array = to_read(value)
     put(b"a" if isinstance(value, np.ndarray) else b"x")
     _write(dtypes.as_dtype(array.dtype).name, put, None)
     _write(list(array.shape), put, None)

@@ -11,7 +11,7 @@ from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import kernel
 from thalweg.kernels.shaping import Function
 from thalweg.kernels.sparse import number, require_fit, require_inside, require_shape
-from thalweg.kernels.types import to_numpy
+from thalweg.kernels.types import to_read
 from thalweg.ops.shape_functions import require
 
 Array = np.ndarray[Any, Any]
@@ -55,7 +55,7 @@ def bind_edit_distance(node: Node, device: Any) -> Function:
         result = torch.zeros(require_shape(groups), dtype=torch.float32)
         # Equal elements get equal numbers, whatever their type.
         count = a[0].shape[0]
-        both = np.concatenate([np.atleast_1d(to_numpy(a[1])), np.atleast_1d(to_numpy(b[1]))])
+        both = np.concatenate([np.atleast_1d(to_read(a[1])), np.atleast_1d(to_read(b[1]))])
         codes = np.unique(both, return_inverse=True, equal_nan=False)[1]
         hypotheses = _sequences(a[0], codes[:count], a[2], groups)
         truths = _sequences(b[0], codes[count:], b[2], groups)

@@ -13,7 +13,7 @@ from thalweg.errors import InvalidArgumentError, ShapeError
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.hash_functions import Hash, farmhash64, hash_all, murmur64, siphash
 from thalweg.kernels.registry import kernel
-from thalweg.kernels.types import to_numpy
+from thalweg.kernels.types import to_read
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
@@ -66,6 +66,6 @@ def _fingerprints(data: Any) -> Array:
             return hashes
         blocks = hashes.reshape(rows, -1) if rows else hashes
     else:
-        array = np.ascontiguousarray(to_numpy(data))
+        array = np.ascontiguousarray(to_read(data))
         blocks = array.reshape(rows, array.size // rows if rows else 0)
     return hash_all(farmhash64, [row.tobytes() for row in blocks])

@@ -13,7 +13,7 @@ from thalweg.dtypes import DType
 from thalweg.graph.step_graph import Node
 from thalweg.graph.tensor_proto import MakeNdarray, array_proto, content_proto
 from thalweg.kernels.registry import kernel
-from thalweg.kernels.types import from_numpy, to_numpy
+from thalweg.kernels.types import from_numpy, to_read
 from thalweg.ops.parsing import require_default, stride_of
 
 Array = np.ndarray[Any, Any]
@@ -161,7 +161,7 @@ class FeaturePlan:
 
 
 def _host(value: Any) -> Array:
-    return value if isinstance(value, np.ndarray) else np.asarray(to_numpy(value))
+    return to_read(value)
 
 
 def outputs_of(sparse: Sequence[Any], dense: Sequence[Array], *more: Array, single: bool = False) -> Any:
@@ -302,7 +302,7 @@ def bind_serialize_tensor(node: Node, device: Any) -> Callable[..., Any]:
     make = array_proto if dtype is dtypes.string else content_proto  # strings one by one, numbers as raw bytes
 
     def serialize(value: Any) -> Any:
-        array = value if dtype is dtypes.string else np.asarray(to_numpy(value))
+        array = to_read(value)
         return np.array(make(array, dtype).SerializeToString(), dtype=object)
 
     return serialize

@@ -12,7 +12,7 @@ import numpy as np
 from thalweg import errors
 from thalweg.graph.step_graph import Node
 from thalweg.kernels.registry import Call, Input, kernel
-from thalweg.kernels.types import to_numpy
+from thalweg.kernels.types import to_read
 
 
 class _Countdown:
@@ -80,7 +80,7 @@ def bind_assert(node: Node, device: Any) -> Call:
 
 def summary(value: Any, limit: int) -> str:
     """Shows the first elements of a value on one line: `[1 2][3...]...`; a limit below zero shows all."""
-    array = np.asarray(to_numpy(value))
+    array = to_read(value)
     room = [array.size if limit < 0 else min(limit, array.size)]
     shown = _row(array, room) if array.ndim else _element(array[()]) * room[0]
     return shown + ("..." if 0 <= limit < array.size else "")
@@ -103,7 +103,7 @@ def _row(array: Any, room: list[int]) -> str:
 
 def layout(value: Any, at_ends: int) -> str:
     """Shows a value in rows and columns, of each dimension so many elements at both ends; below zero shows all."""
-    array = np.asarray(to_numpy(value))
+    array = to_read(value)
     return _block(array, max(array.size, 1) if at_ends < 0 else at_ends, 0, array.ndim)
 
 

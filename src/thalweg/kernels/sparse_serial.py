@@ -17,7 +17,7 @@ from thalweg.graph.tensor_proto import MakeNdarray, content_proto
 from thalweg.kernels.registry import kernel
 from thalweg.kernels.shaping import Function
 from thalweg.kernels.sparse import linear, require_fit, require_order, require_shape
-from thalweg.kernels.types import from_numpy, to_numpy
+from thalweg.kernels.types import from_numpy, to_read
 from thalweg.ops.shape_functions import require
 from thalweg.shapes import show
 
@@ -42,7 +42,7 @@ def bind_serialize(node: Node, device: Any) -> Function:
 
     def serialize(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> Array:
         require_fit(indices, values, shape)
-        return _strings(_as_strings(indices.numpy(), to_numpy(values), shape.numpy(), dtype), (3,))
+        return _strings(_as_strings(indices.numpy(), to_read(values), shape.numpy(), dtype), (3,))
 
     return serialize
 
@@ -56,7 +56,7 @@ def bind_serialize_many(node: Node, device: Any) -> Function:
         sizes = shape.tolist()
         require(len(sizes) >= 2, f"the sparse tensor has rank {len(sizes)}", expected="rank 2 at least")
         require_order(indices, linear(indices, sizes))
-        count, array = require_shape(sizes[:1]), to_numpy(values)
+        count, array = require_shape(sizes[:1]), to_read(values)
         require(count < 2**31, f"the minibatch has {count} rows", expected="fewer than 2**31")
         starts = np.searchsorted(indices[:, 0].numpy(), np.arange(count + 1))
         items: list[bytes] = []

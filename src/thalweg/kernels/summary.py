@@ -15,7 +15,7 @@ from thalweg.graph.tensor_proto import array_proto, shape_proto
 from thalweg.kernels.audio import bind_encode_wav
 from thalweg.kernels.image_files import encode_png
 from thalweg.kernels.registry import kernel
-from thalweg.kernels.types import to_numpy
+from thalweg.kernels.types import to_read
 from thalweg.ops.shape_functions import require
 
 Array = np.ndarray[Any, Any]
@@ -169,7 +169,7 @@ def _proto(value: Any, dtype: DType) -> Any:
         return array_proto(value, dtype)
     if dtype in (dtypes.resource, dtypes.variant):
         raise _invalid(f"values of type {dtype.name} cannot be summarized")
-    array = np.asarray(to_numpy(value))
+    array = to_read(value)
     content, shape = array.tobytes(), shape_proto(array.shape)
     return TensorProto(dtype=dtype.as_datatype_enum, tensor_shape=shape, tensor_content=content)
 

@@ -102,19 +102,26 @@ def to_numpy(value: Value, is_free: bool = False) -> Any:
     """
     if not isinstance(value, torch.Tensor):
         return _strings(value, is_free) if isinstance(value, np.ndarray) else value
-    if not value.is_cpu:
-        value = value.cpu()
-    elif value.ndim and value.is_contiguous() and not (is_free and _has_own_memory(value)):
+    if value.is_cpu and value.ndim and value.is_contiguous() and not (is_free and _has_own_memory(value)):
         value = value.clone()  # a scalar is copied below, as is what lies in another order
+    array = _array(value)
+    return array[()] if array.ndim == 0 else array
+
+
+def to_read(value: Value) -> np.ndarray[Any, Any]:
+    """Returns a value as an array for somebody who only reads it, and now: over the same memory where possible."""
+    return _array(value) if isinstance(value, torch.Tensor) else np.asarray(value)
+
+
+def _array(value: torch.Tensor) -> np.ndarray[Any, Any]:
+    value = value.cpu()
     if value.ndim:
         value = value.contiguous()
     if value.dtype is torch.bfloat16:
         import ml_dtypes
 
-        array = value.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
-    else:
-        array = value.resolve_neg().resolve_conj().numpy() if value.is_complex() else value.numpy()
-    return array[()] if array.ndim == 0 else array
+        return value.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return value.resolve_neg().resolve_conj().numpy() if value.is_complex() else value.numpy()
 
 
 def _strings(value: np.ndarray[Any, Any], is_free: bool) -> Any:

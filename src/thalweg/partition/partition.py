@@ -178,7 +178,8 @@ class _Cut:
             return output
         if (output, home) not in self._received:
             if producer.type == "Const" and not producer.controls:
-                copy = producer.like("Const", [], producer.attrs, name=f"{producer.name}/{home[-5:]}", guard=())
+                name = f"{producer.name}/{home.rpartition('device:')[2].replace(':', '_')}"
+                copy = producer.like("Const", [], producer.attrs, name=name, guard=())
                 self._received[output, home] = (self._add(copy, home), 0)
             else:
                 self._received[output, home] = (self._transfer(output, f"{producer.name}:{index}", home), 0)
