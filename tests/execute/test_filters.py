@@ -124,6 +124,25 @@ def test_gradients_that_were_fed_reach_the_filter():
     assert laid.strides() == {(6, 3, 1, 18)}
 
 
+def test_parts_of_a_filter_can_be_written():
+    """Rows and slices are found where they lie."""
+    results = []
+    for model in (Model(device, OPTIMIZERS["descent"]) for device in ("CPU", "LAID")):
+        model.train()
+        with model.session.graph.as_default():
+            changes = [
+                tf.scatter_nd_update(model.filter, [[0, 1], [2, 0]], np.ones((2, 3, 4), np.float32)),
+                tf.scatter_nd_add(model.filter, [[1, 1, 2, 3]], [0.5]),
+                tf.scatter_update(model.filter, [1], np.full((1, 2, 3, 4), 2, np.float32)),
+                tf.scatter_mul(model.filter, [2, 2], np.full((2, 2, 3, 4), 3, np.float32)),
+                model.filter[:, 1, ::2].assign(np.zeros((3, 2, 4), np.float32)),
+            ]
+        for change in changes:
+            model.session.run(change)
+        results.append(model.session.run(model.filter))
+    np.testing.assert_allclose(*results, rtol=1e-5)
+
+
 def test_an_array_in_another_order_is_kept_in_the_own_one():
     model = Model("CPU", OPTIMIZERS["descent"])
     value = np.asfortranarray(np.arange(72, dtype=np.float32).reshape(3, 2, 3, 4))

@@ -131,4 +131,4 @@ def _plain(part: bytes) -> bytes:
 
 @kernel("Timestamp")
 def bind_timestamp(node: Node, device: Any) -> Callable[[], torch.Tensor]:
-    return lambda: torch.tensor(time.time(), dtype=torch.float64)
+    return lambda: torch.tensor(time.time(), dtype=torch.float64, device=device.torch)

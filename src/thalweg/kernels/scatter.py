@@ -45,19 +45,31 @@ def require_in_range(indices: Any, limit: int) -> None:
         )
 
 
+def _present(indices: torch.Tensor, limit: int) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Returns indices that can be used, and which of them were out of range.
+
+    On the host none may be. On a device the host would have to wait to know; as in TensorFlow, what is not there reads
+    as zeros, and is not written.
+    """
+    if indices.device.type == "cpu":
+        require_in_range(indices, limit)
+        return indices, None
+    return indices.clamp(0, limit - 1), (indices < 0) | (indices >= limit)
+
+
 def gather(params: Any, indices: torch.Tensor, batch_dims: int) -> Any:
     """Returns rows of a buffer, those of each batch from its own part."""
-    if not batch_dims:
-        require_in_range(indices, params.shape[0])
-        return _rows(params, indices.reshape(-1)).reshape(indices.shape + tuple(params.shape[1:]))
-    batch = params.shape[:batch_dims]
-    require_in_range(indices, params.shape[batch_dims])
-    count = int(np.prod(batch))
-    offsets = torch.arange(count, device=indices.device).reshape(batch + (1,) * (indices.ndim - batch_dims))
-    flat = indices + offsets * params.shape[batch_dims]
-    rest = params.shape[batch_dims + 1 :]
-    rows = _rows(params.reshape((-1, *rest)), flat.reshape(-1))
-    return rows.reshape(tuple(indices.shape) + tuple(rest))
+    batch, limit, rest = params.shape[:batch_dims], params.shape[batch_dims], tuple(params.shape[batch_dims + 1 :])
+    shape = tuple(indices.shape) + rest
+    flat, missing = _present(indices, limit)
+    if missing is not None and limit == 0:
+        return params.new_zeros(shape)
+    if batch_dims:
+        count = int(np.prod(batch))
+        offsets = torch.arange(count, device=indices.device).reshape(batch + (1,) * (indices.ndim - batch_dims))
+        flat, params = flat + offsets * limit, params.reshape((-1, *rest))
+    rows = _rows(params, flat.reshape(-1)).reshape(shape)
+    return rows if missing is None else rows.masked_fill(missing.reshape(indices.shape + (1,) * len(rest)), 0)
 
 
 def gather_rows(params: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
@@ -97,9 +109,14 @@ def _flat_indices(params: Any, indices: torch.Tensor) -> tuple[torch.Tensor, tup
 
 
 def _checked(buffer: Any, indices: torch.Tensor, updates: Any) -> tuple[torch.Tensor, Any]:
-    """Returns flat indices and a row of updates for each."""
-    scatter_shapes(tuple(buffer.shape), tuple(indices.shape), tuple(updates.shape))
+    """Returns flat indices, all of which are there, and a row of updates for each."""
+    flat, rows = _flat(buffer, indices, updates)
     require_in_range(indices, buffer.shape[0])
+    return flat, rows
+
+
+def _flat(buffer: Any, indices: torch.Tensor, updates: Any) -> tuple[torch.Tensor, Any]:
+    scatter_shapes(tuple(buffer.shape), tuple(indices.shape), tuple(updates.shape))
     flat, row = indices.reshape(-1), tuple(buffer.shape[1:])
     if isinstance(buffer, np.ndarray):
         return flat, np.broadcast_to(updates, tuple(indices.shape) + row).reshape((flat.numel(), *row))
@@ -115,13 +132,24 @@ def scatter_update(buffer: Any, indices: torch.Tensor, updates: Any) -> None:
 
 
 def scatter_add(buffer: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> None:
-    flat, rows = _checked(buffer, indices, updates)
-    movable(buffer).index_add_(0, flat, movable(rows))
+    flat, rows = _added(buffer, indices, updates)
+    movable(buffer).index_add_(0, flat, rows)
 
 
 def scatter_sub(buffer: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> None:
-    flat, rows = _checked(buffer, indices, updates)
-    movable(buffer).index_add_(0, flat, movable(rows).neg())
+    flat, rows = _added(buffer, indices, updates)
+    movable(buffer).index_add_(0, flat, rows.neg())
+
+
+def _added(buffer: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns flat indices and a row to add for each, which is zero where there is nothing to add to."""
+    if buffer.shape[0] == 0 or indices.device.type == "cpu":
+        flat, rows = _checked(buffer, indices, updates)
+        return flat, movable(rows)
+    flat, rows = _flat(buffer, indices, updates)
+    flat, missing = _present(flat, buffer.shape[0])
+    assert missing is not None
+    return flat, movable(rows).masked_fill(missing.reshape((-1,) + (1,) * (rows.ndim - 1)), 0)
 
 
 def _by_rounds(of_numbers: _Combine, of_words: _Combine | None = None) -> Callable[..., None]:
@@ -185,4 +213,9 @@ def scatter_nd(buffer: Any, change: Callable[..., None], indices: torch.Tensor, 
     """Makes a change at slices addressed by index vectors."""
     scatter_nd_shapes(tuple(buffer.shape), tuple(indices.shape), tuple(updates.shape))
     flat, rest = _flat_indices(buffer, indices)
-    change(_flattened(buffer, rest), flat, updates.reshape((flat.numel(), *rest)))
+    rows = _flattened(buffer, rest)
+    change(rows, flat, updates.reshape((flat.numel(), *rest)))
+    if (
+        isinstance(buffer, torch.Tensor) and not buffer.is_contiguous()
+    ):  # lies in another order, so that rows are a copy
+        buffer.copy_(rows.reshape(buffer.shape))
