@@ -132,7 +132,7 @@ def test_parts_of_a_filter_can_be_written():
         with model.session.graph.as_default():
             changes = [
                 tf.scatter_nd_update(model.filter, [[0, 1], [2, 0]], np.ones((2, 3, 4), np.float32)),
-                tf.scatter_nd_add(model.filter, [[1, 1, 2, 3]], [0.5]),
+                tf.scatter_nd_add(model.filter, [[0, 0, 2, 3]], [0.5]),
                 tf.scatter_update(model.filter, [1], np.full((1, 2, 3, 4), 2, np.float32)),
                 tf.scatter_mul(model.filter, [2, 2], np.full((2, 2, 3, 4), 3, np.float32)),
                 model.filter[:, 1, ::2].assign(np.zeros((3, 2, 4), np.float32)),
