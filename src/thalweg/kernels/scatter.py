@@ -215,7 +215,5 @@ def scatter_nd(buffer: Any, change: Callable[..., None], indices: torch.Tensor, 
     flat, rest = _flat_indices(buffer, indices)
     rows = _flattened(buffer, rest)
     change(rows, flat, updates.reshape((flat.numel(), *rest)))
-    if (
-        isinstance(buffer, torch.Tensor) and not buffer.is_contiguous()
-    ):  # lies in another order, so that rows are a copy
+    if isinstance(buffer, torch.Tensor) and not buffer.is_contiguous():  # rows are a copy in another order
         buffer.copy_(rows.reshape(buffer.shape))
