@@ -161,3 +161,20 @@ def test_the_time_of_our_cores_is_read_from_the_system(monkeypatch, tmp_path):
         assert share._busy() == pytest.approx((1 + 3 + 2 * 111100) / 100)
     finally:
         os.close(share._stat)
+
+
+@LINUX
+def test_a_compiler_in_the_background_gets_a_core(machine, monkeypatch):
+    share = CoreShare({})
+    share.look()
+    machine.elapse(0.3, own=4, others=0)
+    share.look()
+    assert machine.threads == 4
+    monkeypatch.setattr(host.BACKGROUND, "is_busy", True)
+    machine.elapse(0.3, own=4, others=0)
+    share.look()
+    assert machine.threads == 3
+    monkeypatch.setattr(host.BACKGROUND, "is_busy", False)
+    machine.elapse(0.3, own=3, others=0)
+    share.look()
+    assert machine.threads == 4

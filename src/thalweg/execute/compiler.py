@@ -25,7 +25,7 @@ from thalweg.execute.library import load
 from thalweg.execute.lower import Request, build, build_here
 
 Library = Callable[[list[Any]], Sequence[Any]]
-_NICE = 10  # a tenth of a busy core; with less, a program that uses all cores is never compiled
+_NICE = 19  # it takes what others leave; whoever computes makes room for it (runtime/host.py)
 _IDLE = 60.0  # seconds after which a compiler without work ends
 _log = logging.getLogger("thalweg")
 
@@ -95,6 +95,7 @@ class Compiler:
         self._thread: threading.Thread | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
+        self.is_busy = False
 
     def ask(self, request: Request, done: Callable[[Library | None], None]) -> None:
         """Has a cluster compiled; `done` gets its library, or None, in another thread."""
@@ -120,8 +121,10 @@ class Compiler:
             except Exception as error:
                 warn(_told(error))
                 done(None)
+            self.is_busy = not self._requests.empty()
 
     def _compile(self, request: Request) -> Library | None:
+        self.is_busy = True
         try:
             failure = self._answer(request)
         except (BrokenPipeError, EOFError):  # it may have waited long enough and ended just now
@@ -145,10 +148,12 @@ class Compiler:
         if self._process is None or self._process.poll() is not None:
             paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-            command = [sys.executable, "-m", "thalweg.execute.compiler", *(["--patient"] if self._patient else [])]
+            command = [sys.executable, "-m", "thalweg.execute.compiler"]
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
             )
+            if self._patient:
+                os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICE)  # from here, so that it starts up so too
             atexit.register(self._process.kill)
         return self._process
 
@@ -179,8 +184,6 @@ def main() -> None:
     """Compiles what comes on standard input, and answers each request with an error's text or nothing."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # compilers print
-    if "--patient" in sys.argv:
-        os.nice(_NICE)
     while select.select([sys.stdin], [], [], _IDLE)[0]:
         try:
             request: Request = _receive(sys.stdin.buffer)

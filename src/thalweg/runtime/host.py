@@ -11,6 +11,8 @@ from collections.abc import Mapping
 
 import torch
 
+from thalweg.execute.compiler import BACKGROUND
+
 _LOOK_EVERY = 0.2  # seconds
 _TOO_LONG = 3 * _LOOK_EVERY  # a longer gap tells of a time when no step ran
 
@@ -35,7 +37,8 @@ class CoreShare:
 
     OpenMP's threads spin while they wait for each other. On a quiet machine that is fastest; when another process needs
     one of the cores, a kernel split over all of them waits for the slowest, spinning. No fixed way of waiting is right
-    for both, but the number of threads is: as many as there are cores free.
+    for both, but the number of threads is: as many as there are cores free. Where steps are compiled in the background,
+    one core is left to that: it is over sooner than if it came between the threads of every kernel.
     """
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
@@ -61,9 +64,9 @@ class CoreShare:
         self._next = now + (_LOOK_EVERY if elapsed < _TOO_LONG else _LOOK_EVERY / 2)
         if elapsed < _TOO_LONG:
             others = max(0.0, (everyone - self._all) - (own - self._own)) / elapsed
-            threads = max(1, min(self._most, int(len(self._cores) - others + 0.5)))
+            threads = max(1, min(self._most - BACKGROUND.is_busy, int(len(self._cores) - others + 0.5)))
             # One crowded moment is no load: only two looks in a row take threads away, one gives them back.
-            if threads >= self._threads or self._crowded:
+            if threads >= self._threads or self._crowded or BACKGROUND.is_busy:
                 self._use(threads)
             self._crowded = threads < self._most
         self._wall, self._own, self._all = now, own, everyone
