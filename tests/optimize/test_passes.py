@@ -257,6 +257,22 @@ def test_the_gradient_of_a_bias_is_summed_at_the_pooled_size(window):
     same_numbers(grads, {x: rng.normal(size=(2, 4, 6, 3)), b: rng.normal(size=3)}, 1e-5)
 
 
+def test_a_bias_along_a_pooled_dimension_stays_before_the_pool():
+    rng = np.random.default_rng(0)
+    x, b = tf.placeholder(tf.float32, [1, 4, 2, 4]), tf.placeholder(tf.float32, [4])
+    biased = tf.nn.bias_add(x, b)
+    across = tf.nn.max_pool(biased, [1, 1, 1, 2], [1, 1, 1, 2], "SAME")
+    other = tf.nn.max_pool(biased, [1, 1, 2, 2], [1, 1, 2, 2], "SAME", data_format="NCHW")
+    gradient = tf.gradients(tf.square(other), b)[0]
+    feeds = {x: rng.normal(size=(1, 4, 2, 4)), b: rng.normal(size=4)}
+    same_numbers([across, other, gradient], feeds, 1e-5)
+    for y in (across, other):
+        step = prune([x, b], [y], [])
+        fuse(step)
+        pool_before_bias(step)
+        assert step.fetches[0][0].type == "MaxPool"
+
+
 @pytest.mark.parametrize("fused", [True, False], ids=["fused", "alone"])
 @pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
 def test_pooling_comes_before_a_bias(fused, data_format):

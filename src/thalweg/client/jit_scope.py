@@ -17,5 +17,6 @@ def experimental_jit_scope(
     compile_ops: False keeps them from it; a function is asked for each operation, by its NodeDef
     separate_compiled_gradients: is accepted; gradients are made where `tf.gradients` is called, and belong to its scope
     """
-    with get_default_graph()._attr_scope({"_XlaCompile": compile_ops}):
+    wanted = (lambda node_def: bool(compile_ops(node_def))) if callable(compile_ops) else bool(compile_ops)
+    with get_default_graph()._attr_scope({"_XlaCompile": wanted}):
         yield

@@ -163,6 +163,8 @@ class BaseSession:
         timeout = options.timeout_in_ms if options is not None else 0
         timeout = timeout or self._config.operation_timeout_in_ms
         timer = _deadline(step, timeout) if timeout else None
+        if run_metadata is not None:
+            run_metadata.Clear()
         is_measured = self._is_measured is not None and self._is_measured(executable)
         if run_metadata is not None and (is_measured or (options is not None and options.trace_level)):
             step.trace = Trace()
@@ -322,8 +324,7 @@ def _schedule(options: GraphOptions) -> Callable[[Executable], bool] | None:
 
 
 def _report(executable: Executable, trace: Trace | None, options: RunOptions | None, metadata: RunMetadata) -> None:
-    """Replaces what metadata holds by what this step has to report."""
-    metadata.Clear()
+    """Fills metadata with what this step has to report."""
     if trace is not None:
         trace.write_to(metadata)
         executable.placement.foretell(metadata)

@@ -229,8 +229,10 @@ class Cluster:
             initialized = all(isinstance(variable.value, torch.Tensor) for variable in self._variables)
             if len(self._runs) == _LAYOUTS or not initialized:
                 return self.plain
+            buffers = [variable.with_fixed_order() for variable in self._variables]
+            if any(buffer is None for buffer in buffers):  # destroyed just now
+                return self.plain
             self._runs[layout] = self.plain
-        buffers = [variable.settled() for variable in self._variables]
         layouts: list[Layout] = [(tuple(v.shape), v.stride(), v.dtype) for v in [*values, *buffers]]
         request = describe(
             self._members, self._inputs, self._outputs, self._handles, self._written, layouts, self._device

@@ -24,6 +24,7 @@ from thalweg.execute.bind import bind_node
 from thalweg.execute.codegen import generate
 from thalweg.execute.permutations import without_permutations
 from thalweg.execute.segment import Segment
+from thalweg.execute.threads import Kernels
 from thalweg.graph.op_def import OPS
 from thalweg.graph.step_graph import Node, Output
 from thalweg.kernels.registry import Call, Known
@@ -56,7 +57,7 @@ class Request:
         return hashlib.sha256(repr((_fingerprint(), self._machine(), _plain(facts))).encode()).hexdigest()[:40]
 
     def _machine(self) -> tuple[str, ...]:
-        gpu = torch.cuda.get_device_name() if self.device[1] == "cuda" else ""
+        gpu = torch.cuda.get_device_name(self.device[1]) if self.device[1].startswith("cuda") else ""
         return torch.__version__, gpu, torch.backends.cpu.get_cpu_capability()
 
 
@@ -112,7 +113,7 @@ def describe(
             else:
                 add(producer, "_Arg", {"T": producer.dtypes[0]}, [])
         add(node, node.type, node.attrs, [(numbers[p], i) for p, i in node.inputs if p in numbers])
-    where = (device.type, device.torch.type)
+    where = (device.type, str(device.torch))
     return Request(
         nodes,
         [numbers[node] for node in members],
@@ -122,7 +123,7 @@ def describe(
         list(written),
         list(layouts),
         where,
-        torch.get_num_threads(),
+        Kernels.threads,
     )
 
 

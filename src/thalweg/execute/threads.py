@@ -10,6 +10,14 @@ import torch
 threads = ThreadPoolExecutor(
     max_workers=4096, thread_name_prefix="thalweg", initializer=lambda: torch.set_flush_denormal(True)
 )
+
+
+class Kernels:
+    """How many threads a kernel has when nobody else needs the cores; for moments it may have fewer."""
+
+    threads = torch.get_num_threads()
+
+
 _TINY = 5e-324  # is not zero in a thread that computes with denormals
 
 

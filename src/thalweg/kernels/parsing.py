@@ -154,14 +154,10 @@ class FeaturePlan:
         """Returns the sparse features, each (indices, values, shape), and the dense ones."""
         sparse = [_sparse(_column(features, names, key, dtype), dtype) for key, dtype in zip(sparse_keys, self.sparse)]
         dense = [
-            _dense(_column(features, names, key, dtype), names, key, dtype, shape, _host(default))
+            _dense(_column(features, names, key, dtype), names, key, dtype, shape, to_read(default))
             for key, dtype, shape, default in zip(dense_keys, self.dense, self.shapes, defaults)
         ]
         return sparse, dense
-
-
-def _host(value: Any) -> Array:
-    return to_read(value)
 
 
 def outputs_of(sparse: Sequence[Any], dense: Sequence[Array], *more: Array, single: bool = False) -> Any:

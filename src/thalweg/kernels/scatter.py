@@ -48,8 +48,8 @@ def require_in_range(indices: Any, limit: int) -> None:
 def _present(indices: torch.Tensor, limit: int) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Returns indices that can be used, and which of them were out of range.
 
-    On the host none may be. On a device the host would have to wait to know; as in TensorFlow, what is not there reads
-    as zeros, and is not written.
+    On the host none may be. On a device the host would have to wait to know; as in TensorFlow, a row that is not there
+    reads as zeros, and nothing is added to it. What overwrites rows waits nevertheless, and raises.
     """
     if indices.device.type == "cpu":
         require_in_range(indices, limit)
@@ -69,7 +69,9 @@ def gather(params: Any, indices: torch.Tensor, batch_dims: int) -> Any:
         offsets = torch.arange(count, device=indices.device).reshape(batch + (1,) * (indices.ndim - batch_dims))
         flat, params = flat + offsets * limit, params.reshape((-1, *rest))
     rows = _rows(params, flat.reshape(-1)).reshape(shape)
-    return rows if missing is None else rows.masked_fill(missing.reshape(indices.shape + (1,) * len(rest)), 0)
+    if missing is None:
+        return rows
+    return movable(rows).masked_fill(missing.reshape(indices.shape + (1,) * len(rest)), 0).view(rows.dtype)
 
 
 def gather_rows(params: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:

@@ -8,8 +8,8 @@ from thalweg import dtypes
 from thalweg.graph.step_graph import Node, Output, StepGraph
 
 _FLOATS = (dtypes.float32, dtypes.float64, dtypes.bfloat16, dtypes.float16)
-# Returns the input of a node that does not change which of two values is the larger, and the same node after a pool.
-Peel = Callable[[Node], tuple[Output, Callable[[Node, Node], Node]] | None]
+# The input of a node that does not change which of two values is the larger, and what makes that node after a pool.
+Peeled = tuple[Output, Callable[[Node, Node], Node]] | None
 
 
 def simplify_pooling(step: StepGraph) -> None:
@@ -90,17 +90,24 @@ def _clip_before_pooling(step: StepGraph) -> None:
 
 def _sum_before_spreading(step: StepGraph) -> None:
     """Sums the gradient of a bias before the pool's gradient spreads it: each value lands in one place."""
-    spread = {(node, 0): node.inputs[2] for node in step.nodes if node.type == "_MaxPoolIndexedGrad"}
     made = {
-        node: node.like(node.type, [spread[node.inputs[0]]], node.attrs)
+        node: node.like(node.type, [node.inputs[0][0].inputs[2]], node.attrs)
         for node in step.nodes
-        if node.type == "BiasAddGrad" and node.inputs[0] in spread
+        if node.type == "BiasAddGrad"
+        and node.inputs[0][0].type == "_MaxPoolIndexedGrad"
+        and _keeps_channels(node.inputs[0][0], node)
     }
     if made:
         step.rewrite({(node, 0): (sum, 0) for node, sum in made.items()}, made)
 
 
-def _pool_before(step: StepGraph, peel: Peel) -> None:
+def _keeps_channels(pool: Node, bias: Node) -> bool:
+    """Tells whether a pool leaves the dimension alone that a bias belongs to."""
+    layout: str = pool.attrs["data_format"]
+    return bool(layout == bias.attrs["data_format"] and pool.attrs["ksize"][layout.index("C")] == 1)
+
+
+def _pool_before(step: StepGraph, peel: Callable[[Node, Node], Peeled]) -> None:
     """Pools first where that leaves the maxima where they are: the rest is done on a quarter of the values."""
     consumers = step.consumers()
     replaced: dict[Output, Output] = {}
@@ -112,7 +119,7 @@ def _pool_before(step: StepGraph, peel: Peel) -> None:
         # The gradient of the pool takes its input too, but only its shape.
         if any(user is not pool and user.type != "_MaxPoolIndexedGrad" for user in consumers[before]):
             continue
-        peeled = peel(before) if pool.dtypes[0] in _FLOATS else None
+        peeled = peel(before, pool) if pool.dtypes[0] in _FLOATS else None
         if peeled is None:
             continue
         source, again = peeled
@@ -126,7 +133,7 @@ def _pool_before(step: StepGraph, peel: Peel) -> None:
         step.rewrite(replaced, moved)
 
 
-def _relu(node: Node) -> tuple[Output, Callable[[Node, Node], Node]] | None:
+def _relu(node: Node, pool: Node) -> Peeled:
     """Takes off a relu, by itself or at the end of a convolution."""
 
     def again(pool: Node, made: Node) -> Node:
@@ -140,13 +147,15 @@ def _relu(node: Node) -> tuple[Output, Callable[[Node, Node], Node]] | None:
     return None
 
 
-def _bias(node: Node) -> tuple[Output, Callable[[Node, Node], Node]] | None:
+def _bias(node: Node, pool: Node) -> Peeled:
     """Takes off a bias, by itself or at the end of a convolution."""
 
     def again(pool: Node, made: Node) -> Node:
         attrs = {"T": pool.dtypes[0], "data_format": node.attrs["data_format"]}
         return _after(pool, "BiasAdd", [(made, 0), node.inputs[-1]], attrs)
 
+    if node.type not in ("BiasAdd", "_FusedConv2D") or not _keeps_channels(pool, node):
+        return None
     if node.type == "BiasAdd" and not node.controls:
         return node.inputs[0], again
     if node.type == "_FusedConv2D" and node.attrs["fused_ops"] == ("BiasAdd",):

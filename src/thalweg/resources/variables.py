@@ -42,7 +42,7 @@ def recording() -> Iterator[None]:
 class VariableResource:
     """One variable: a buffer or nothing yet, guarded by a lock."""
 
-    __slots__ = ("device", "dtype", "is_settled", "lock", "name", "order", "recorded", "shape", "value")
+    __slots__ = ("device", "dtype", "is_order_fixed", "lock", "name", "order", "recorded", "shape", "value")
 
     def __init__(self, name: str, dtype: DType, shape: Shape, device: torch.device) -> None:
         self.name = name
@@ -52,7 +52,7 @@ class VariableResource:
         self.lock = threading.Lock()
         self.value: Any = None
         self.order: tuple[int, ...] | None = None  # of the dimensions in memory, if it is not their own
-        self.is_settled = False  # compiled steps count on that order
+        self.is_order_fixed = False  # compiled steps count on that order
         self.recorded: Any = None  # the buffer that recorded steps use
 
     def read(self) -> Any:
@@ -73,18 +73,20 @@ class VariableResource:
         if _thread.recording:
             self._overwrite(value)
             return
-        if isinstance(value, torch.Tensor):
-            if value.shape != self.shape and not compatible(self.shape, tuple(value.shape)):
-                raise errors.ShapeError(
-                    f"cannot assign a value of shape {show(tuple(value.shape))} to variable {self.name!r}",
-                    expected=f"a value of shape {show(self.shape)}",
-                    hint=None,
-                )
-            value = self.as_kept(value)
-        else:
-            value = np.array(value, dtype=object)
-        with self.lock:
-            self.value = value
+        is_tensor = isinstance(value, torch.Tensor)
+        if is_tensor and value.shape != self.shape and not compatible(self.shape, tuple(value.shape)):
+            raise errors.ShapeError(
+                f"cannot assign a value of shape {show(tuple(value.shape))} to variable {self.name!r}",
+                expected=f"a value of shape {show(self.shape)}",
+                hint=None,
+            )
+        while True:
+            order = self.order
+            kept = self.as_kept(value) if is_tensor else np.array(value, dtype=object)
+            with self.lock:
+                if self.order == order:  # it did not change meanwhile
+                    self.value = kept
+                    return
 
     def as_kept(self, value: torch.Tensor) -> torch.Tensor:
         """Returns a value with its dimensions in the order in which this variable keeps them."""
@@ -98,16 +100,16 @@ class VariableResource:
     def lay_out(self, order: tuple[int, ...]) -> None:
         """Keeps the dimensions in this order in memory from now on, unless somebody counts on another one already."""
         with self.lock:
-            if self.order is not None or self.is_settled or self.recorded is not None:
+            if self.order is not None or self.is_order_fixed or self.recorded is not None:
                 return
             self.order = order
             if self.value is not None:
                 self.value = self.as_kept(self.value)
 
-    def settled(self) -> Any:
+    def with_fixed_order(self) -> Any:
         """Returns the buffer for somebody who counts on its order from now on."""
         with self.lock:
-            self.is_settled = True
+            self.is_order_fixed = True
             return self.value
 
     def replace(self, value: Any) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import torch
 
 from thalweg.execute.compiler import BACKGROUND
+from thalweg.execute.threads import Kernels
 
 _LOOK_EVERY = 0.2  # seconds
 _TOO_LONG = 3 * _LOOK_EVERY  # a longer gap tells of a time when no step ran
@@ -52,24 +53,32 @@ class CoreShare:
         self._next = 0.0
         self._wall = self._own = self._all = 0.0
         self._crowded = False
+        self._makes_room = False
 
     def look(self) -> None:
         """Looks every fifth of a second, at the start of a step, who else uses the cores."""
         now = time.monotonic()
         if now < self._next:
             return
+        self._make_room(BACKGROUND.is_busy)
         own, everyone = time.process_time(), self._busy()
         elapsed = now - self._wall
         # After a pause nothing is known of the others: the next look comes sooner.
         self._next = now + (_LOOK_EVERY if elapsed < _TOO_LONG else _LOOK_EVERY / 2)
         if elapsed < _TOO_LONG:
             others = max(0.0, (everyone - self._all) - (own - self._own)) / elapsed
-            threads = max(1, min(self._most - BACKGROUND.is_busy, int(len(self._cores) - others + 0.5)))
+            threads = max(1, min(self._most - self._makes_room, int(len(self._cores) - others + 0.5)))
             # One crowded moment is no load: only two looks in a row take threads away, one gives them back.
-            if threads >= self._threads or self._crowded or BACKGROUND.is_busy:
+            if threads >= self._threads or self._crowded:
                 self._use(threads)
             self._crowded = threads < self._most
         self._wall, self._own, self._all = now, own, everyone
+
+    def _make_room(self, wanted: bool) -> None:
+        """Leaves a core to the compiler, or takes it back, at once."""
+        if wanted != self._makes_room:
+            self._makes_room = wanted
+            self._use(max(1, self._threads - 1) if wanted else min(self._most, self._threads + 1))
 
     def _use(self, threads: int) -> None:
         if threads != self._threads and torch.get_num_threads() == self._threads:
@@ -79,6 +88,7 @@ class CoreShare:
     def fix(self, threads: int) -> None:
         """Uses this number of threads from now on, as a session's configuration asks."""
         self.active = False
+        Kernels.threads = threads
         torch.set_num_threads(threads)
 
     def _busy(self) -> float:
