@@ -5,6 +5,7 @@ import math
 import pytest
 
 import thalweg as tf
+from thalweg.kernels.registry import _accelerators as served
 from thalweg.runtime import accelerators, executable
 
 # Kernels are compared with exact float32; by default a GPU's products round their factors to 10 bits.
@@ -17,3 +18,12 @@ executable.OFTEN = math.inf
 def graph():
     with tf.Graph().as_default() as graph:
         yield graph
+
+
+@pytest.fixture
+def register(monkeypatch):
+    """Registers kinds of devices for one test."""
+    monkeypatch.setattr(accelerators, "_accelerators", dict(accelerators._accelerators))
+    known = list(served)
+    yield accelerators.register_accelerator
+    served[:] = known

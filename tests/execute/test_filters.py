@@ -6,17 +6,12 @@ import torch
 
 import thalweg as tf
 from thalweg.execute import cluster, lower
-from thalweg.kernels.registry import _accelerators as served
-from thalweg.runtime import accelerators
+from thalweg.runtime.accelerators import Accelerator
 
 
 @pytest.fixture(autouse=True)
-def laid(monkeypatch):
-    monkeypatch.setattr(accelerators, "_accelerators", dict(accelerators._accelerators))
-    known = list(served)
-    accelerators.register_accelerator(accelerators.Accelerator("LAID", torch_type="cpu", count=lambda: 1))
-    yield
-    served[:] = known
+def laid(register):
+    register(Accelerator("LAID", torch_type="cpu", count=lambda: 1))
 
 
 OPTIMIZERS = {

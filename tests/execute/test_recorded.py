@@ -10,8 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 import thalweg as tf
-from thalweg.kernels.registry import _accelerators as served
-from thalweg.runtime import accelerators
+from thalweg.runtime.accelerators import Accelerator
 
 
 class Notes(TorchDispatchMode):
@@ -80,13 +79,9 @@ def record(function, generators):
 
 
 @pytest.fixture(autouse=True)
-def fake(monkeypatch):
+def fake(register):
     RECORDS.clear()
-    monkeypatch.setattr(accelerators, "_accelerators", dict(accelerators._accelerators))
-    known = list(served)
-    accelerators.register_accelerator(accelerators.Accelerator("FAKE", "cpu", lambda: 2, record=record))
-    yield
-    served[:] = known
+    register(Accelerator("FAKE", "cpu", lambda: 2, record=record))
 
 
 def model():

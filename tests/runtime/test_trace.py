@@ -10,9 +10,7 @@ import pytest
 import thalweg as tf
 from tests.execute.test_recorded import RECORDS, record
 from thalweg.client.measured_costs import learn_costs
-from thalweg.kernels.registry import _accelerators as served
 from thalweg.observe.timeline import Timeline
-from thalweg.runtime import accelerators
 from thalweg.runtime.accelerators import Accelerator
 
 TRACED = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
@@ -46,13 +44,9 @@ class Waited(Accelerator):
         time.sleep(0.002)
 
 
-@pytest.fixture
-def register(monkeypatch):
+@pytest.fixture(autouse=True)
+def no_records():
     RECORDS.clear()
-    monkeypatch.setattr(accelerators, "_accelerators", dict(accelerators._accelerators))
-    known = list(served)
-    yield accelerators.register_accelerator
-    served[:] = known
 
 
 def model():

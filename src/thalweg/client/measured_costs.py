@@ -200,7 +200,7 @@ class _Stopwatch:
             for name in ("single", "round_robin"):
                 config = ConfigProto()
                 config.CopyFrom(self._config)
-                config.device_count["GPU"] = 0
+                config.device_count.update(dict.fromkeys({kind for _, kind in self._devices} - {"CPU"}, 0))
                 config.experimental.placer = name
                 session = sessions.enter_context(Session(graph=graph, config=config))
                 if not steps:

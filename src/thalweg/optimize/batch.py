@@ -20,8 +20,6 @@ from thalweg.graph.step_graph import Node, Output, Region, StepGraph
 from thalweg.optimize.hoist import captured, constant_like, mirrors
 from thalweg.shapes import Shape
 
-_FLOATS = (dtypes.float32, dtypes.float64, dtypes.bfloat16, dtypes.float16)
-
 
 def batch(step: StepGraph) -> None:
     """Takes matrix products out of the loops of a step."""
@@ -68,7 +66,7 @@ class _Products:
     def _weights(self, product: Node, side: int) -> Output | None:
         """Returns the matrix of outside that a product multiplies by."""
         weights = self._outside.get(product.inputs[side][0])
-        return weights if weights is not None and product.dtypes[0] in _FLOATS else None
+        return weights if weights is not None and product.dtypes[0] in dtypes.FLOATING else None
 
     # -- columns ------------------------------------------------------------------------------------------------------
 
@@ -338,7 +336,7 @@ class _Products:
         if uses[argument] != [total] or uses[total, 0] != [self._loop] or argument in self._asked_by_condition():
             return None
         term, slot = total.inputs[1 - total.inputs.index(argument)]
-        if slot or term.guard or term.controls or uses[term, 0] != [total] or term.dtypes[0] not in _FLOATS:
+        if slot or term.guard or term.controls or uses[term, 0] != [total] or term.dtypes[0] not in dtypes.FLOATING:
             return None
         if term.shapes[0] is None or term.shapes[0] != total.shapes[0]:
             return None

@@ -9,8 +9,6 @@ from thalweg import dtypes
 from thalweg.graph.step_graph import Node, Output, StepGraph
 from thalweg.optimize.pooling import simplify_pooling
 
-_FLOATS = (dtypes.float32, dtypes.float64, dtypes.bfloat16, dtypes.float16)
-
 
 def fuse(step: StepGraph) -> None:
     """Applies every fusion; each leaves a graph that computes the same."""
@@ -57,7 +55,7 @@ def _fuse_bias(step: StepGraph) -> None:
 
     for node in step.nodes:
         product, bias = _bias_of(node)
-        if product is None or bias is None or not only_for(product, node) or product.dtypes[0] not in _FLOATS:
+        if product is None or bias is None or not only_for(product, node) or product.dtypes[0] not in dtypes.FLOATING:
             continue
         last = node
         fused_ops: tuple[str, ...] = ("BiasAdd",)

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from thalweg import dtypes
 from thalweg.graph.step_graph import Node, Output, StepGraph
 
-_FLOATS = (dtypes.float32, dtypes.float64, dtypes.bfloat16, dtypes.float16)
 # The input of a node that does not change which of two values is the larger, and what makes that node after a pool.
-Peeled = tuple[Output, Callable[[Node, Node], Node]] | None
+Peeled = tuple[Output, Callable[[Node], Node]] | None
 
 
 def simplify_pooling(step: StepGraph) -> None:
@@ -33,7 +32,7 @@ def pool_before_bias(step: StepGraph) -> None:
 
 def _keep_pooling_indices(step: StepGraph) -> None:
     """Lets a MaxPool remember where its maxima were when the step computes its gradient as well."""
-    pools = {(node, 0): node for node in step.nodes if node.type == "MaxPool" and node.dtypes[0] in _FLOATS}
+    pools = {(node, 0): node for node in step.nodes if node.type == "MaxPool" and node.dtypes[0] in dtypes.FLOATING}
     grads = [n for n in step.nodes if n.type == "MaxPoolGrad" and n.inputs[1] in pools]
     indexed: dict[Node, Node] = {}
     replaced: dict[Output, Output] = {}
@@ -119,12 +118,12 @@ def _pool_before(step: StepGraph, peel: Callable[[Node, Node], Peeled]) -> None:
         # The gradient of the pool takes its input too, but only its shape.
         if any(user is not pool and user.type != "_MaxPoolIndexedGrad" for user in consumers[before]):
             continue
-        peeled = peel(before, pool) if pool.dtypes[0] in _FLOATS else None
+        peeled = peel(before, pool) if pool.dtypes[0] in dtypes.FLOATING else None
         if peeled is None:
             continue
         source, again = peeled
         made = pool.like(pool.type, [source], pool.attrs, name=f"{pool.name}/_first")
-        last = again(pool, made)
+        last = again(made)
         replaced[pool, 0] = (last, 0)
         replaced.update(((pool, i), (made, i)) for i in range(1, len(pool.dtypes)))
         replaced[before, index] = source
@@ -136,7 +135,7 @@ def _pool_before(step: StepGraph, peel: Callable[[Node, Node], Peeled]) -> None:
 def _relu(node: Node, pool: Node) -> Peeled:
     """Takes off a relu, by itself or at the end of a convolution."""
 
-    def again(pool: Node, made: Node) -> Node:
+    def again(made: Node) -> Node:
         return _after(pool, "Relu", [(made, 0)], {"T": pool.dtypes[0]})
 
     if node.type == "Relu" and not node.controls:
@@ -150,7 +149,7 @@ def _relu(node: Node, pool: Node) -> Peeled:
 def _bias(node: Node, pool: Node) -> Peeled:
     """Takes off a bias, by itself or at the end of a convolution."""
 
-    def again(pool: Node, made: Node) -> Node:
+    def again(made: Node) -> Node:
         attrs = {"T": pool.dtypes[0], "data_format": node.attrs["data_format"]}
         return _after(pool, "BiasAdd", [(made, 0), node.inputs[-1]], attrs)
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from thalweg.errors import in_units
 from thalweg.place.work import VIEWS
 
 if TYPE_CHECKING:
@@ -52,10 +53,12 @@ class Schedule:
     def summary(self) -> str:
         """Returns the step in a line a device."""
         peaks = self.peak_memory()
-        lines = [f"step: {1e3 * self.finish:.3f} ms simulated, {self.transfers} transfers of {_size(self.transferred)}"]
+        lines = [
+            f"step: {1e3 * self.finish:.3f} ms simulated, {self.transfers} transfers of {in_units(self.transferred)}"
+        ]
         for name, seconds in self.busy_time().items():
             share = seconds / self.finish if self.finish else 0.0
-            lines.append(f"{name}: busy {1e3 * seconds:.3f} ms ({share:.0%}), at most {_size(peaks[name])}")
+            lines.append(f"{name}: busy {1e3 * seconds:.3f} ms ({share:.0%}), at most {in_units(peaks[name])}")
         return "\n".join(lines)
 
 
@@ -286,11 +289,3 @@ def _most(spans: list[list[float]]) -> int:
     changes = np.concatenate([-table[:, 0], table[:, 0]])
     order = np.lexsort((np.arange(len(moments)), moments))
     return int(np.cumsum(changes[order]).max())
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "KB", "MB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:.3g} GB"

@@ -67,11 +67,12 @@ class CoreShare:
         self._next = now + (_LOOK_EVERY if elapsed < _TOO_LONG else _LOOK_EVERY / 2)
         if elapsed < _TOO_LONG:
             others = max(0.0, (everyone - self._all) - (own - self._own)) / elapsed
-            threads = max(1, min(self._most - self._makes_room, int(len(self._cores) - others + 0.5)))
+            most = self._most - self._makes_room
+            threads = max(1, min(most, int(len(self._cores) - others + 0.5)))
             # One crowded moment is no load: only two looks in a row take threads away, one gives them back.
             if threads >= self._threads or self._crowded:
                 self._use(threads)
-            self._crowded = threads < self._most
+            self._crowded = threads < most
         self._wall, self._own, self._all = now, own, everyone
 
     def _make_room(self, wanted: bool) -> None:
