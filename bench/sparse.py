@@ -26,9 +26,14 @@ import quiet
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
 import thalweg as tf
-from thalweg.client import adam_variants, decoupled_optimizers as decoupled, optimizers, proximal_optimizers as proximal
-from thalweg.client.accumulation import AccumulatingOptimizer
-from thalweg.client.mixed_precision import MixedPrecisionLossScaleOptimizer
+from thalweg._src.client import (
+    adam_variants,
+    decoupled_optimizers as decoupled,
+    optimizers,
+    proximal_optimizers as proximal,
+)
+from thalweg._src.client.accumulation import AccumulatingOptimizer
+from thalweg._src.client.mixed_precision import MixedPrecisionLossScaleOptimizer
 
 WIDTH = 16
 LOOKED_UP = 32

@@ -10,17 +10,17 @@ import textwrap
 import numpy as np
 
 import thalweg as tf
-from thalweg.execute.program import Program
-from thalweg.graph.show import show_graph, show_step
-from thalweg.kernels.registry import device_types
-from thalweg.kernels.types import from_numpy
-from thalweg.optimize.optimize import optimize
-from thalweg.optimize.prune import prune
-from thalweg.partition.partition import partition
-from thalweg.place.place import place
-from thalweg.runtime.executable import Executable
-from thalweg.runtime.pipeline import evaluate
-from thalweg.runtime.step import Step
+from thalweg._src.execute.program import Program
+from thalweg._src.graph.show import show_graph, show_step
+from thalweg._src.kernels.registry import device_types
+from thalweg._src.kernels.types import from_numpy
+from thalweg._src.optimize.optimize import optimize
+from thalweg._src.optimize.prune import prune
+from thalweg._src.partition.partition import partition
+from thalweg._src.place.place import place
+from thalweg._src.runtime.executable import Executable
+from thalweg._src.runtime.pipeline import evaluate
+from thalweg._src.runtime.step import Step
 
 WIDTH = 110
 
@@ -55,7 +55,7 @@ def build(graph):
     forward = [op.name for op in graph.get_operations() if not op.name.startswith(("w1/", "b1/", "w2/"))]
     text = """A line is an operation: its name, its type, the tensors it takes, and type and shape of what it gives.
         Shapes are known before anything runs. What initializes the variables is left out here."""
-    chapter("The graph", "src/thalweg/graph/graph.py", text, folded(show_graph(graph, forward)))
+    chapter("The graph", "src/thalweg/_src/graph/graph.py", text, folded(show_graph(graph, forward)))
     return x, labels, loss
 
 
@@ -68,7 +68,7 @@ def differentiate(graph, loss):
     text = f"""`minimize` walks from the loss back to the variables. The rule of each operation, in
         src/thalweg/autodiff/rules/, adds those that compute its gradient; then comes an update for each variable.
         {before} operations have become {before + len(added)}. Some of the new ones:"""
-    chapter("The gradients", "src/thalweg/autodiff/gradients.py", text, folded(show_graph(graph, telling)))
+    chapter("The gradients", "src/thalweg/_src/autodiff/gradients.py", text, folded(show_graph(graph, telling)))
     return train
 
 
@@ -79,12 +79,12 @@ def compile_by_hand(sess, feeds, loss, train):
         {len(sess.graph.get_operations())} operations are needed; the feeds take the places of the placeholders
         (`_Arg`). This is a private copy: from here on the user's graph is not touched. `^name` is a control dependency:
         run after it, take nothing from it."""
-    chapter("1 prune", "src/thalweg/optimize/prune.py", text, folded(show_step(step)))
+    chapter("1 prune", "src/thalweg/_src/optimize/prune.py", text, folded(show_step(step)))
 
     optimize(step, sess._config.graph_options, lambda node: evaluate(node, sess._devices[0]))
     text = f"""{len(step.nodes)} nodes are left. Look for `hidden`: product, bias and Relu are one node. What depended
         on constants alone is a constant. The three updates are one, which takes all variables at once."""
-    chapter("2 optimize", "src/thalweg/optimize/optimize.py", text, folded(show_step(step)))
+    chapter("2 optimize", "src/thalweg/_src/optimize/optimize.py", text, folded(show_step(step)))
 
     for node in step.nodes:  # a program asks for a device when it builds: `with tf.device("/cpu:1"):`
         if node.name.startswith(("loss", "gradients/loss")):
@@ -95,19 +95,19 @@ def compile_by_hand(sess, feeds, loss, train):
     text = """The session has two (virtual) devices, and we ask for the second one to compute the loss. All other nodes
         go to the first that has a kernel for them, a variable together with all that reads or writes it."""
     shown = [folded(f"{name}\n    {', '.join(nodes)}\n") for name, nodes in homes.items()]
-    chapter("3 place", "src/thalweg/place/place.py", text, *shown)
+    chapter("3 place", "src/thalweg/_src/place/place.py", text, *shown)
 
     parts = partition(step, placement.devices)
     text = """Each device gets a graph of its own. Two tensors cross the border: the logits go over, their gradient
         comes back. For each there is a `_Send` on one side and a `_Recv` on the other; nothing else ties the two."""
     shown = [folded(f"{name}\n{show_step(part)}\n") for name, part in parts.items()]
-    chapter("4 partition", "src/thalweg/partition/partition.py", text, *shown)
+    chapter("4 partition", "src/thalweg/_src/partition/partition.py", text, *shown)
 
     programs = [Program(part, devices[name]) for name, part in parts.items()]
     text = """Nodes that wait for the same `_Recv` nodes become one Python function, which starts when they have come.
         Each line calls a kernel, most often a torch function itself. Arguments that never change, as the axis of a sum,
         are written in. `del` frees a value after its last use."""
-    chapter("5 compile", "src/thalweg/execute/codegen.py", text, *[program.text for program in programs])
+    chapter("5 compile", "src/thalweg/_src/execute/codegen.py", text, *[program.text for program in programs])
     return programs
 
 
@@ -124,14 +124,14 @@ def follow(graph, sess):
     text = f"""The programs of both devices run at once and meet at the rendezvous of the step. Run from the parts
         above, the step gives the loss {by_hand:.4f}; `Session.run(loss)` gave {first:.4f} before it. On one device
         nothing waits, so the whole step is one function. This is what `Session.run([loss, train], ...)` calls:"""
-    chapter("6 execute", "src/thalweg/runtime/executable.py", text, sess.show_program([loss, train], feed))
+    chapter("6 execute", "src/thalweg/_src/runtime/executable.py", text, sess.show_program([loss, train], feed))
 
     for _ in range(20):
         sess.run(train, feed)
     last = sess.run(loss, feed)
     text = "Stages 1 to 5 happen once for each kind of step. Their programs are kept; every later run is stage 6 alone."
     shown = f"loss before training  {first:.4f}\nloss after 21 steps   {last:.4f}"
-    chapter("The result", "src/thalweg/client/session.py", text, shown)
+    chapter("The result", "src/thalweg/_src/client/session.py", text, shown)
     assert np.isclose(by_hand, first) and last < first
     return float(last)
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg.autodiff.gradients import gradients
-from thalweg.client.session import Session
-from thalweg.graph.graph import Graph
-from thalweg.graph.tensor import Tensor
-from thalweg.ops.constants import placeholder
-from thalweg.shapes import compatible
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.client.session import Session
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.constants import placeholder
+from thalweg._src.shapes import compatible
 
 
 def check_op(

@@ -5,8 +5,8 @@ import math
 import pytest
 
 import thalweg as tf
-from thalweg.kernels.registry import _accelerators as served
-from thalweg.runtime import accelerators, executable
+from thalweg._src.kernels.registry import _accelerators as served
+from thalweg._src.runtime import accelerators, executable
 
 # Kernels are compared with exact float32; by default a GPU's products round their factors to 10 bits.
 accelerators.enable_tensor_float_32_execution(False)

@@ -138,7 +138,7 @@ def examine(case: Case) -> Report:
 def attempt(case: Case, mode: str) -> Any:
     """Builds and runs a case; returns the values, or the text with which it was refused."""
     import thalweg as tf
-    from thalweg.graph.op_def import OPS
+    from thalweg._src.graph.op_def import OPS
 
     definition = OPS.lookup(case.op)
     with tf.Graph().as_default() as graph, tf.Session() as session:
@@ -178,8 +178,8 @@ def attempt(case: Case, mode: str) -> Any:
 
 def _input(value: Any, mode: str, feeds: dict[Any, Any], setup: list[Any], variables: list[Any]) -> Any:
     import thalweg as tf
-    from thalweg.ops.constants import array_constant
-    from thalweg.ops.state import assign_variable_op, var_handle_op
+    from thalweg._src.ops.constants import array_constant
+    from thalweg._src.ops.state import assign_variable_op, var_handle_op
 
     if hasattr(value, "make_handle"):  # of another kind of resource
         return value.make_handle(setup)
@@ -201,7 +201,7 @@ def _input(value: Any, mode: str, feeds: dict[Any, Any], setup: list[Any], varia
 
 def _state(session: Any, variable: Any) -> Any:
     """Returns what a variable holds after the step, having checked it."""
-    from thalweg.ops.state import read_variable_op, var_is_initialized_op
+    from thalweg._src.ops.state import read_variable_op, var_is_initialized_op
 
     handle, dtype = variable
     if not session.run(var_is_initialized_op(handle)):
@@ -237,7 +237,7 @@ def _run_error(error: Any) -> str:
 
 
 def _check(tensors: Any, values: Any) -> None:
-    from thalweg.shapes import compatible
+    from thalweg._src.shapes import compatible
 
     for tensor, value in zip(tensors, values, strict=True):
         if tensor.dtype.name == "resource":
@@ -254,7 +254,7 @@ def _check(tensors: Any, values: Any) -> None:
 
 def _check_static(tensors: Any, values: Any) -> None:
     """Compares what is known of a value without running anything with the value."""
-    from thalweg.graph.infer import static_value
+    from thalweg._src.graph.infer import static_value
 
     for tensor, value in zip(tensors, values):
         known = static_value(tensor)
@@ -296,7 +296,7 @@ def _short(error: BaseException) -> str:
 
 
 def _prepare_py_func(graph: Any) -> None:
-    from thalweg.ops import script
+    from thalweg._src.ops import script
 
     for token, function in FUNCTIONS.items():
         entry = script.PythonFunction(token, function)

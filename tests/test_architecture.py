@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent / "src" / "thalweg"
+ROOT = Path(__file__).parent.parent / "src" / "thalweg" / "_src"
 FILES = sorted(ROOT.rglob("*.py"))
 
 FOUNDATION = {"errors", "dtypes", "shapes", "devices", "messages", "config", "registry"}
@@ -61,8 +61,8 @@ def _imports(tree, inside_functions=True):
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"line {node.lineno}: relative import"
             yield node.lineno, node.module
-            if node.module == "thalweg":
-                yield from ((node.lineno, f"thalweg.{alias.name}") for alias in node.names)
+            if node.module == "thalweg._src":
+                yield from ((node.lineno, f"thalweg._src.{alias.name}") for alias in node.names)
         elif _is_type_checking(node):
             stack += node.orelse
         elif inside_functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -72,7 +72,7 @@ def _imports(tree, inside_functions=True):
 def _layer(module):
     """Returns the folder or foundation module that a module of the package belongs to."""
     parts = module.split(".")
-    return parts[1] if parts[0] == "thalweg" and len(parts) > 1 else None
+    return parts[2] if parts[:2] == ["thalweg", "_src"] and len(parts) > 2 else None
 
 
 def _allowed(layer):

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 from tests.sandbox import Case, Sandbox
 from tests.strategies import spoiled, valid
 from tests.valid_calls.values import X, floats, held, ints, longs, texts
-from thalweg.graph.op_def import OPS
+from thalweg._src.graph.op_def import OPS
 
 # Operations that no user builds: the executor puts them into a step, together with what they need.
 EXEMPT = {

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from thalweg.config import ConfigProto, GPUOptions, NodeExecStats, OptimizerOptions, RunMetadata, RunOptions
+from thalweg._src.config import ConfigProto, GPUOptions, NodeExecStats, OptimizerOptions, RunMetadata, RunOptions
 
 
 def test_defaults_are_zero_or_empty() -> None:

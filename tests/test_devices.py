@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from thalweg.devices import DeviceSpec, canonical_name, matches, merge_device, merge_devices
+from thalweg._src.devices import DeviceSpec, canonical_name, matches, merge_device, merge_devices
 
 FULL = "/job:ps/replica:0/task:1/device:GPU:0"
 

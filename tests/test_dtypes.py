@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from thalweg import dtypes as dt
-from thalweg.dtypes import as_dtype
+from thalweg._src import dtypes as dt
+from thalweg._src.dtypes import as_dtype
 
 
 @pytest.mark.parametrize(

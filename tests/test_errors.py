@@ -2,7 +2,7 @@ import pickle
 
 import pytest
 
-from thalweg import errors
+from thalweg._src import errors
 
 
 def test_codes_and_types_are_one_to_one() -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import thalweg as tf
-from thalweg.autodiff.numeric import compute_gradient_error
+from thalweg._src.autodiff.numeric import compute_gradient_error
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -96,7 +96,7 @@ def test_a_cut_that_makes_nothing_faster_is_not_made(own_placer):
 
 
 def test_the_placer_is_taken_at_its_word(own_placer):
-    from thalweg.place.placers import PLACERS, register_placer
+    from thalweg._src.place.placers import PLACERS, register_placer
 
     register_placer("stretches_as_they_are", own_placer.stretches, compared=False)
     _, homes = place_a_chain("stretches_as_they_are")

@@ -13,13 +13,13 @@ import pytest
 from google.protobuf import text_format
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
-from thalweg import dtypes, shapes
-from thalweg.autodiff.gradients import GRADIENTS
-from thalweg.dtypes import DType
-from thalweg.graph.attr import REQUIRED, AttrDef
-from thalweg.graph.op_def import OPS, ArgDef, OpDef
-from thalweg.graph.tensor_proto import MakeNdarray
-from thalweg.kernels.registry import has_kernel
+from thalweg._src import dtypes, shapes
+from thalweg._src.autodiff.gradients import GRADIENTS
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.attr import REQUIRED, AttrDef
+from thalweg._src.graph.op_def import OPS, ArgDef, OpDef
+from thalweg._src.graph.tensor_proto import MakeNdarray
+from thalweg._src.kernels.registry import has_kernel
 
 with gzip.open(Path(__file__).parent / "data" / "tf_ops.jsonl.gz", "rt", encoding="utf-8") as lines:
     FACTS: dict[str, Any] = {fact["op"]: fact for fact in map(json.loads, lines)}

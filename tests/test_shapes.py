@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from thalweg import shapes
-from thalweg.errors import ShapeError
-from thalweg.shapes import Dimension as D, Shape, TensorShape, as_shape
+from thalweg._src import shapes
+from thalweg._src.errors import ShapeError
+from thalweg._src.shapes import Dimension as D, Shape, TensorShape, as_shape
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
-from thalweg import dtypes as dtypes, errors as errors
-from thalweg.api import home as _home, initializers as initializers
-from thalweg.api.version_switches import (
+from thalweg._src import dtypes as dtypes, errors as errors
+from thalweg._src.api import home as _home, initializers as initializers
+from thalweg._src.api.version_switches import (
     control_flow_v2_enabled as control_flow_v2_enabled,
     disable_control_flow_v2 as disable_control_flow_v2,
     disable_eager_execution as disable_eager_execution,
@@ -20,27 +20,20 @@ from thalweg.api.version_switches import (
     is_tensor as is_tensor,
     resource_variables_enabled as resource_variables_enabled,
 )
-from thalweg.autodiff.custom_gradient import (
-    custom_gradient as custom_gradient,
-)
-from thalweg.autodiff.gradients import (
+from thalweg._src.autodiff.custom_gradient import custom_gradient as custom_gradient
+from thalweg._src.autodiff.gradients import (
     AggregationMethod as AggregationMethod,
     UnconnectedGradients as UnconnectedGradients,
     gradients as gradients,
 )
-from thalweg.autodiff.hessians import (
-    hessians as hessians,
-)
-from thalweg.autodiff.registry import (
-    RegisterGradient as RegisterGradient,
-    no_gradient as no_gradient,
-)
-from thalweg.client.accumulators import (
+from thalweg._src.autodiff.hessians import hessians as hessians
+from thalweg._src.autodiff.registry import RegisterGradient as RegisterGradient, no_gradient as no_gradient
+from thalweg._src.client.accumulators import (
     ConditionalAccumulator as ConditionalAccumulator,
     ConditionalAccumulatorBase as ConditionalAccumulatorBase,
     SparseConditionalAccumulator as SparseConditionalAccumulator,
 )
-from thalweg.client.assign import (
+from thalweg._src.client.assign import (
     assert_variables_initialized as assert_variables_initialized,
     assign as assign,
     assign_add as assign_add,
@@ -60,33 +53,34 @@ from thalweg.client.assign import (
     scatter_sub as scatter_sub,
     scatter_update as scatter_update,
 )
-from thalweg.client.clipping import (
+from thalweg._src.client.clipping import (
     clip_by_average_norm as clip_by_average_norm,
     clip_by_global_norm as clip_by_global_norm,
     clip_by_norm as clip_by_norm,
     global_norm as global_norm,
 )
-from thalweg.client.critical_section import (
-    CriticalSection as CriticalSection,
+from thalweg._src.client.critical_section import CriticalSection as CriticalSection
+from thalweg._src.client.custom_gradients import (
+    grad_pass_through as grad_pass_through,
+    recompute_grad as recompute_grad,
 )
-from thalweg.client.custom_gradients import grad_pass_through as grad_pass_through, recompute_grad as recompute_grad
-from thalweg.client.logging import get_logger as get_logger
-from thalweg.client.module import Module as Module
-from thalweg.client.partitioned_variables import (
+from thalweg._src.client.logging import get_logger as get_logger
+from thalweg._src.client.module import Module as Module
+from thalweg._src.client.partitioned_variables import (
     create_partitioned_variables as create_partitioned_variables,
     fixed_size_partitioner as fixed_size_partitioner,
     min_max_variable_partitioner as min_max_variable_partitioner,
     variable_axis_size_partitioner as variable_axis_size_partitioner,
 )
-from thalweg.client.py_function import py_function as py_function
-from thalweg.client.queues import (
+from thalweg._src.client.py_function import py_function as py_function
+from thalweg._src.client.queues import (
     FIFOQueue as FIFOQueue,
     PaddingFIFOQueue as PaddingFIFOQueue,
     PriorityQueue as PriorityQueue,
     QueueBase as QueueBase,
     RandomShuffleQueue as RandomShuffleQueue,
 )
-from thalweg.client.readers import (
+from thalweg._src.client.readers import (
     FixedLengthRecordReader as FixedLengthRecordReader,
     IdentityReader as IdentityReader,
     ReaderBase as ReaderBase,
@@ -94,12 +88,9 @@ from thalweg.client.readers import (
     TFRecordReader as TFRecordReader,
     WholeFileReader as WholeFileReader,
 )
-from thalweg.client.session import (
-    InteractiveSession as InteractiveSession,
-    Session as Session,
-)
-from thalweg.client.templates import make_template as make_template
-from thalweg.client.variable_scope import (
+from thalweg._src.client.session import InteractiveSession as InteractiveSession, Session as Session
+from thalweg._src.client.templates import make_template as make_template
+from thalweg._src.client.variable_scope import (
     AUTO_REUSE as AUTO_REUSE,
     VariableScope as VariableScope,
     get_local_variable as get_local_variable,
@@ -109,7 +100,7 @@ from thalweg.client.variable_scope import (
     variable_op_scope as variable_op_scope,
     variable_scope as variable_scope,
 )
-from thalweg.client.variables import (
+from thalweg._src.client.variables import (
     Variable as Variable,
     VariableAggregation as VariableAggregation,
     VariableSynchronization as VariableSynchronization,
@@ -127,7 +118,7 @@ from thalweg.client.variables import (
     variable_creator_scope as variable_creator_scope,
     variables_initializer as variables_initializer,
 )
-from thalweg.client.versions import (
+from thalweg._src.client.versions import (
     COMPILER_VERSION as COMPILER_VERSION,
     CXX11_ABI_FLAG as CXX11_ABI_FLAG,
     CXX_VERSION as CXX_VERSION,
@@ -138,7 +129,7 @@ from thalweg.client.versions import (
     MONOLITHIC_BUILD as MONOLITHIC_BUILD,
     VERSION as VERSION,
 )
-from thalweg.config import (
+from thalweg._src.config import (
     ConfigProto as ConfigProto,
     GPUOptions as GPUOptions,
     GraphOptions as GraphOptions,
@@ -146,20 +137,18 @@ from thalweg.config import (
     RunMetadata as RunMetadata,
     RunOptions as RunOptions,
 )
-from thalweg.control_flow.cond import case as case, cond as cond, switch_case as switch_case
-from thalweg.control_flow.functional import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
-from thalweg.control_flow.tensor_array import TensorArray as TensorArray
-from thalweg.control_flow.while_loop import while_loop as while_loop
-from thalweg.datasets.optional import OptionalSpec as OptionalSpec
-from thalweg.datasets.structure import (
+from thalweg._src.control_flow.cond import case as case, cond as cond, switch_case as switch_case
+from thalweg._src.control_flow.functional import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
+from thalweg._src.control_flow.tensor_array import TensorArray as TensorArray
+from thalweg._src.control_flow.while_loop import while_loop as while_loop
+from thalweg._src.datasets.optional import OptionalSpec as OptionalSpec
+from thalweg._src.datasets.structure import (
     SparseTensorSpec as SparseTensorSpec,
     Spec as _Spec,
     TensorSpec as TensorSpec,
 )
-from thalweg.devices import (
-    DeviceSpec as DeviceSpec,
-)
-from thalweg.dtypes import (
+from thalweg._src.devices import DeviceSpec as DeviceSpec
+from thalweg._src.dtypes import (
     QUANTIZED_DTYPES as QUANTIZED_DTYPES,
     DType as DType,
     as_dtype as as_dtype,
@@ -189,37 +178,23 @@ from thalweg.dtypes import (
     uint64 as uint64,
     variant as variant,
 )
-from thalweg.errors import (
-    OpError as OpError,
-)
-from thalweg.graph.convert import (
+from thalweg._src.errors import OpError as OpError
+from thalweg._src.graph.convert import (
     convert_to_tensor as convert_to_tensor,
     register_tensor_conversion_function as register_tensor_conversion_function,
 )
-from thalweg.graph.default import (
+from thalweg._src.graph.default import (
     get_default_graph as get_default_graph,
     get_default_session as get_default_session,
     reset_default_graph as reset_default_graph,
 )
-from thalweg.graph.graph import (
-    Graph as Graph,
-)
-from thalweg.graph.graphdef import MESSAGES as _MESSAGES, message_type as _message_type
-from thalweg.graph.import_graph_def import (
-    import_graph_def as import_graph_def,
-)
-from thalweg.graph.indexed_slices import (
-    IndexedSlices as IndexedSlices,
-    IndexedSlicesValue as IndexedSlicesValue,
-)
-from thalweg.graph.op_def import (
-    OPS as OPS,
-    op as op,
-)
-from thalweg.graph.operation import (
-    Operation as Operation,
-)
-from thalweg.graph.scopes import (
+from thalweg._src.graph.graph import Graph as Graph
+from thalweg._src.graph.graphdef import MESSAGES as _MESSAGES, message_type as _message_type
+from thalweg._src.graph.import_graph_def import import_graph_def as import_graph_def
+from thalweg._src.graph.indexed_slices import IndexedSlices as IndexedSlices, IndexedSlicesValue as IndexedSlicesValue
+from thalweg._src.graph.op_def import OPS as OPS, op as op
+from thalweg._src.graph.operation import Operation as Operation
+from thalweg._src.graph.scopes import (
     GraphKeys as GraphKeys,
     add_to_collection as add_to_collection,
     add_to_collections as add_to_collections,
@@ -233,35 +208,22 @@ from thalweg.graph.scopes import (
     name_scope as name_scope,
     op_scope as op_scope,
 )
-from thalweg.graph.seeds import (
-    get_seed as get_seed,
-    set_random_seed as set_random_seed,
-)
-from thalweg.graph.sparse_tensor import (
+from thalweg._src.graph.seeds import get_seed as get_seed, set_random_seed as set_random_seed
+from thalweg._src.graph.sparse_tensor import (
     SparseTensor as SparseTensor,
     SparseTensorValue as SparseTensorValue,
     convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices,
     convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
 )
-from thalweg.graph.tensor import (
-    Tensor as Tensor,
-)
-from thalweg.graph.tensor_proto import (
-    make_ndarray as make_ndarray,
-)
-from thalweg.kernels.registry import (
-    Call as Call,
-    Input as Input,
-    kernel as kernel,
-)
-from thalweg.library.lookup import (
+from thalweg._src.graph.tensor import Tensor as Tensor
+from thalweg._src.graph.tensor_proto import make_ndarray as make_ndarray
+from thalweg._src.kernels.registry import Call as Call, Input as Input, kernel as kernel
+from thalweg._src.library.lookup import (
     initialize_all_tables as initialize_all_tables,
     tables_initializer as tables_initializer,
 )
-from thalweg.ops.array import (
-    newaxis as newaxis,
-)
-from thalweg.ops.blocks import (
+from thalweg._src.ops.array import newaxis as newaxis
+from thalweg._src.ops.blocks import (
     batch_to_space as batch_to_space,
     batch_to_space_nd as batch_to_space_nd,
     depth_to_space as depth_to_space,
@@ -269,7 +231,7 @@ from thalweg.ops.blocks import (
     space_to_batch_nd as space_to_batch_nd,
     space_to_depth as space_to_depth,
 )
-from thalweg.ops.check import (
+from thalweg._src.ops.check import (
     assert_equal as assert_equal,
     assert_greater as assert_greater,
     assert_greater_equal as assert_greater_equal,
@@ -293,7 +255,7 @@ from thalweg.ops.check import (
     is_numeric_tensor as is_numeric_tensor,
     is_strictly_increasing as is_strictly_increasing,
 )
-from thalweg.ops.comparison import (
+from thalweg._src.ops.comparison import (
     equal as equal,
     greater as greater,
     greater_equal as greater_equal,
@@ -308,31 +270,28 @@ from thalweg.ops.comparison import (
     logical_xor as logical_xor,
     not_equal as not_equal,
 )
-from thalweg.ops.constants import (
+from thalweg._src.ops.constants import (
     constant as constant,
     fill as fill,
     no_op as no_op,
     placeholder as placeholder,
     placeholder_with_default as placeholder_with_default,
 )
-from thalweg.ops.contraction import (
+from thalweg._src.ops.contraction import (
     cross as cross,
     einsum as einsum,
     sparse_matmul as sparse_matmul,
     tensordot as tensordot,
     trace as trace,
 )
-from thalweg.ops.control import (
-    group as group,
-    tuple as tuple,
-)
-from thalweg.ops.counting import (
+from thalweg._src.ops.control import group as group, tuple as tuple
+from thalweg._src.ops.counting import (
     bincount as bincount,
     confusion_matrix as confusion_matrix,
     histogram_fixed_width as histogram_fixed_width,
     histogram_fixed_width_bins as histogram_fixed_width_bins,
 )
-from thalweg.ops.decoding import (
+from thalweg._src.ops.decoding import (
     as_string as as_string,
     decode_base64 as decode_base64,
     decode_compressed as decode_compressed,
@@ -341,14 +300,14 @@ from thalweg.ops.decoding import (
     encode_base64 as encode_base64,
     string_to_number as string_to_number,
 )
-from thalweg.ops.decompositions import (
+from thalweg._src.ops.decompositions import (
     cholesky as cholesky,
     qr as qr,
     self_adjoint_eig as self_adjoint_eig,
     self_adjoint_eigvals as self_adjoint_eigvals,
     svd as svd,
 )
-from thalweg.ops.diagonal import (
+from thalweg._src.ops.diagonal import (
     diag as diag,
     diag_part as diag_part,
     eye as eye,
@@ -357,8 +316,8 @@ from thalweg.ops.diagonal import (
     matrix_diag_part as matrix_diag_part,
     matrix_set_diag as matrix_set_diag,
 )
-from thalweg.ops.edit_distance import edit_distance as edit_distance
-from thalweg.ops.extending import (
+from thalweg._src.ops.edit_distance import edit_distance as edit_distance
+from thalweg._src.ops.extending import (
     broadcast_dynamic_shape as broadcast_dynamic_shape,
     broadcast_static_shape as broadcast_static_shape,
     broadcast_to as broadcast_to,
@@ -371,7 +330,7 @@ from thalweg.ops.extending import (
     roll as roll,
     tile as tile,
 )
-from thalweg.ops.fake_quantization import (
+from thalweg._src.ops.fake_quantization import (
     fake_quant_with_min_max_args as fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
     fake_quant_with_min_max_vars as fake_quant_with_min_max_vars,
@@ -379,7 +338,7 @@ from thalweg.ops.fake_quantization import (
     fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
     fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
 )
-from thalweg.ops.features import (
+from thalweg._src.ops.features import (
     FixedLenFeature as FixedLenFeature,
     FixedLenSequenceFeature as FixedLenSequenceFeature,
     SparseFeature as SparseFeature,
@@ -388,13 +347,13 @@ from thalweg.ops.features import (
     parse_single_example as parse_single_example,
     parse_single_sequence_example as parse_single_sequence_example,
 )
-from thalweg.ops.files import (
+from thalweg._src.ops.files import (
     matching_files as matching_files,
     read_file as read_file,
     timestamp as timestamp,
     write_file as write_file,
 )
-from thalweg.ops.gathering import (
+from thalweg._src.ops.gathering import (
     batch_gather as batch_gather,
     boolean_mask as boolean_mask,
     dynamic_partition as dynamic_partition,
@@ -412,13 +371,13 @@ from thalweg.ops.gathering import (
     tensor_scatter_update as tensor_scatter_update,
     unravel_index as unravel_index,
 )
-from thalweg.ops.hashing import (
+from thalweg._src.ops.hashing import (
     fingerprint as fingerprint,
     string_to_hash_bucket as string_to_hash_bucket,
     string_to_hash_bucket_fast as string_to_hash_bucket_fast,
     string_to_hash_bucket_strong as string_to_hash_bucket_strong,
 )
-from thalweg.ops.identity import (
+from thalweg._src.ops.identity import (
     bitcast as bitcast,
     ensure_shape as ensure_shape,
     guarantee_const as guarantee_const,
@@ -426,14 +385,14 @@ from thalweg.ops.identity import (
     identity_n as identity_n,
     stop_gradient as stop_gradient,
 )
-from thalweg.ops.joining import (
+from thalweg._src.ops.joining import (
     concat as concat,
     parallel_stack as parallel_stack,
     split as split,
     stack as stack,
     unstack as unstack,
 )
-from thalweg.ops.linalg import (
+from thalweg._src.ops.linalg import (
     cholesky_solve as cholesky_solve,
     matrix_determinant as matrix_determinant,
     matrix_inverse as matrix_inverse,
@@ -442,7 +401,7 @@ from thalweg.ops.linalg import (
     matrix_square_root as matrix_square_root,
     matrix_triangular_solve as matrix_triangular_solve,
 )
-from thalweg.ops.math import (
+from thalweg._src.ops.math import (
     abs as abs,
     accumulate_n as accumulate_n,
     acos as acos,
@@ -509,31 +468,25 @@ from thalweg.ops.math import (
     truncatediv as truncatediv,
     truncatemod as truncatemod,
 )
-from thalweg.ops.matrix import (
-    matmul as matmul,
-)
-from thalweg.ops.numerics import (
+from thalweg._src.ops.matrix import matmul as matmul
+from thalweg._src.ops.numerics import (
     add_check_numerics_ops as add_check_numerics_ops,
     check_numerics as check_numerics,
     verify_tensor_all_finite as verify_tensor_all_finite,
 )
-from thalweg.ops.parsing import (
+from thalweg._src.ops.parsing import (
     decode_json_example as decode_json_example,
     parse_tensor as parse_tensor,
     serialize_tensor as serialize_tensor,
 )
-from thalweg.ops.patches import (
+from thalweg._src.ops.patches import (
     extract_image_patches as extract_image_patches,
     extract_volume_patches as extract_volume_patches,
 )
-from thalweg.ops.printing import (
-    Assert as Assert,
-    Print as Print,
-    print as print,
-)
-from thalweg.ops.quantization import dequantize as dequantize, quantize as quantize, quantize_v2 as quantize_v2
-from thalweg.ops.quantized import quantized_concat as quantized_concat
-from thalweg.ops.random import (
+from thalweg._src.ops.printing import Assert as Assert, Print as Print, print as print
+from thalweg._src.ops.quantization import dequantize as dequantize, quantize as quantize, quantize_v2 as quantize_v2
+from thalweg._src.ops.quantized import quantized_concat as quantized_concat
+from thalweg._src.ops.random import (
     multinomial as multinomial,
     random_crop as random_crop,
     random_gamma as random_gamma,
@@ -543,7 +496,7 @@ from thalweg.ops.random import (
     random_uniform as random_uniform,
     truncated_normal as truncated_normal,
 )
-from thalweg.ops.reduction import (
+from thalweg._src.ops.reduction import (
     arg_max as arg_max,
     arg_min as arg_min,
     argmax as argmax,
@@ -558,11 +511,8 @@ from thalweg.ops.reduction import (
     reduce_prod as reduce_prod,
     reduce_sum as reduce_sum,
 )
-from thalweg.ops.script import (
-    numpy_function as numpy_function,
-    py_func as py_func,
-)
-from thalweg.ops.segment import (
+from thalweg._src.ops.script import numpy_function as numpy_function, py_func as py_func
+from thalweg._src.ops.segment import (
     segment_max as segment_max,
     segment_mean as segment_mean,
     segment_min as segment_min,
@@ -575,7 +525,7 @@ from thalweg.ops.segment import (
     unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
     unsorted_segment_sum as unsorted_segment_sum,
 )
-from thalweg.ops.selecting import (
+from thalweg._src.ops.selecting import (
     one_hot as one_hot,
     sequence_mask as sequence_mask,
     setdiff1d as setdiff1d,
@@ -584,12 +534,8 @@ from thalweg.ops.selecting import (
     where as where,
     where_v2 as where_v2,
 )
-from thalweg.ops.sequences import (
-    lin_space as lin_space,
-    linspace as linspace,
-    range as range,
-)
-from thalweg.ops.shaping import (
+from thalweg._src.ops.sequences import lin_space as lin_space, linspace as linspace, range as range
+from thalweg._src.ops.shaping import (
     constant_value as _constant_value,
     expand_dims as expand_dims,
     invert_permutation as invert_permutation,
@@ -606,22 +552,19 @@ from thalweg.ops.shaping import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
-from thalweg.ops.slicing import (
-    slice as slice,
-    strided_slice as strided_slice,
-)
-from thalweg.ops.sorting import (
+from thalweg._src.ops.slicing import slice as slice, strided_slice as strided_slice
+from thalweg._src.ops.sorting import (
     approx_top_k as approx_top_k,
     argsort as argsort,
     searchsorted as searchsorted,
     sort as sort,
 )
-from thalweg.ops.space_to_batch import (
+from thalweg._src.ops.space_to_batch import (
     conv2d_backprop_filter_v2 as conv2d_backprop_filter_v2,
     conv2d_backprop_input_v2 as conv2d_backprop_input_v2,
     required_space_to_batch_paddings as required_space_to_batch_paddings,
 )
-from thalweg.ops.sparse import (
+from thalweg._src.ops.sparse import (
     sparse_mask as sparse_mask,
     sparse_merge as sparse_merge,
     sparse_placeholder as sparse_placeholder,
@@ -631,7 +574,7 @@ from thalweg.ops.sparse import (
     sparse_to_dense as sparse_to_dense,
     sparse_to_indicator as sparse_to_indicator,
 )
-from thalweg.ops.sparse_math import (
+from thalweg._src.ops.sparse_math import (
     sparse_add as sparse_add,
     sparse_maximum as sparse_maximum,
     sparse_minimum as sparse_minimum,
@@ -642,18 +585,18 @@ from thalweg.ops.sparse_math import (
     sparse_softmax as sparse_softmax,
     sparse_tensor_dense_matmul as sparse_tensor_dense_matmul,
 )
-from thalweg.ops.sparse_rows import sparse_fill_empty_rows as sparse_fill_empty_rows
-from thalweg.ops.sparse_segments import (
+from thalweg._src.ops.sparse_rows import sparse_fill_empty_rows as sparse_fill_empty_rows
+from thalweg._src.ops.sparse_segments import (
     sparse_segment_mean as sparse_segment_mean,
     sparse_segment_sqrt_n as sparse_segment_sqrt_n,
     sparse_segment_sum as sparse_segment_sum,
 )
-from thalweg.ops.sparse_serial import (
+from thalweg._src.ops.sparse_serial import (
     deserialize_many_sparse as deserialize_many_sparse,
     serialize_many_sparse as serialize_many_sparse,
     serialize_sparse as serialize_sparse,
 )
-from thalweg.ops.sparse_shaping import (
+from thalweg._src.ops.sparse_shaping import (
     sparse_concat as sparse_concat,
     sparse_reorder as sparse_reorder,
     sparse_reshape as sparse_reshape,
@@ -661,7 +604,7 @@ from thalweg.ops.sparse_shaping import (
     sparse_split as sparse_split,
     sparse_transpose as sparse_transpose,
 )
-from thalweg.ops.special import (
+from thalweg._src.ops.special import (
     betainc as betainc,
     digamma as digamma,
     erf as erf,
@@ -673,7 +616,7 @@ from thalweg.ops.special import (
     polygamma as polygamma,
     zeta as zeta,
 )
-from thalweg.ops.spectral import (
+from thalweg._src.ops.spectral import (
     fft as fft,
     fft2d as fft2d,
     fft3d as fft3d,
@@ -681,12 +624,12 @@ from thalweg.ops.spectral import (
     ifft2d as ifft2d,
     ifft3d as ifft3d,
 )
-from thalweg.ops.statistics import (
+from thalweg._src.ops.statistics import (
     count_nonzero as count_nonzero,
     norm as norm,
     reduce_logsumexp as reduce_logsumexp,
 )
-from thalweg.ops.strings import (
+from thalweg._src.ops.strings import (
     reduce_join as reduce_join,
     regex_replace as regex_replace,
     string_join as string_join,
@@ -694,11 +637,9 @@ from thalweg.ops.strings import (
     string_strip as string_strip,
     substr as substr,
 )
-from thalweg.ops.tensor_proto import (
-    make_tensor_proto as make_tensor_proto,
-)
-from thalweg.place.placers import placer as placer, register_placer as register_placer
-from thalweg.shapes import (
+from thalweg._src.ops.tensor_proto import make_tensor_proto as make_tensor_proto
+from thalweg._src.place.placers import placer as placer, register_placer as register_placer
+from thalweg._src.shapes import (
     Dimension as Dimension,
     TensorShape as TensorShape,
     dimension_at_index as dimension_at_index,
@@ -726,7 +667,7 @@ zeros_initializer = initializers.zeros
 
 
 if TYPE_CHECKING:
-    from thalweg.api import (
+    from thalweg._src.api import (
         app as app,
         audio as audio,
         bitwise as bitwise,

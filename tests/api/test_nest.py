@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.graph.sparse_tensor import SparseTensor
+from thalweg._src.graph.sparse_tensor import SparseTensor
 
 Point = namedtuple("Point", "y x")
 

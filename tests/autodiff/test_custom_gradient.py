@@ -5,15 +5,15 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
-from thalweg import dtypes
-from thalweg.autodiff.custom_gradient import custom_gradient
-from thalweg.autodiff.gradients import gradients
-from thalweg.client.session import Session
-from thalweg.client.variable_scope import get_variable
-from thalweg.client.variables import Variable
-from thalweg.graph.graph import Graph
-from thalweg.ops.constants import constant, placeholder
-from thalweg.ops.math import add, exp, log, multiply, square
+from thalweg._src import dtypes
+from thalweg._src.autodiff.custom_gradient import custom_gradient
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.client.session import Session
+from thalweg._src.client.variable_scope import get_variable
+from thalweg._src.client.variables import Variable
+from thalweg._src.graph.graph import Graph
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.math import add, exp, log, multiply, square
 
 
 @pytest.fixture

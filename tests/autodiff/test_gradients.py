@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.autodiff.registry import GRADIENTS
+from thalweg._src.autodiff.registry import GRADIENTS
 
 METHODS = [
     tf.AggregationMethod.ADD_N,

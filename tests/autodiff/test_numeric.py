@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from thalweg import dtypes
-from thalweg.autodiff.hessians import hessians
-from thalweg.autodiff.numeric import compute_gradient, compute_gradient_error
-from thalweg.client.session import Session
-from thalweg.client.variables import Variable
-from thalweg.graph.graph import Graph
-from thalweg.ops.array import reshape
-from thalweg.ops.constants import constant, placeholder
-from thalweg.ops.identity import stop_gradient
-from thalweg.ops.math import conj, multiply, square, tanh
-from thalweg.ops.matrix import matmul
-from thalweg.ops.reduction import reduce_sum
+from thalweg._src import dtypes
+from thalweg._src.autodiff.hessians import hessians
+from thalweg._src.autodiff.numeric import compute_gradient, compute_gradient_error
+from thalweg._src.client.session import Session
+from thalweg._src.client.variables import Variable
+from thalweg._src.graph.graph import Graph
+from thalweg._src.ops.array import reshape
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.identity import stop_gradient
+from thalweg._src.ops.math import conj, multiply, square, tanh
+from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.reduction import reduce_sum
 
 
 @pytest.fixture

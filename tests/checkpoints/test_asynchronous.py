@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.formats import durable
-from thalweg.resources.checkpoint_writers import BackgroundWriter, writer_for
+from thalweg._src.formats import durable
+from thalweg._src.resources.checkpoint_writers import BackgroundWriter, writer_for
 
 
 @pytest.fixture(autouse=True)

@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import thalweg as tf
 from tests.valid_calls.checkpoint import WRITTEN
-from thalweg import dtypes, errors
-from thalweg.formats import slices
-from thalweg.formats.bundle import BundleWriter, data_files, data_name, index_name, merge_bundles
-from thalweg.formats.bundle_reader import BundleReader
-from thalweg.formats.slices import FULL, Slice
-from thalweg.formats.table import _unsnapped, read_table, table, varint
-from thalweg.ops.checkpoint import (
+from thalweg._src import dtypes, errors
+from thalweg._src.formats import slices
+from thalweg._src.formats.bundle import BundleWriter, data_files, data_name, index_name, merge_bundles
+from thalweg._src.formats.bundle_reader import BundleReader
+from thalweg._src.formats.slices import FULL, Slice
+from thalweg._src.formats.table import _unsnapped, read_table, table, varint
+from thalweg._src.ops.checkpoint import (
     merge_v2_checkpoints_op,
     restore_v2_op,
     save_v2_op,

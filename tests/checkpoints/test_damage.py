@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg import dtypes, errors
-from thalweg.formats import bundle
-from thalweg.formats.bundle import BundleWriter, data_name, index_name
-from thalweg.formats.bundle_reader import BundleReader
-from thalweg.formats.checkpoint_messages import message_class
-from thalweg.formats.slices import Slice
-from thalweg.formats.table import _append, _Block, read_table, table, varint
+from thalweg._src import dtypes, errors
+from thalweg._src.formats import bundle
+from thalweg._src.formats.bundle import BundleWriter, data_name, index_name
+from thalweg._src.formats.bundle_reader import BundleReader
+from thalweg._src.formats.checkpoint_messages import message_class
+from thalweg._src.formats.slices import Slice
+from thalweg._src.formats.table import _append, _Block, read_table, table, varint
 
 VALUES = {
     "weights": np.arange(60, dtype=np.float32).reshape(12, 5),
@@ -293,7 +293,7 @@ def test_a_lost_state_file_and_missing_data(tmp_path, caplog):
     (tmp_path / "model-2.data-00000-of-00001").unlink()
     assert tf.train.latest_checkpoint(str(tmp_path)) is None
     assert "checkpoint" in caplog.text
-    from thalweg.client.checkpoint_state import latest_good_checkpoint
+    from thalweg._src.client.checkpoint_state import latest_good_checkpoint
 
     assert latest_good_checkpoint(str(tmp_path)) == prefixes[1]
     assert latest_good_checkpoint(str(tmp_path / "nowhere")) is None

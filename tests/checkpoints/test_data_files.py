@@ -8,14 +8,14 @@ import threading
 import numpy as np
 import pytest
 
-from thalweg import dtypes, errors
-from thalweg.formats import bundle_data, durable
-from thalweg.formats.bundle import BundleWriter, data_name
-from thalweg.formats.bundle_data import BLOCK, DataFile, DataWriter
-from thalweg.formats.bundle_reader import BundleReader
-from thalweg.formats.crc32c import crc32c
-from thalweg.resources import checkpoint_writers
-from thalweg.resources.checkpoint_writers import BackgroundWriter
+from thalweg._src import dtypes, errors
+from thalweg._src.formats import bundle_data, durable
+from thalweg._src.formats.bundle import BundleWriter, data_name
+from thalweg._src.formats.bundle_data import BLOCK, DataFile, DataWriter
+from thalweg._src.formats.bundle_reader import BundleReader
+from thalweg._src.formats.crc32c import crc32c
+from thalweg._src.resources import checkpoint_writers
+from thalweg._src.resources.checkpoint_writers import BackgroundWriter
 
 SIZES = [5, 0, 3 * BLOCK + 77, 4096, 1, 2 * BLOCK - 4, BLOCK // 2]
 

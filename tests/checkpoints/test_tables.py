@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg import dtypes
-from thalweg.formats.table_checkpoint import open_checkpoint, write_table_checkpoint
-from thalweg.ops.checkpoint import restore_op, restore_slice_op, save_op, save_slices_op
+from thalweg._src import dtypes
+from thalweg._src.formats.table_checkpoint import open_checkpoint, write_table_checkpoint
+from thalweg._src.ops.checkpoint import restore_op, restore_slice_op, save_op, save_slices_op
 
 V1 = tf.train.SaverDef.V1
 

@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 def thalweg(*arguments, cwd):
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    command = [sys.executable, "-m", "thalweg.cli.main", *map(str, arguments)]
+    command = [sys.executable, "-m", "thalweg._src.cli.main", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
 

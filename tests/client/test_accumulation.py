@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.client import adam_variants, decoupled_optimizers, optimizers, proximal_optimizers
-from thalweg.client.accumulation import AccumulatingOptimizer
-from thalweg.client.mixed_precision import DynamicLossScale, MixedPrecisionLossScaleOptimizer
+from thalweg._src.client import adam_variants, decoupled_optimizers, optimizers, proximal_optimizers
+from thalweg._src.client.accumulation import AccumulatingOptimizer
+from thalweg._src.client.mixed_precision import DynamicLossScale, MixedPrecisionLossScaleOptimizer
 
 OPTIMIZERS = {
     "gradient_descent": lambda: optimizers.GradientDescentOptimizer(0.1),

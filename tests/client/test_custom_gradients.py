@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.client.custom_gradients import grad_pass_through, recompute_grad
+from thalweg._src.client.custom_gradients import grad_pass_through, recompute_grad
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def test_pass_through() -> None:
 
 
 def test_op_scope() -> None:
-    from thalweg.graph.scopes import op_scope
+    from thalweg._src.graph.scopes import op_scope
 
     x = tf.constant(1.0)
     with op_scope([x], None, "default") as scope:

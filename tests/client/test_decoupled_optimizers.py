@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.client import adam_variants, decoupled_optimizers as decoupled, optimizers, sign_optimizers
+from thalweg._src.client import adam_variants, decoupled_optimizers as decoupled, optimizers, sign_optimizers
 
 STEPS = 5
 INDICES = [np.array([3, 0, 3], "int32"), np.array([1, 1, 0], "int32")]

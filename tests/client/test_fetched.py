@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import thalweg as tf
-from thalweg.kernels import types
+from thalweg._src.kernels import types
 
 SIZE = 1 << 24  # floats: 64 MB
 FEW = 3000

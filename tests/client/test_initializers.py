@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from thalweg import dtypes
-from thalweg.client import initializers as init
-from thalweg.client.session import Session
-from thalweg.graph.graph import Graph
+from thalweg._src import dtypes
+from thalweg._src.client import initializers as init
+from thalweg._src.client.session import Session
+from thalweg._src.graph.graph import Graph
 
 
 def value_of(initializer: Any, shape: Any, dtype: Any = None) -> np.ndarray:

@@ -5,14 +5,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from thalweg.client.moving_averages import ExponentialMovingAverage, assign_moving_average, weighted_moving_average
-from thalweg.client.session import Session
-from thalweg.client.variable_scope import variable_scope
-from thalweg.client.variables import Variable, global_variables, global_variables_initializer, moving_average_variables
-from thalweg.graph.graph import Graph
-from thalweg.graph.scopes import control_dependencies
-from thalweg.ops.constants import constant, placeholder
-from thalweg.ops.math import multiply
+from thalweg._src.client.moving_averages import (
+    ExponentialMovingAverage,
+    assign_moving_average,
+    weighted_moving_average,
+)
+from thalweg._src.client.session import Session
+from thalweg._src.client.variable_scope import variable_scope
+from thalweg._src.client.variables import (
+    Variable,
+    global_variables,
+    global_variables_initializer,
+    moving_average_variables,
+)
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.scopes import control_dependencies
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.math import multiply
 
 
 @pytest.fixture(autouse=True)

@@ -9,20 +9,25 @@ import numpy as np
 import pytest
 
 from tests.client.optimizer_numbers import EXPECTED, OPTIMIZERS, train
-from thalweg import errors
-from thalweg.autodiff.gradients import gradients
-from thalweg.client import optimizers, proximal_optimizers, training_steps
-from thalweg.client.optimizer import Optimizer
-from thalweg.client.session import Session
-from thalweg.client.variable_scope import get_variable
-from thalweg.client.variables import Variable, global_variables, global_variables_initializer, variables_initializer
-from thalweg.graph.default import get_default_graph
-from thalweg.graph.graph import Graph
-from thalweg.graph.indexed_slices import IndexedSlices
-from thalweg.graph.scopes import GraphKeys, control_dependencies, get_collection, name_scope
-from thalweg.ops.constants import constant, placeholder
-from thalweg.ops.math import maximum, multiply, square
-from thalweg.ops.reduction import reduce_sum
+from thalweg._src import errors
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.client import optimizers, proximal_optimizers, training_steps
+from thalweg._src.client.optimizer import Optimizer
+from thalweg._src.client.session import Session
+from thalweg._src.client.variable_scope import get_variable
+from thalweg._src.client.variables import (
+    Variable,
+    global_variables,
+    global_variables_initializer,
+    variables_initializer,
+)
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection, name_scope
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.math import maximum, multiply, square
+from thalweg._src.ops.reduction import reduce_sum
 
 thalweg = SimpleNamespace(
     Graph=Graph,

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from thalweg import dtypes, errors
-from thalweg.client import assign as assignments
-from thalweg.client.session import Session
-from thalweg.client.variables import (
+from thalweg._src import dtypes, errors
+from thalweg._src.client import assign as assignments
+from thalweg._src.client.session import Session
+from thalweg._src.client.variables import (
     Variable,
     VariableAggregation,
     VariableSynchronization,
@@ -22,14 +22,14 @@ from thalweg.client.variables import (
     variable_creator_scope,
     variables_initializer,
 )
-from thalweg.config import ConfigProto
-from thalweg.graph.convert import convert_to_tensor
-from thalweg.graph.graph import Graph
-from thalweg.graph.indexed_slices import IndexedSlices
-from thalweg.graph.scopes import GraphKeys, control_dependencies, device, name_scope
-from thalweg.graph.tensor import Tensor
-from thalweg.ops.constants import constant, placeholder
-from thalweg.ops.random import random_uniform
+from thalweg._src.config import ConfigProto
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.scopes import GraphKeys, control_dependencies, device, name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.random import random_uniform
 
 
 @pytest.fixture(autouse=True)

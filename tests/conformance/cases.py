@@ -17,9 +17,9 @@ from tests.conformance.case_runner import encode
 from tests.sandbox import Case, Variable
 from tests.strategies import TYPES, convert, valid
 from tests.test_registry import FACTS
-from thalweg import dtypes
-from thalweg.dtypes import DType
-from thalweg.graph.op_def import OPS, ArgDef
+from thalweg._src import dtypes
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.op_def import OPS, ArgDef
 
 Variants = Iterator[tuple[str, Case]]
 

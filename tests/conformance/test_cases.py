@@ -13,7 +13,7 @@ from tests.conformance.comparison import differences, nothing_to_compare
 from tests.conformance.different import DIFFERENT, KILLS, NOT_CALLED, RANDOM, RESOURCES, must_show
 from tests.conformance.tensorflow import Server, needs_tensorflow
 from tests.strategies import valid
-from thalweg.graph.op_def import OPS
+from thalweg._src.graph.op_def import OPS
 
 pytestmark = [needs_tensorflow, pytest.mark.timeout(600)]
 

@@ -13,7 +13,7 @@ import pytest
 import thalweg as tf
 from tests.conformance import data_pipelines
 from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
-from thalweg.formats.records import framed
+from thalweg._src.formats.records import framed
 
 _STRINGS = ["string", "[]", "Tensor"]
 # Where we differ, and why.

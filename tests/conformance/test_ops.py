@@ -6,8 +6,8 @@ import pytest
 
 import thalweg as tf
 from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
-from thalweg.graph.attr import REQUIRED
-from thalweg.graph.op_def import OPS, show_type
+from thalweg._src.graph.attr import REQUIRED
+from thalweg._src.graph.op_def import OPS, show_type
 
 pytestmark = [needs_tensorflow, pytest.mark.timeout(300)]
 

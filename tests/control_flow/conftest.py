@@ -3,8 +3,8 @@
 import pytest
 
 from tests.control_flow.test_random_programs import free
-from thalweg.execute import program
-from thalweg.optimize import prune
+from thalweg._src.execute import program
+from thalweg._src.optimize import prune
 
 
 @pytest.fixture(params=["generated", "interpreted", "tokens"])

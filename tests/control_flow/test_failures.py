@@ -11,7 +11,7 @@ import pytest
 
 import thalweg as tf
 from tests.control_flow.test_random_programs import free
-from thalweg.optimize import prune
+from thalweg._src.optimize import prune
 
 TWO = tf.ConfigProto(device_count={"CPU": 2})
 

@@ -9,7 +9,7 @@ import pytest
 
 import thalweg as tf
 from tests.control_flow import programs
-from thalweg.resources.swap import HOST, Swap
+from thalweg._src.resources.swap import HOST, Swap
 
 X = np.array([0.3, -0.5, 0.7])
 

@@ -5,7 +5,7 @@ import pytest
 
 import thalweg as tf
 from tests.control_flow.programs import COUNT, source
-from thalweg.optimize import prune
+from thalweg._src.optimize import prune
 
 X = np.array([0.31, -0.53, 0.72])  # at no kink of a program
 

@@ -12,10 +12,10 @@ import pytest
 import thalweg as tf
 from tests.data_pipelines.running import elements, take
 from tests.data_pipelines.test_models import positions
-from thalweg.datasets.serial import decode, encode
-from thalweg.formats.crc32c import masked_crc32c
-from thalweg.formats.record_blocks import BLOCK, records_in
-from thalweg.formats.records import framed
+from thalweg._src.datasets.serial import decode, encode
+from thalweg._src.formats.crc32c import masked_crc32c
+from thalweg._src.formats.record_blocks import BLOCK, records_in
+from thalweg._src.formats.records import framed
 
 Dataset = tf.data.Dataset
 PACK = {"": lambda data: data, "GZIP": gzip.compress, "ZLIB": zlib.compress}

@@ -12,14 +12,14 @@ import pytest
 import thalweg as tf
 from tests.data_pipelines.running import elements, take
 from tests.data_pipelines.test_models import positions
-from thalweg.datasets import random_sources
-from thalweg.datasets.function import Function
-from thalweg.datasets.stand_ins import Texts
-from thalweg.datasets.vectorize import decoded
-from thalweg.formats import record_blocks
-from thalweg.formats.records import framed
-from thalweg.resources import iterators
-from thalweg.resources.iterators import IteratorResource
+from thalweg._src.datasets import random_sources
+from thalweg._src.datasets.function import Function
+from thalweg._src.datasets.stand_ins import Texts
+from thalweg._src.datasets.vectorize import decoded
+from thalweg._src.formats import record_blocks
+from thalweg._src.formats.records import framed
+from thalweg._src.resources import iterators
+from thalweg._src.resources.iterators import IteratorResource
 
 Dataset = tf.data.Dataset
 EVEN = [bytes([i, 1, 2, i]) * 2 for i in range(40)]

@@ -15,9 +15,9 @@ import pytest
 
 import thalweg as tf
 from tests.data_pipelines.running import take
-from thalweg.datasets.plan import Plan
-from thalweg.resources import workers as workers_module
-from thalweg.resources.workers import Workers, workers
+from thalweg._src.datasets.plan import Plan
+from thalweg._src.resources import workers as workers_module
+from thalweg._src.resources.workers import Workers, workers
 
 Dataset = tf.data.Dataset
 ignore_errors = tf.data.experimental.ignore_errors

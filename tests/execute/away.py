@@ -19,19 +19,19 @@ import thalweg as tf
 from tests.sandbox import PREPARE, Variable
 from tests.strategies import valid
 from tests.test_bad_input import NAMES, NEVER_RUNS
-from thalweg.execute.bind import bind_node
-from thalweg.execute.interpret import invoke
-from thalweg.graph.op_def import OPS
-from thalweg.kernels.registry import Known, device_types
-from thalweg.kernels.types import TORCH, from_numpy
-from thalweg.ops.constants import array_constant
-from thalweg.ops.state import var_handle_op
-from thalweg.optimize.prune import prune
-from thalweg.partition.memory import assign_memory, on_host
-from thalweg.resources.containers import Containers
-from thalweg.resources.variables import VariableResource
-from thalweg.runtime.devices import Device
-from thalweg.runtime.step import Step
+from thalweg._src.execute.bind import bind_node
+from thalweg._src.execute.interpret import invoke
+from thalweg._src.graph.op_def import OPS
+from thalweg._src.kernels.registry import Known, device_types
+from thalweg._src.kernels.types import TORCH, from_numpy
+from thalweg._src.ops.constants import array_constant
+from thalweg._src.ops.state import var_handle_op
+from thalweg._src.optimize.prune import prune
+from thalweg._src.partition.memory import assign_memory, on_host
+from thalweg._src.resources.containers import Containers
+from thalweg._src.resources.variables import VariableResource
+from thalweg._src.runtime.devices import Device
+from thalweg._src.runtime.step import Step
 
 _setup_privateuseone_for_python_backend("away")
 AWAY = torch.device("away", 0)

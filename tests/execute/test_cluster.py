@@ -11,8 +11,8 @@ import torch
 
 import thalweg as tf
 from tests.control_flow import programs
-from thalweg.execute import cluster, lower
-from thalweg.runtime import executable
+from thalweg._src.execute import cluster, lower
+from thalweg._src.runtime import executable
 
 JIT = tf.ConfigProto(
     graph_options=tf.GraphOptions(optimizer_options=tf.OptimizerOptions(global_jit_level=tf.OptimizerOptions.ON_1))

@@ -11,13 +11,13 @@ import pytest
 import torch
 
 import thalweg as tf
-from thalweg import dtypes
-from thalweg.execute.codegen import generate
-from thalweg.execute.segment import Segment
-from thalweg.graph.op_def import OPS
-from thalweg.graph.step_graph import Node
-from thalweg.kernels.registry import STEP, Call, Input
-from thalweg.runtime.step import Step
+from thalweg._src import dtypes
+from thalweg._src.execute.codegen import generate
+from thalweg._src.execute.segment import Segment
+from thalweg._src.graph.op_def import OPS
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.registry import STEP, Call, Input
+from thalweg._src.runtime.step import Step
 
 FLOAT = dtypes.float32
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import thalweg as tf
-from thalweg.execute.failure import explain
-from thalweg.optimize.prune import prune
+from thalweg._src.execute.failure import explain
+from thalweg._src.optimize.prune import prune
 
 TRACED = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
 TWO = tf.ConfigProto(device_count={"CPU": 2})

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import thalweg as tf
-from thalweg.execute import cluster, lower
-from thalweg.runtime.accelerators import Accelerator
+from thalweg._src.execute import cluster, lower
+from thalweg._src.runtime.accelerators import Accelerator
 
 
 @pytest.fixture(autouse=True)

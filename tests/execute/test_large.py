@@ -3,7 +3,7 @@
 import numpy as np
 
 import thalweg as tf
-from thalweg.execute import program
+from thalweg._src.execute import program
 
 
 def test_the_first_runs_agree(monkeypatch):

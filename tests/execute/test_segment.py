@@ -8,15 +8,15 @@ import pytest
 import torch
 
 import thalweg as tf
-from thalweg import dtypes
-from thalweg.execute.program import Program
-from thalweg.execute.segment import divide
-from thalweg.graph.op_def import OPS
-from thalweg.graph.step_graph import Node, StepGraph
-from thalweg.resources.containers import Containers
-from thalweg.runtime.devices import local_devices
-from thalweg.runtime.executable import Executable
-from thalweg.runtime.step import Step
+from thalweg._src import dtypes
+from thalweg._src.execute.program import Program
+from thalweg._src.execute.segment import divide
+from thalweg._src.graph.op_def import OPS
+from thalweg._src.graph.step_graph import Node, StepGraph
+from thalweg._src.resources.containers import Containers
+from thalweg._src.runtime.devices import local_devices
+from thalweg._src.runtime.executable import Executable
+from thalweg._src.runtime.step import Step
 
 HOST = local_devices(tf.ConfigProto(), Containers())[0]
 FLOAT = dtypes.float64

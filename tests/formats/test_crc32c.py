@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from thalweg.formats import crc32c as module
-from thalweg.formats.crc32c import crc32c, joined, mask, masked_crc32c, unmask
+from thalweg._src.formats import crc32c as module
+from thalweg._src.formats.crc32c import crc32c, joined, mask, masked_crc32c, unmask
 
 
 def _plain(data, register=0):

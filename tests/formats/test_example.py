@@ -6,7 +6,7 @@ import pytest
 
 import thalweg as tf
 from tests.valid_calls.parsing import example, sequence_example
-from thalweg.formats.example import NAMES, example_from_json, message_class
+from thalweg._src.formats.example import NAMES, example_from_json, message_class
 
 
 def test_bytes_are_tensorflows():

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg import errors
-from thalweg.formats import record_blocks, record_files
-from thalweg.formats.crc32c import mask, masked_crc32c
-from thalweg.formats.record_blocks import records_in
-from thalweg.formats.record_files import _Inflated, records_of
-from thalweg.formats.records import framed, read_records
+from thalweg._src import errors
+from thalweg._src.formats import record_blocks, record_files
+from thalweg._src.formats.crc32c import mask, masked_crc32c
+from thalweg._src.formats.record_blocks import records_in
+from thalweg._src.formats.record_files import _Inflated, records_of
+from thalweg._src.formats.records import framed, read_records
 
 NAME = "the file"
 BLOCKS = [1 << 20, 1 << 20, 48, 100]  # small ones let records cross their borders

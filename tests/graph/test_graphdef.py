@@ -9,16 +9,16 @@ from tensorboard.compat.proto.graph_pb2 import GraphDef
 from tensorboard.compat.proto.node_def_pb2 import NodeDef
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
-from thalweg import dtypes
-from thalweg.client.session import Session
-from thalweg.graph.graph import Graph
-from thalweg.graph.graphdef import PRODUCER, write_graph
-from thalweg.graph.import_graph_def import import_graph_def
-from thalweg.graph.op_def import OPS
-from thalweg.ops.constants import constant, no_op, placeholder
-from thalweg.ops.identity import identity, identity_n
-from thalweg.ops.matrix import matmul
-from thalweg.ops.tensor_proto import make_ndarray, make_tensor_proto
+from thalweg._src import dtypes
+from thalweg._src.client.session import Session
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.graphdef import PRODUCER, write_graph
+from thalweg._src.graph.import_graph_def import import_graph_def
+from thalweg._src.graph.op_def import OPS
+from thalweg._src.ops.constants import constant, no_op, placeholder
+from thalweg._src.ops.identity import identity, identity_n
+from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.tensor_proto import make_ndarray, make_tensor_proto
 
 
 def _node(name, op, *inputs, **attrs):
@@ -365,7 +365,7 @@ def test_control_dependencies_in_force_apply(graph):
 
 def test_protobuf_is_not_needed_to_build_a_graph():
     code = (
-        "import sys, thalweg.graph.graphdef, thalweg.graph.import_graph_def, thalweg.ops.tensor_proto\n"
+        "import sys, thalweg._src.graph.graphdef, thalweg._src.graph.import_graph_def, thalweg._src.ops.tensor_proto\n"
         "assert not [m for m in sys.modules if m.startswith(('google.protobuf', 'tensorboard'))]"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

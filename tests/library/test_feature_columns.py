@@ -21,7 +21,7 @@ def run(fetches, feed=None):
 
 
 def test_buckets_count_the_boundaries_reached():
-    from thalweg.ops.bucketize import bucketize
+    from thalweg._src.ops.bucketize import bucketize
 
     for dtype in ("float32", "float64", "int32", "int64"):
         x = np.array([[-1, 0, 3], [5, 7, 100]], dtype)

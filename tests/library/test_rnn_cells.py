@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.library.rnn.dynamic import dynamic_rnn
-from thalweg.library.rnn.gated import (
+from thalweg._src.library.rnn.dynamic import dynamic_rnn
+from thalweg._src.library.rnn.gated import (
     GRUBlockCell,
     IntersectionRNNCell,
     LayerNormBasicLSTMCell,
     LSTMBlockCell,
     UGRNNCell,
 )
-from thalweg.library.rnn.projections import (
+from thalweg._src.library.rnn.projections import (
     AttentionCellWrapper,
     EmbeddingWrapper,
     InputProjectionWrapper,

@@ -16,9 +16,9 @@ from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import crc32c as tenso
 from tensorboard.util.tensor_util import make_ndarray
 
 import thalweg as tf
-from thalweg.formats.crc32c import crc32c
-from thalweg.formats.events import EventFileWriter, summary_iterator
-from thalweg.formats.records import framed, read_records
+from thalweg._src.formats.crc32c import crc32c
+from thalweg._src.formats.events import EventFileWriter, summary_iterator
+from thalweg._src.formats.records import framed, read_records
 
 
 @pytest.fixture(autouse=True)
@@ -210,7 +210,7 @@ def test_tensors(session: Any) -> None:
 
 
 def test_description_of_a_node() -> None:
-    from thalweg.ops.summary import tensor_summary_op
+    from thalweg._src.ops.summary import tensor_summary_op
 
     node = tensor_summary_op(1.0, description='{"typeHint": "scalar"}').op.node_def
     assert tf.summary.get_summary_description(node) == tf.summary.SummaryDescription(type_hint="scalar")

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.graph.indexed_slices import IndexedSlices
-from thalweg.ops.candidate_sampling import (
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.ops.candidate_sampling import (
     all_candidate_sampler,
     compute_accidental_hits,
     fixed_unigram_candidate_sampler,
@@ -14,7 +14,7 @@ from thalweg.ops.candidate_sampling import (
     log_uniform_candidate_sampler,
     uniform_candidate_sampler,
 )
-from thalweg.ops.sampled_losses import nce_loss, sampled_softmax_loss
+from thalweg._src.ops.sampled_losses import nce_loss, sampled_softmax_loss
 
 TRUE = [[1, 2], [0, 5]]
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from thalweg import dtypes, errors
-from thalweg.client.session import Session
-from thalweg.graph.graph import Graph
-from thalweg.graph.operation import Operation
-from thalweg.ops import check
-from thalweg.ops.constants import constant, placeholder
+from thalweg._src import dtypes, errors
+from thalweg._src.client.session import Session
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.ops import check
+from thalweg._src.ops.constants import constant, placeholder
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import torch
 import thalweg as tf
 from tests.checks import check_op
 from tests.ops.test_decompositions import TYPES, array, run
-from thalweg.ops.contraction import (
+from thalweg._src.ops.contraction import (
     batch_matmul_v1_op,
     batch_matmul_v3_op,
     cross,

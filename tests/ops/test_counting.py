@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from thalweg import errors
-from thalweg.client.session import Session
-from thalweg.graph.graph import Graph
-from thalweg.ops.constants import placeholder
-from thalweg.ops.counting import (
+from thalweg._src import errors
+from thalweg._src.client.session import Session
+from thalweg._src.graph.graph import Graph
+from thalweg._src.ops.constants import placeholder
+from thalweg._src.ops.counting import (
     bincount,
     bincount_op,
     confusion_matrix,
@@ -82,7 +82,7 @@ def test_confusion_matrix() -> None:
 
 
 def placeholder_with(values):
-    from thalweg.ops.constants import placeholder_with_default
+    from thalweg._src.ops.constants import placeholder_with_default
 
     return placeholder_with_default(np.array(values), [None])
 

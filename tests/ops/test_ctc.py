@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.ops.ctc import (
+from thalweg._src.ops.ctc import (
     collapse_repeated,
     ctc_beam_search_decoder,
     ctc_beam_search_decoder_v2,

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.api.strings import as_string, to_number
-from thalweg.ops.decoding import (
+from thalweg._src.api.strings import as_string, to_number
+from thalweg._src.ops.decoding import (
     decode_base64,
     decode_compressed,
     decode_csv,

@@ -7,8 +7,8 @@ import torch
 
 import thalweg as tf
 from tests.checks import check_op
-from thalweg.client.initializers import Orthogonal
-from thalweg.ops.decompositions import (
+from thalweg._src.client.initializers import Orthogonal
+from thalweg._src.ops.decompositions import (
     cholesky,
     cholesky_grad,
     eig,

@@ -9,7 +9,7 @@ import torch
 import thalweg as tf
 from tests.checks import check_op
 from tests.ops.test_decompositions import array, run
-from thalweg.ops.diagonal import matrix_diag, matrix_diag_part, matrix_diag_part_v2_op, matrix_set_diag
+from thalweg._src.ops.diagonal import matrix_diag, matrix_diag_part, matrix_diag_part_v2_op, matrix_set_diag
 
 ALIGNMENTS = ["RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT"]
 BANDS = [(-2, 1), (0, 2), (-2, -1), (1, 2), (-1, -1), (0, 0)]

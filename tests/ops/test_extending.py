@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from tests.checks import check_op
-from thalweg import errors
-from thalweg.client.session import Session
-from thalweg.graph.graph import Graph
-from thalweg.ops import array as tf
-from thalweg.ops.constants import placeholder
+from thalweg._src import errors
+from thalweg._src.client.session import Session
+from thalweg._src.graph.graph import Graph
+from thalweg._src.ops import array as tf
+from thalweg._src.ops.constants import placeholder
 
 
 def array(*shape: int, dtype: str = "float32") -> np.ndarray:

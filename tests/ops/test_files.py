@@ -7,7 +7,7 @@ import time
 import pytest
 
 import thalweg as tf
-from thalweg.ops.files import matching_files, read_file, timestamp, write_file
+from thalweg._src.ops.files import matching_files, read_file, timestamp, write_file
 
 
 def test_write_and_read(tmp_path):

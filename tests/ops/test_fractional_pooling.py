@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from thalweg import errors
-from thalweg.autodiff.gradients import gradients
-from thalweg.client.session import Session
-from thalweg.kernels.philox import Philox
-from thalweg.ops.constants import constant, placeholder
-from thalweg.ops.fractional_pooling import (
+from thalweg._src import errors
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.client.session import Session
+from thalweg._src.kernels.philox import Philox
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.fractional_pooling import (
     fractional_avg_pool,
     fractional_avg_pool_grad,
     fractional_max_pool,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.kernels.hash_functions import farmhash64, hash_all, murmur64, siphash
-from thalweg.ops.hashing import (
+from thalweg._src.kernels.hash_functions import farmhash64, hash_all, murmur64, siphash
+from thalweg._src.ops.hashing import (
     fingerprint,
     string_to_hash_bucket,
     string_to_hash_bucket_fast,

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from thalweg import dtypes, errors
-from thalweg.api import image
-from thalweg.client.session import Session
-from thalweg.ops.constants import constant, placeholder
+from thalweg._src import dtypes, errors
+from thalweg._src.api import image
+from thalweg._src.client.session import Session
+from thalweg._src.ops.constants import constant, placeholder
 
 RNG = np.random.default_rng(0)
 

@@ -9,17 +9,17 @@ import pytest
 import torch
 
 from tests.checks import check_op
-from thalweg.api import image
-from thalweg.autodiff.gradients import gradients
-from thalweg.client.session import Session
-from thalweg.ops.constants import constant, placeholder
-from thalweg.ops.image_resize import (
+from thalweg._src.api import image
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.client.session import Session
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.image_resize import (
     resize_images_v2,
     resize_nearest_grad,
     scale_and_translate,
     scale_and_translate_grad,
 )
-from thalweg.ops.reduction import reduce_sum
+from thalweg._src.ops.reduction import reduce_sum
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 5, 7, 3)).astype(np.float32)

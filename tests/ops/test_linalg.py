@@ -8,8 +8,8 @@ import torch
 import thalweg as tf
 from tests.checks import check_op
 from tests.ops.test_decompositions import TYPES, array, positive, run
-from thalweg.ops.decompositions import lu
-from thalweg.ops.linalg import (
+from thalweg._src.ops.decompositions import lu
+from thalweg._src.ops.linalg import (
     adjoint,
     cholesky_solve,
     expm,

@@ -8,15 +8,10 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.api import lookup
-from thalweg.graph.sparse_tensor import SparseTensor
-from thalweg.library.lookup import (
-    HashTable,
-    MutableDenseHashTable,
-    MutableHashTable,
-    tables_initializer,
-)
-from thalweg.library.vocabularies import (
+from thalweg._src.api import lookup
+from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.library.lookup import HashTable, MutableDenseHashTable, MutableHashTable, tables_initializer
+from thalweg._src.library.vocabularies import (
     IdTableWithHashBuckets,
     StrongHashSpec,
     index_table_from_file,
@@ -25,7 +20,7 @@ from thalweg.library.vocabularies import (
     index_to_string_table_from_tensor,
     string_to_index,
 )
-from thalweg.ops.lookup import hash_table_op, initialize_table_op, lookup_table_import_op, lookup_table_insert_op
+from thalweg._src.ops.lookup import hash_table_op, initialize_table_op, lookup_table_import_op, lookup_table_insert_op
 
 
 @pytest.fixture(autouse=True)

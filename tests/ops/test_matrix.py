@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from tests.checks import check_op
-from thalweg.ops.constants import placeholder
-from thalweg.ops.matrix import matmul
+from thalweg._src.ops.constants import placeholder
+from thalweg._src.ops.matrix import matmul
 
 
 def array(*shape: int, seed: int = 0, dtype: str = "float32") -> np.ndarray:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg import dtypes
-from thalweg.graph.op_def import OPS
+from thalweg._src import dtypes
+from thalweg._src.graph.op_def import OPS
 
 
 def run(*fetches: Any) -> Any:

@@ -8,8 +8,8 @@ from hypothesis import given, settings, strategies as st
 
 import thalweg as tf
 from tests.valid_calls.parsing import example, sequence_example
-from thalweg.graph.sparse_tensor import SparseTensorValue
-from thalweg.ops.features import (
+from thalweg._src.graph.sparse_tensor import SparseTensorValue
+from thalweg._src.ops.features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
     SparseFeature,
@@ -19,7 +19,7 @@ from thalweg.ops.features import (
     parse_single_example,
     parse_single_sequence_example,
 )
-from thalweg.ops.parsing import decode_json_example, parse_example_v2_op, parse_tensor, serialize_tensor
+from thalweg._src.ops.parsing import decode_json_example, parse_example_v2_op, parse_tensor, serialize_tensor
 
 BATCH = [example(a=[1.0, 2.0], b=[1, 2, 3], c=[b"x"]), example(a=[3.0, 4.0], b=[5])]
 SEQUENCES = [

@@ -4,12 +4,12 @@ import torch
 import torch.nn.functional as F
 
 from tests.checks import check_op
-from thalweg import errors
-from thalweg.autodiff.gradients import gradients
-from thalweg.client.session import Session
-from thalweg.graph.graph import Graph
-from thalweg.ops import pooling
-from thalweg.ops.constants import constant, placeholder
+from thalweg._src import errors
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.client.session import Session
+from thalweg._src.graph.graph import Graph
+from thalweg._src.ops import pooling
+from thalweg._src.ops.constants import constant, placeholder
 
 
 def array(*shape: int, seed: int = 0, dtype: str = "float32") -> np.ndarray:

@@ -5,13 +5,13 @@ import sys
 import numpy as np
 import pytest
 
-from thalweg import dtypes, errors
-from thalweg.autodiff.gradients import gradients
-from thalweg.client.session import Session
-from thalweg.graph.graph import Graph
-from thalweg.graph.operation import Operation
-from thalweg.ops.constants import constant, placeholder
-from thalweg.ops.printing import Assert, Print, print_v2, string_format
+from thalweg._src import dtypes, errors
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.client.session import Session
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.printing import Assert, Print, print_v2, string_format
 
 
 @pytest.fixture

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from thalweg import dtypes, errors
-from thalweg.autodiff.gradients import gradients
-from thalweg.client.session import Session
-from thalweg.ops.constants import constant
-from thalweg.ops.fake_quantization import (
+from thalweg._src import dtypes, errors
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.client.session import Session
+from thalweg._src.ops.constants import constant
+from thalweg._src.ops.fake_quantization import (
     fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient,
     fake_quant_with_min_max_vars,
     fake_quant_with_min_max_vars_per_channel,
 )
-from thalweg.ops.quantization import (
+from thalweg._src.ops.quantization import (
     dequantize,
     quantize,
     quantize_and_dequantize,
@@ -22,7 +22,7 @@ from thalweg.ops.quantization import (
     quantize_and_dequantize_v3_op,
     quantize_v2,
 )
-from thalweg.ops.shaping import reshape
+from thalweg._src.ops.shaping import reshape
 
 X = np.array([-7, -1.5, -0.26, 0, 0.1, 0.5, 2.49, 5.9, 9], np.float32)
 QUANTIZED = {

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from thalweg import dtypes, errors
-from thalweg.autodiff.gradients import gradients
-from thalweg.client.session import Session
-from thalweg.graph.graph import Graph
-from thalweg.graph.seeds import DEFAULT_GRAPH_SEED, get_seed, set_random_seed
-from thalweg.ops.constants import constant, placeholder
-from thalweg.ops.random import (
+from thalweg._src import dtypes, errors
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.client.session import Session
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.seeds import DEFAULT_GRAPH_SEED, get_seed, set_random_seed
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.random import (
     categorical,
     multinomial,
     random_crop,

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from tests.checks import check_op
-from thalweg import dtypes, errors
-from thalweg.autodiff.gradients import gradients
-from thalweg.client.session import Session
-from thalweg.graph.graph import Graph
-from thalweg.ops.array import reshape, shape
-from thalweg.ops.constants import constant, placeholder
-from thalweg.ops.reduction import (
+from thalweg._src import dtypes, errors
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.client.session import Session
+from thalweg._src.graph.graph import Graph
+from thalweg._src.ops.array import reshape, shape
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.reduction import (
     argmax,
     argmin,
     cumprod,
@@ -29,7 +29,7 @@ from thalweg.ops.reduction import (
     reduce_prod,
     reduce_sum,
 )
-from thalweg.ops.statistics import count_nonzero, norm, reduce_logsumexp, reduce_std, reduce_variance
+from thalweg._src.ops.statistics import count_nonzero, norm, reduce_logsumexp, reduce_std, reduce_variance
 
 AXES = [None, 0, -1, [0, 2], [1], (2, 1, 0), []]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import thalweg as tf
-from thalweg.api import strings
-from thalweg.errors import InvalidArgumentError
-from thalweg.kernels.regular_expressions import Replacement, compile_pattern
+from thalweg._src.api import strings
+from thalweg._src.errors import InvalidArgumentError
+from thalweg._src.kernels.regular_expressions import Replacement, compile_pattern
 
 
 def replaced(pattern: str, text: str | bytes, rewrite: str = "<\\0>") -> bytes:

@@ -6,16 +6,16 @@ import weakref
 import numpy as np
 import pytest
 
-from thalweg import dtypes, errors
-from thalweg.autodiff.gradients import gradients
-from thalweg.autodiff.registry import GRADIENTS, RegisterGradient
-from thalweg.client.session import Session
-from thalweg.graph.graph import Graph
-from thalweg.graph.import_graph_def import import_graph_def
-from thalweg.graph.operation import Operation
-from thalweg.ops.constants import constant, placeholder
-from thalweg.ops.math import multiply
-from thalweg.ops.script import numpy_function, py_func
+from thalweg._src import dtypes, errors
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.autodiff.registry import GRADIENTS, RegisterGradient
+from thalweg._src.client.session import Session
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.import_graph_def import import_graph_def
+from thalweg._src.graph.operation import Operation
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.math import multiply
+from thalweg._src.ops.script import numpy_function, py_func
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from tests.checks import check_op
-from thalweg import errors
-from thalweg.client.session import Session
-from thalweg.graph.graph import Graph
-from thalweg.ops.constants import placeholder
+from thalweg._src import errors
+from thalweg._src.client.session import Session
+from thalweg._src.graph.graph import Graph
+from thalweg._src.ops.constants import placeholder
 
 
 def array(*shape: int, dtype: str = "float32") -> np.ndarray:
@@ -30,8 +30,8 @@ def _graph() -> Any:
         yield
 
 
-from thalweg.ops import segment  # noqa: E402
-from thalweg.ops.segment import unsorted_segment_sum  # noqa: E402
+from thalweg._src.ops import segment  # noqa: E402
+from thalweg._src.ops.segment import unsorted_segment_sum  # noqa: E402
 
 IDS = np.array([2, 0, -1, 2, 0, 4])
 SORTED = np.array([0, 0, 2, 2, 2, 4])

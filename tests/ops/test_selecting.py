@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from tests.checks import check_op
-from thalweg import errors
-from thalweg.client.session import Session
-from thalweg.graph.graph import Graph
-from thalweg.ops import array as tf
-from thalweg.ops.constants import constant, placeholder
-from thalweg.shapes import Dimension
+from thalweg._src import errors
+from thalweg._src.client.session import Session
+from thalweg._src.graph.graph import Graph
+from thalweg._src.ops import array as tf
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.shapes import Dimension
 
 
 def array(*shape: int, dtype: str = "float32") -> np.ndarray:
@@ -109,7 +109,7 @@ def test_unique(dtype: str) -> None:
 
 
 def test_unique_of_nothing_of_strings_and_along_an_axis() -> None:
-    from thalweg.ops.selecting import unique_v2_op
+    from thalweg._src.ops.selecting import unique_v2_op
 
     y, idx = run(tf.unique(np.zeros(0, np.float32)))
     assert y.shape == idx.shape == (0,)

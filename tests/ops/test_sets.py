@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from tests.ops.sparse_values import run, same, sparse
-from thalweg import errors
-from thalweg.api import sets
-from thalweg.ops.constants import constant
-from thalweg.ops.edit_distance import edit_distance
+from thalweg._src import errors
+from thalweg._src.api import sets
+from thalweg._src.ops.constants import constant
+from thalweg._src.ops.edit_distance import edit_distance
 
 SPARSE = ([[0, 0], [1, 0], [1, 1]], [9, 3, 5], [2, 2])
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from tests.checks import check_op
-from thalweg import errors
-from thalweg.autodiff.gradients import gradients
-from thalweg.client.session import Session
-from thalweg.graph.graph import Graph
-from thalweg.ops.array import newaxis, shape, slice as slice_, strided_slice
-from thalweg.ops.constants import constant, placeholder
+from thalweg._src import errors
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.client.session import Session
+from thalweg._src.graph.graph import Graph
+from thalweg._src.ops.array import newaxis, shape, slice as slice_, strided_slice
+from thalweg._src.ops.constants import constant, placeholder
 
 
 def array(*shape: int, dtype: str = "float32") -> np.ndarray:
@@ -115,7 +115,7 @@ def test_partially_known_shapes() -> None:
 
 
 def test_static_values_pass_through() -> None:
-    from thalweg.ops.array import constant_value
+    from thalweg._src.ops.array import constant_value
 
     x = placeholder("float32", [None, 4, 5])
     dims = shape(x)

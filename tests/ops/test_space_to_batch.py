@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from thalweg.client.session import Session
-from thalweg.graph.graph import Graph
-from thalweg.ops.constants import placeholder
-from thalweg.ops.convolution import conv2d, conv2d_backprop_filter, conv2d_backprop_input, convolution
-from thalweg.ops.space_to_batch import (
+from thalweg._src.client.session import Session
+from thalweg._src.graph.graph import Graph
+from thalweg._src.ops.constants import placeholder
+from thalweg._src.ops.convolution import conv2d, conv2d_backprop_filter, conv2d_backprop_input, convolution
+from thalweg._src.ops.space_to_batch import (
     conv2d_backprop_filter_v2,
     conv2d_backprop_input_v2,
     required_space_to_batch_paddings,

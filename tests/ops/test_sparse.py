@@ -4,20 +4,20 @@ import torch
 
 from tests.checks import check_op
 from tests.ops.sparse_values import NOWHERE, PLACES, SHAPE, array, dense, run, same, sparse
-from thalweg import dtypes, errors
-from thalweg.autodiff.gradients import gradients
-from thalweg.graph.indexed_slices import IndexedSlices
-from thalweg.graph.sparse_tensor import (
+from thalweg._src import dtypes, errors
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.sparse_tensor import (
     SparseTensor,
     SparseTensorValue,
     convert_to_tensor_or_indexed_slices,
     convert_to_tensor_or_sparse_tensor,
 )
-from thalweg.graph.tensor import Tensor
-from thalweg.ops.constants import constant, placeholder
-from thalweg.ops.math import abs, cast, negative, square
-from thalweg.ops.shaping import rank, shape, size
-from thalweg.ops.sparse import (
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.math import abs, cast, negative, square
+from thalweg._src.ops.shaping import rank, shape, size
+from thalweg._src.ops.sparse import (
     sparse_eye,
     sparse_from_dense,
     sparse_mask,

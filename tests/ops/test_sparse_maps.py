@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests.ops.sparse_values import PLACES, SHAPE, same, sparse
-from thalweg import errors
-from thalweg.client.session import Session
-from thalweg.ops.array import stack
-from thalweg.ops.constants import placeholder
-from thalweg.ops.sparse_maps import (
+from thalweg._src import errors
+from thalweg._src.client.session import Session
+from thalweg._src.ops.array import stack
+from thalweg._src.ops.constants import placeholder
+from thalweg._src.ops.sparse_maps import (
     add_many_sparse_to_tensors_map,
     add_sparse_to_tensors_map,
     take_many_sparse_from_tensors_map,

@@ -3,12 +3,12 @@ import pytest
 
 from tests.checks import check_op
 from tests.ops.sparse_values import PLACES, SHAPE, array, run, same, sparse
-from thalweg import errors
-from thalweg.autodiff.gradients import gradients
-from thalweg.graph.sparse_tensor import SparseTensor
-from thalweg.ops.constants import constant, placeholder
-from thalweg.ops.sparse import sparse_placeholder
-from thalweg.ops.sparse_rows import sparse_bincount, sparse_bincount_op, sparse_fill_empty_rows
+from thalweg._src import errors
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.sparse import sparse_placeholder
+from thalweg._src.ops.sparse_rows import sparse_bincount, sparse_bincount_op, sparse_fill_empty_rows
 
 
 def test_fill_empty_rows() -> None:

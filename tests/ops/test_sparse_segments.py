@@ -3,12 +3,12 @@ import pytest
 import torch
 
 from tests.checks import check_op
-from thalweg import errors
-from thalweg.autodiff.gradients import gradients
-from thalweg.client.session import Session
-from thalweg.graph.indexed_slices import IndexedSlices
-from thalweg.ops.constants import constant
-from thalweg.ops.sparse_segments import sparse_segment_mean, sparse_segment_sqrt_n, sparse_segment_sum
+from thalweg._src import errors
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.client.session import Session
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.ops.constants import constant
+from thalweg._src.ops.sparse_segments import sparse_segment_mean, sparse_segment_sqrt_n, sparse_segment_sum
 
 INDICES, IDS = np.array([3, 0, 0, 2], np.int32), np.array([0, 0, 2, 2], np.int32)
 POWERS = {sparse_segment_sum: 0.0, sparse_segment_mean: 1.0, sparse_segment_sqrt_n: 0.5}

@@ -1,11 +1,11 @@
 import pytest
 
 from tests.ops.sparse_values import PLACES, SHAPE, run, same, sparse
-from thalweg import errors
-from thalweg.ops.array import stack
-from thalweg.ops.constants import constant
-from thalweg.ops.sparse_cross import sparse_cross, sparse_cross_hashed, sparse_cross_hashed_op, sparse_cross_op
-from thalweg.ops.sparse_serial import (
+from thalweg._src import errors
+from thalweg._src.ops.array import stack
+from thalweg._src.ops.constants import constant
+from thalweg._src.ops.sparse_cross import sparse_cross, sparse_cross_hashed, sparse_cross_hashed_op, sparse_cross_op
+from thalweg._src.ops.sparse_serial import (
     deserialize_many_sparse,
     deserialize_sparse,
     serialize_many_sparse,

@@ -3,12 +3,12 @@ import pytest
 
 from tests.checks import check_op
 from tests.ops.sparse_values import NOWHERE, PLACES, SHAPE, array, dense, run, same, sparse
-from thalweg import errors
-from thalweg.autodiff.gradients import gradients
-from thalweg.graph.sparse_tensor import SparseTensor
-from thalweg.ops.constants import placeholder
-from thalweg.ops.sparse import sparse_placeholder, sparse_tensor_to_dense
-from thalweg.ops.sparse_shaping import (
+from thalweg._src import errors
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.ops.constants import placeholder
+from thalweg._src.ops.sparse import sparse_placeholder, sparse_tensor_to_dense
+from thalweg._src.ops.sparse_shaping import (
     sparse_concat,
     sparse_expand_dims,
     sparse_reorder,

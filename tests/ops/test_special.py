@@ -3,11 +3,11 @@ import pytest
 import torch
 
 from tests.checks import check_op
-from thalweg import errors
-from thalweg.autodiff.gradients import gradients
-from thalweg.client.session import Session
-from thalweg.ops import special
-from thalweg.ops.constants import constant, placeholder
+from thalweg._src import errors
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.client.session import Session
+from thalweg._src.ops import special
+from thalweg._src.ops.constants import constant, placeholder
 
 
 def run(tensor, feeds=None):

@@ -7,7 +7,7 @@ import torch
 
 import thalweg as tf
 from tests.checks import check_op
-from thalweg.ops import spectral
+from thalweg._src.ops import spectral
 
 
 def real(*shape: int, seed: int = 0, dtype: str = "float32") -> np.ndarray:

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from thalweg import dtypes, errors
-from thalweg.autodiff.gradients import gradients
-from thalweg.client.assign import assign
-from thalweg.client.session import Session
-from thalweg.client.variables import Variable
-from thalweg.graph.graph import Graph
-from thalweg.graph.scopes import control_dependencies
-from thalweg.ops import state
-from thalweg.ops.constants import constant, placeholder
-from thalweg.ops.identity import identity
-from thalweg.ops.math import add, multiply
-from thalweg.resources.variables import VariableResource
+from thalweg._src import dtypes, errors
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.client.assign import assign
+from thalweg._src.client.session import Session
+from thalweg._src.client.variables import Variable
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.scopes import control_dependencies
+from thalweg._src.ops import state
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.identity import identity
+from thalweg._src.ops.math import add, multiply
+from thalweg._src.resources.variables import VariableResource
 
 
 @pytest.fixture(autouse=True)

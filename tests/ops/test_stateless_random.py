@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from thalweg import errors
-from thalweg.api import random
-from thalweg.client.session import Session
-from thalweg.ops.constants import placeholder_with_default
+from thalweg._src import errors
+from thalweg._src.api import random
+from thalweg._src.client.session import Session
+from thalweg._src.ops.constants import placeholder_with_default
 
 SEED = [3, 7]
 

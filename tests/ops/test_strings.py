@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.api import strings
-from thalweg.ops.strings import string_split
+from thalweg._src.api import strings
+from thalweg._src.ops.strings import string_split
 
 LETTERS = np.array([["a", "b"], ["c", "d"], ["e", "f"]])
 

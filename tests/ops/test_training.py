@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from thalweg import errors
-from thalweg.client.session import Session
-from thalweg.client.variables import Variable, global_variables_initializer
-from thalweg.graph.graph import Graph
-from thalweg.graph.op_def import OPS
-from thalweg.ops import training
-from thalweg.ops.array import transpose
-from thalweg.ops.constants import constant, placeholder
-from thalweg.ops.identity import identity
+from thalweg._src import errors
+from thalweg._src.client.session import Session
+from thalweg._src.client.variables import Variable, global_variables_initializer
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.op_def import OPS
+from thalweg._src.ops import training
+from thalweg._src.ops.array import transpose
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.identity import identity
 
 Arrays = list[np.ndarray]
 Formula = Callable[..., Arrays]

@@ -7,7 +7,7 @@ import torch
 import thalweg as tf
 from tests.checks import check_op
 from tests.ops.test_decompositions import TYPES, array, run
-from thalweg.ops.tridiagonal import tridiagonal_matmul, tridiagonal_solve, tridiagonal_solve_op
+from thalweg._src.ops.tridiagonal import tridiagonal_matmul, tridiagonal_solve, tridiagonal_solve_op
 
 
 def whole(diagonals: torch.Tensor) -> torch.Tensor:

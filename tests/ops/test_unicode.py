@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.api import strings
-from thalweg.ops.unicode import unicode_decode_op, unicode_decode_with_offsets_op, unicode_encode_op
+from thalweg._src.api import strings
+from thalweg._src.ops.unicode import unicode_decode_op, unicode_decode_with_offsets_op, unicode_encode_op
 
 
 def transcode(text, source="UTF-8", target="UTF-8", **options):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.config import RewriterConfig
+from thalweg._src.config import RewriterConfig
 
 STEPS, BATCH, WIDTH, UNITS = 4, 3, 2, 5
 

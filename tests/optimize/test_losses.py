@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.optimize.fuse import fuse
-from thalweg.optimize.prune import prune
+from thalweg._src.optimize.fuse import fuse
+from thalweg._src.optimize.prune import prune
 
 
 def losses(kind):

@@ -4,18 +4,18 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.config import GraphOptions
-from thalweg.execute.program import Program
-from thalweg.optimize.fold import fold
-from thalweg.optimize.fuse import fuse
-from thalweg.optimize.merge import merge
-from thalweg.optimize.optimize import optimize
-from thalweg.optimize.pooling import pool_before_bias
-from thalweg.optimize.prune import prune
-from thalweg.optimize.simplify import simplify
-from thalweg.resources.containers import Containers
-from thalweg.runtime.devices import local_devices
-from thalweg.runtime.pipeline import evaluate
+from thalweg._src.config import GraphOptions
+from thalweg._src.execute.program import Program
+from thalweg._src.optimize.fold import fold
+from thalweg._src.optimize.fuse import fuse
+from thalweg._src.optimize.merge import merge
+from thalweg._src.optimize.optimize import optimize
+from thalweg._src.optimize.pooling import pool_before_bias
+from thalweg._src.optimize.prune import prune
+from thalweg._src.optimize.simplify import simplify
+from thalweg._src.resources.containers import Containers
+from thalweg._src.runtime.devices import local_devices
+from thalweg._src.runtime.pipeline import evaluate
 
 HOST = local_devices(tf.ConfigProto(), Containers())[0]
 PLAIN = tf.ConfigProto(graph_options=tf.GraphOptions(optimizer_options=tf.OptimizerOptions(opt_level=-1)))

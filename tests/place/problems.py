@@ -3,10 +3,10 @@
 import itertools
 
 import thalweg as tf
-from thalweg.optimize.optimize import optimize
-from thalweg.optimize.prune import prune
-from thalweg.place.cost import CostModel, Link
-from thalweg.place.place import pose
+from thalweg._src.optimize.optimize import optimize
+from thalweg._src.optimize.prune import prune
+from thalweg._src.place.cost import CostModel, Link
+from thalweg._src.place.place import pose
 
 PREFIX = "/job:localhost/replica:0/task:0/device:"
 CPU = [f"{PREFIX}CPU:{i}" for i in range(4)]

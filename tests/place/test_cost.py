@@ -9,11 +9,11 @@ import pytest
 
 import thalweg as tf
 from tests.place.problems import CPU, GPU, costs_of, group_named, problem_of
-from thalweg.client.measured_costs import learn_costs, measure_costs
-from thalweg.optimize.prune import prune
-from thalweg.place.cost import CostModel, Link, Speed, signature
-from thalweg.place.placers import decide
-from thalweg.place.work import FLOPS, Sizes, count, flops, moved
+from thalweg._src.client.measured_costs import learn_costs, measure_costs
+from thalweg._src.optimize.prune import prune
+from thalweg._src.place.cost import CostModel, Link, Speed, signature
+from thalweg._src.place.placers import decide
+from thalweg._src.place.work import FLOPS, Sizes, count, flops, moved
 
 PLAIN = CostModel({"CPU": Speed(1e9, 1e9, 1e-6), "GPU": Speed(1e12, 1e11, 1e-5)})
 SIZES = Sizes(unknown=7)
@@ -89,7 +89,7 @@ def test_users_count_operations_of_their_own_ops():
     tf.op("HeavyOp", "x: float32 -> y: float32", infer=lambda c: c.shapes)
     try:
         flops("HeavyOp")(lambda node, sizes: 1000.0 * sizes.elements(node.input_shape(0)))
-        from thalweg.graph.op_def import OPS
+        from thalweg._src.graph.op_def import OPS
 
         assert count(node_of(OPS.lookup("HeavyOp")(some(3))), SIZES) == 3000
     finally:

@@ -6,12 +6,12 @@ import pytest
 import thalweg as tf
 from tests.place.problems import CPU, GPU
 from tests.place.watched import held_in
-from thalweg.optimize.optimize import optimize
-from thalweg.optimize.prune import prune
-from thalweg.partition.memory import assign_memory
-from thalweg.place.cost import CostModel
-from thalweg.place.forecast import Buffers, in_units
-from thalweg.place.turns import turns
+from thalweg._src.optimize.optimize import optimize
+from thalweg._src.optimize.prune import prune
+from thalweg._src.partition.memory import assign_memory
+from thalweg._src.place.cost import CostModel
+from thalweg._src.place.forecast import Buffers, in_units
+from thalweg._src.place.turns import turns
 
 ONE = tf.ConfigProto(device_count={"CPU": 1, "GPU": 0})
 

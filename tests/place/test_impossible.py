@@ -4,8 +4,8 @@ import pytest
 
 import thalweg as tf
 from tests.place.problems import CPU, GPU
-from thalweg.optimize.prune import prune
-from thalweg.place.place import place
+from thalweg._src.optimize.prune import prune
+from thalweg._src.place.place import place
 
 ALL = [*CPU[:2], *GPU]
 

@@ -6,12 +6,12 @@ import pytest
 import thalweg as tf
 from tests.place.problems import CPU
 from tests.place.watched import held_in
-from thalweg.optimize.optimize import optimize
-from thalweg.optimize.prune import prune
-from thalweg.partition.partition import partition
-from thalweg.place import memory_plan
-from thalweg.place.memory_plan import plan_memory
-from thalweg.place.place import place
+from thalweg._src.optimize.optimize import optimize
+from thalweg._src.optimize.prune import prune
+from thalweg._src.partition.partition import partition
+from thalweg._src.place import memory_plan
+from thalweg._src.place.memory_plan import plan_memory
+from thalweg._src.place.place import place
 
 MB = 1 << 20
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import thalweg as tf
-from thalweg.place.placers import PLACERS
+from thalweg._src.place.placers import PLACERS
 
 ROOT = pathlib.Path(__file__).parents[2]
 PAGE = (ROOT / "docs/placement.md").read_text()

@@ -3,8 +3,8 @@
 import pytest
 
 import thalweg as tf
-from thalweg.optimize.prune import prune
-from thalweg.place.place import place
+from thalweg._src.optimize.prune import prune
+from thalweg._src.place.place import place
 
 CPU0, CPU1, GPU0, GPU1 = (
     f"/job:localhost/replica:0/task:0/device:{name}" for name in ("CPU:0", "CPU:1", "GPU:0", "GPU:1")

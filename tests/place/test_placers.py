@@ -8,13 +8,13 @@ from hypothesis import given, settings, strategies as st
 
 import thalweg as tf
 from tests.place.problems import CPU, GPU, anywhere, chain, costs_of, group_named, layered, optimum, problem_of
-from thalweg.optimize.optimize import optimize
-from thalweg.optimize.prune import prune
-from thalweg.place.cost import CostModel, Speed
-from thalweg.place.place import place
-from thalweg.place.placers import PLACERS, best_single, decide, register_placer
-from thalweg.place.policy import learned
-from thalweg.place.search import clusters, local_search
+from thalweg._src.optimize.optimize import optimize
+from thalweg._src.optimize.prune import prune
+from thalweg._src.place.cost import CostModel, Speed
+from thalweg._src.place.place import place
+from thalweg._src.place.placers import PLACERS, best_single, decide, register_placer
+from thalweg._src.place.policy import learned
+from thalweg._src.place.search import clusters, local_search
 
 OURS = ("first", "single", "round_robin", "greedy", "critical_path", "local_search", "learned")
 COMPARED = ("single", "greedy", "critical_path", "local_search", "learned")

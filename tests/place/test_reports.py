@@ -7,7 +7,7 @@ import pytest
 
 import thalweg as tf
 from tests.place.problems import CPU
-from thalweg.place.picture import device_colours, dot, drawn
+from thalweg._src.place.picture import device_colours, dot, drawn
 
 
 def two_towers():
@@ -82,7 +82,7 @@ def test_dot_has_a_box_a_device_and_shows_transfers():
 
 
 def test_names_are_quoted():
-    from thalweg.place.picture import _quoted
+    from thalweg._src.place.picture import _quoted
 
     assert _quoted('a"b\\c', "d") == '"a\\"b\\\\c\\nd"'
 

@@ -7,7 +7,7 @@ import pytest
 
 import thalweg as tf
 from tests.place.problems import CPU, chain, costs_of, group_named, layered, problem_of, unit_named
-from thalweg.place.simulate import simulate
+from thalweg._src.place.simulate import simulate
 
 
 def spans(problem, schedule):

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.queues.model import Model, Request
-from thalweg import errors
-from thalweg.resources.cancellation import Cancellation
-from thalweg.resources.queues import ByPriority, InOrder, Queue, Shuffled
+from thalweg._src import errors
+from thalweg._src.resources.cancellation import Cancellation
+from thalweg._src.resources.queues import ByPriority, InOrder, Queue, Shuffled
 
 STORES = {
     "fifo": lambda stay: InOrder(),

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 import thalweg as tf
 from tests.queues.waiting import Waiting, error_of
-from thalweg.formats.record_files import records_of
+from thalweg._src.formats.record_files import records_of
 
 COMPRESSIONS = ("", "ZLIB", "GZIP")
 
@@ -148,7 +148,7 @@ def test_damaged_files_give_good_records_and_then_an_error(tmp_path_factory, dat
 
 
 def test_a_length_that_is_a_lie_costs_no_memory(tmp_path):
-    from thalweg.formats.crc32c import masked_crc32c
+    from thalweg._src.formats.crc32c import masked_crc32c
 
     header = (2**60).to_bytes(8, "little")
     lie = header + masked_crc32c(header).to_bytes(4, "little") + b"few"

@@ -2,7 +2,7 @@
 
 import threading
 
-from thalweg.resources.cancellation import Cancellation
+from thalweg._src.resources.cancellation import Cancellation
 
 FIRST, SECOND = ValueError("first"), ValueError("second")
 

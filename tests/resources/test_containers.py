@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from thalweg.resources.containers import Containers
+from thalweg._src.resources.containers import Containers
 
 
 class Resource:

@@ -3,7 +3,7 @@
 import random
 import threading
 
-from thalweg.resources.rendezvous import Rendezvous, rendezvous_key
+from thalweg._src.resources.rendezvous import Rendezvous, rendezvous_key
 
 
 def test_keys_tell_transfers_apart():

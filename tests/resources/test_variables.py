@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import thalweg as tf
-from thalweg import dtypes, errors
-from thalweg.kernels.state import add
-from thalweg.resources.variables import VariableResource, locked
+from thalweg._src import dtypes, errors
+from thalweg._src.kernels.state import add
+from thalweg._src.resources.variables import VariableResource, locked
 
 HOST = torch.device("cpu")
 

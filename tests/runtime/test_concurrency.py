@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg.execute.program import Program
-from thalweg.optimize.prune import prune
-from thalweg.resources.containers import Containers
-from thalweg.resources.rendezvous import Rendezvous
-from thalweg.runtime import step as step_module
-from thalweg.runtime.devices import local_devices
-from thalweg.runtime.executable import Executable
-from thalweg.runtime.step import Step
+from thalweg._src.execute.program import Program
+from thalweg._src.optimize.prune import prune
+from thalweg._src.resources.containers import Containers
+from thalweg._src.resources.rendezvous import Rendezvous
+from thalweg._src.runtime import step as step_module
+from thalweg._src.runtime.devices import local_devices
+from thalweg._src.runtime.executable import Executable
+from thalweg._src.runtime.step import Step
 
 CONFIGS = {"one device": tf.ConfigProto(), "three devices": tf.ConfigProto(device_count={"CPU": 3})}
 PATIENCE = 60  # seconds until a test gives up on something that should have happened

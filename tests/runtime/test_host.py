@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import thalweg as tf
-from thalweg.runtime import host
-from thalweg.runtime.host import CoreShare
+from thalweg._src.runtime import host
+from thalweg._src.runtime.host import CoreShare
 
 LINUX = pytest.mark.skipif(not os.path.exists("/proc/stat"), reason="reads /proc/stat")
 

@@ -6,7 +6,7 @@ import pytest
 from thalweg.python.client import timeline
 
 import thalweg as tf
-from thalweg.config import DeviceStepStats, NodeExecStats, StepStats
+from thalweg._src.config import DeviceStepStats, NodeExecStats, StepStats
 
 
 def trace(stats, **options):

@@ -19,9 +19,14 @@ class Table(Variable):
     filled: bool = True
 
     def make_handle(self, setup: list[Any]) -> Any:
-        from thalweg import dtypes
-        from thalweg.ops.constants import array_constant
-        from thalweg.ops.lookup import hash_table_op, initialize_table_op, lookup_table_insert_op, mutable_hash_table_op
+        from thalweg._src import dtypes
+        from thalweg._src.ops.constants import array_constant
+        from thalweg._src.ops.lookup import (
+            hash_table_op,
+            initialize_table_op,
+            lookup_table_insert_op,
+            mutable_hash_table_op,
+        )
 
         make = hash_table_op if self.static else mutable_hash_table_op
         fill = initialize_table_op if self.static else lookup_table_insert_op

@@ -22,7 +22,7 @@ class Handle(Variable):
         return getattr(self, f"_{self.kind}")(setup)
 
     def _queue(self, setup: list[Any]) -> Any:
-        from thalweg.client.queues import FIFOQueue
+        from thalweg._src.client.queues import FIFOQueue
 
         queue = FIFOQueue(9, ["float32", "int32"], shapes=[[2], []], shared_name="queue")
         if self.closed:
@@ -30,43 +30,43 @@ class Handle(Variable):
         return queue.queue_ref
 
     def _names(self, setup: list[Any]) -> Any:
-        from thalweg.client.queues import FIFOQueue
+        from thalweg._src.client.queues import FIFOQueue
 
         queue = FIFOQueue(9, "string", shapes=[[]], shared_name="names")
         _in_turn(setup, lambda: queue.enqueue_many([texts("/proc/version", "b")]), queue.close)
         return queue.queue_ref
 
     def _reader(self, setup: list[Any]) -> Any:
-        from thalweg.client.readers import IdentityReader
+        from thalweg._src.client.readers import IdentityReader
 
         return IdentityReader().reader_ref
 
     def _mutex(self, setup: list[Any]) -> Any:
-        from thalweg.ops.mutex import mutex_op
+        from thalweg._src.ops.mutex import mutex_op
 
         return mutex_op()
 
     def _lock(self, setup: list[Any]) -> Any:
-        from thalweg.ops.mutex import mutex_lock_op, mutex_op
+        from thalweg._src.ops.mutex import mutex_lock_op, mutex_op
 
         return mutex_lock_op(mutex_op())
 
     def _accumulator(self, setup: list[Any]) -> Any:
-        from thalweg.client.accumulators import ConditionalAccumulator
+        from thalweg._src.client.accumulators import ConditionalAccumulator
 
         accumulator = ConditionalAccumulator("float32", [2, 3], shared_name="sum")
         setup.append(accumulator.apply_grad(floats(2, 3)))
         return accumulator.accumulator_ref
 
     def _sparse_accumulator(self, setup: list[Any]) -> Any:
-        from thalweg.client.accumulators import SparseConditionalAccumulator
+        from thalweg._src.client.accumulators import SparseConditionalAccumulator
 
         accumulator = SparseConditionalAccumulator("float32", [None, 3], shared_name="sum")
         setup.append(accumulator.apply_grad(longs(0, 4), floats(2, 3)))
         return accumulator.accumulator_ref
 
     def _barrier(self, setup: list[Any]) -> Any:
-        from thalweg.client.barrier import Barrier
+        from thalweg._src.client.barrier import Barrier
 
         barrier = Barrier(["float32"], shapes=[[3]], shared_name="barrier")
         if self.closed:
@@ -75,7 +75,7 @@ class Handle(Variable):
 
 
 def _in_turn(setup: list[Any], first: Any, then: Any) -> None:
-    from thalweg.graph.scopes import control_dependencies
+    from thalweg._src.graph.scopes import control_dependencies
 
     with control_dependencies([first()]):
         setup.append(then())

@@ -1,0 +1,1 @@
+"""The implementation of Thalweg, in folders; `thalweg` itself and its namespaces show the public names."""

@@ -1,0 +1,130 @@
+"""tf.contrib.framework: argument scopes, variables of models, nested structures."""
+
+from thalweg._src.api.version_switches import is_tensor
+from thalweg._src.client.checkpoint_reader import (
+    assign_from_checkpoint,
+    assign_from_checkpoint_fn,
+    init_from_checkpoint,
+    list_variables,
+    load_checkpoint,
+    load_variable,
+)
+from thalweg._src.client.checkpoint_state import checkpoints_iterator
+from thalweg._src.client.critical_section import CriticalSection
+from thalweg._src.client.training_steps import (
+    assert_global_step,
+    create_global_step,
+    get_global_step,
+    get_or_create_global_step,
+)
+from thalweg._src.graph import shallow_nest as nest
+from thalweg._src.graph.scopes import init_scope
+from thalweg._src.library.arg_scope import (
+    add_arg_scope,
+    arg_scope,
+    arg_scope_func_key,
+    arg_scoped_arguments,
+    current_arg_scope,
+    has_arg_scope,
+)
+from thalweg._src.library.choose import smart_cond, smart_constant_value
+from thalweg._src.library.deprecation import deprecated, deprecated_arg_values, deprecated_args
+from thalweg._src.library.graph_questions import (
+    VariableDeviceChooser,
+    get_graph_from_inputs,
+    get_name_scope,
+    get_placeholders,
+    zero_initializer,
+)
+from thalweg._src.library.model_variables import (
+    add_model_variable,
+    assert_or_get_global_step,
+    assign_from_values,
+    assign_from_values_fn,
+    filter_variables,
+    get_local_variables,
+    get_model_variables,
+    get_trainable_variables,
+    get_unique_variable,
+    get_variable_full_name,
+    get_variables,
+    get_variables_by_name,
+    get_variables_by_suffix,
+    get_variables_to_restore,
+    global_variable,
+    local_variable,
+    model_variable,
+    variable,
+)
+from thalweg._src.library.shape_checks import (
+    assert_scalar_int,
+    reduce_sum_n,
+    remove_squeezable_dimensions,
+    with_same_shape,
+    with_shape,
+)
+from thalweg._src.ops.check import assert_same_float_dtype, assert_scalar
+from thalweg._src.ops.script import py_func
+from thalweg._src.ops.sorting import argsort, sort
+
+__all__ = [
+    "CriticalSection",
+    "checkpoints_iterator",
+    "VariableDeviceChooser",
+    "add_arg_scope",
+    "add_model_variable",
+    "arg_scope",
+    "arg_scope_func_key",
+    "arg_scoped_arguments",
+    "argsort",
+    "assert_global_step",
+    "assert_or_get_global_step",
+    "assert_same_float_dtype",
+    "assert_scalar",
+    "assert_scalar_int",
+    "assign_from_checkpoint",
+    "assign_from_checkpoint_fn",
+    "assign_from_values",
+    "assign_from_values_fn",
+    "create_global_step",
+    "current_arg_scope",
+    "deprecated",
+    "deprecated_arg_values",
+    "deprecated_args",
+    "filter_variables",
+    "get_global_step",
+    "get_graph_from_inputs",
+    "get_local_variables",
+    "get_model_variables",
+    "get_name_scope",
+    "get_or_create_global_step",
+    "get_placeholders",
+    "get_trainable_variables",
+    "get_unique_variable",
+    "get_variable_full_name",
+    "get_variables",
+    "get_variables_by_name",
+    "get_variables_by_suffix",
+    "get_variables_to_restore",
+    "global_variable",
+    "has_arg_scope",
+    "init_from_checkpoint",
+    "init_scope",
+    "is_tensor",
+    "list_variables",
+    "load_checkpoint",
+    "load_variable",
+    "local_variable",
+    "model_variable",
+    "nest",
+    "py_func",
+    "reduce_sum_n",
+    "remove_squeezable_dimensions",
+    "smart_cond",
+    "smart_constant_value",
+    "sort",
+    "variable",
+    "with_same_shape",
+    "with_shape",
+    "zero_initializer",
+]

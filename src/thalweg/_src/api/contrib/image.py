@@ -1,0 +1,33 @@
+"""tf.contrib.image: projective transforms, warps, components, colors in YIQ."""
+
+from thalweg._src.ops.image_projection import (
+    angles_to_projective_transforms,
+    compose_transforms,
+    flat_transforms_to_matrices,
+    matrices_to_flat_transforms,
+    rotate,
+    transform,
+    translate,
+    translations_to_projective_transforms,
+)
+from thalweg._src.ops.image_regions import bipartite_match, connected_components
+from thalweg._src.ops.image_warp import dense_image_warp, interpolate_spline, sparse_image_warp
+from thalweg._src.ops.image_yiq import adjust_hsv_in_yiq, random_hsv_in_yiq
+
+__all__ = [
+    "adjust_hsv_in_yiq",
+    "angles_to_projective_transforms",
+    "bipartite_match",
+    "compose_transforms",
+    "connected_components",
+    "dense_image_warp",
+    "flat_transforms_to_matrices",
+    "interpolate_spline",
+    "matrices_to_flat_transforms",
+    "random_hsv_in_yiq",
+    "rotate",
+    "sparse_image_warp",
+    "transform",
+    "translate",
+    "translations_to_projective_transforms",
+]

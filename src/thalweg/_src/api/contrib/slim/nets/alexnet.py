@@ -1,0 +1,5 @@
+"""tf.contrib.slim.nets.alexnet: AlexNet."""
+
+from thalweg._src.library.nets.alexnet import alexnet_v2, alexnet_v2_arg_scope
+
+__all__ = ["alexnet_v2", "alexnet_v2_arg_scope"]

@@ -1,0 +1,25 @@
+"""tf.contrib.slim.tfexample_decoder: from serialized Examples to the items of a dataset."""
+
+from thalweg._src.library.slim_data.decoders import (
+    BackupHandler,
+    BoundingBox,
+    Image,
+    ItemHandler,
+    ItemHandlerCallback,
+    LookupTensor,
+    SparseTensor,
+    Tensor,
+    TFExampleDecoder,
+)
+
+__all__ = [
+    "BackupHandler",
+    "BoundingBox",
+    "Image",
+    "ItemHandler",
+    "ItemHandlerCallback",
+    "LookupTensor",
+    "SparseTensor",
+    "TFExampleDecoder",
+    "Tensor",
+]

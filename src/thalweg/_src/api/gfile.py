@@ -1,0 +1,89 @@
+"""tf.gfile: files and folders under TensorFlow 1's names."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from thalweg._src.formats.gfile import (
+    GFile,
+    copy as _copy,
+    exists as _exists,
+    glob as _glob,
+    isdir as _isdir,
+    listdir as _listdir,
+    makedirs as _makedirs,
+    mkdir as _mkdir,
+    remove as _remove,
+    rename as _rename,
+    rmtree as _rmtree,
+    stat as _stat,
+    walk as _walk,
+)
+
+__all__ = [
+    "Copy",
+    "DeleteRecursively",
+    "Exists",
+    "FastGFile",
+    "GFile",
+    "Glob",
+    "IsDirectory",
+    "ListDirectory",
+    "MakeDirs",
+    "MkDir",
+    "Open",
+    "Remove",
+    "Rename",
+    "Stat",
+    "Walk",
+]
+
+FastGFile = GFile
+Open = GFile
+
+
+def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
+    _copy(oldpath, newpath, overwrite)
+
+
+def DeleteRecursively(dirname: Any) -> None:
+    _rmtree(dirname)
+
+
+def Exists(filename: Any) -> bool:
+    return _exists(filename)
+
+
+def Glob(filename: Any) -> list[str]:
+    return _glob(filename)
+
+
+def IsDirectory(dirname: Any) -> bool:
+    return _isdir(dirname)
+
+
+def ListDirectory(dirname: Any) -> list[str]:
+    return _listdir(dirname)
+
+
+def MakeDirs(dirname: Any) -> None:
+    _makedirs(dirname)
+
+
+def MkDir(dirname: Any) -> None:
+    _mkdir(dirname)
+
+
+def Remove(filename: Any) -> None:
+    _remove(filename)
+
+
+def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
+    _rename(oldname, newname, overwrite)
+
+
+def Stat(filename: Any) -> Any:
+    return _stat(filename)
+
+
+def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
+    return _walk(top, in_order)

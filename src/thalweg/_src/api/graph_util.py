@@ -1,0 +1,19 @@
+"""tf.graph_util: GraphDefs cut, frozen and thinned."""
+
+from thalweg._src.client.graph_util import (
+    convert_variables_to_constants,
+    extract_sub_graph,
+    must_run_on_cpu,
+    remove_training_nodes,
+    tensor_shape_from_node_def_name,
+)
+from thalweg._src.graph.import_graph_def import import_graph_def
+
+__all__ = [
+    "convert_variables_to_constants",
+    "extract_sub_graph",
+    "import_graph_def",
+    "must_run_on_cpu",
+    "remove_training_nodes",
+    "tensor_shape_from_node_def_name",
+]

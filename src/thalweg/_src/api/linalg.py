@@ -1,0 +1,127 @@
+"""tf.linalg: matrices."""
+
+from thalweg._src.client.clipping import global_norm
+from thalweg._src.library.linear_operators.base import LinearOperator
+from thalweg._src.library.linear_operators.combined import (
+    LinearOperatorAdjoint,
+    LinearOperatorBlockDiag,
+    LinearOperatorComposition,
+    LinearOperatorInversion,
+    LinearOperatorKronecker,
+)
+from thalweg._src.library.linear_operators.plain import (
+    LinearOperatorDiag,
+    LinearOperatorFullMatrix,
+    LinearOperatorIdentity,
+    LinearOperatorLowerTriangular,
+    LinearOperatorScaledIdentity,
+    LinearOperatorZeros,
+)
+from thalweg._src.library.linear_operators.structured import (
+    LinearOperatorHouseholder,
+    LinearOperatorLowRankUpdate,
+    LinearOperatorPermutation,
+    LinearOperatorToeplitz,
+    LinearOperatorTridiag,
+)
+from thalweg._src.ops.contraction import cross, einsum, matvec, tensordot, trace
+from thalweg._src.ops.decompositions import cholesky, eig, eigh, eigvals, eigvalsh, lu, qr, svd
+from thalweg._src.ops.diagonal import (
+    diag as tensor_diag,
+    diag_part as tensor_diag_part,
+    eye,
+    matrix_band_part as band_part,
+    matrix_diag as diag,
+    matrix_diag_part as diag_part,
+    matrix_set_diag as set_diag,
+)
+from thalweg._src.ops.linalg import (
+    adjoint,
+    cholesky_solve,
+    expm,
+    logdet,
+    logm,
+    lu_matrix_inverse,
+    lu_reconstruct,
+    lu_solve,
+    matrix_determinant as det,
+    matrix_inverse as inv,
+    matrix_rank,
+    matrix_solve as solve,
+    matrix_solve_ls as lstsq,
+    matrix_triangular_solve as triangular_solve,
+    pinv,
+    slogdet,
+    sqrtm,
+)
+from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.normalization import l2_normalize
+from thalweg._src.ops.shaping import matrix_transpose, matrix_transpose as transpose
+from thalweg._src.ops.statistics import norm, normalize
+from thalweg._src.ops.tridiagonal import tridiagonal_matmul, tridiagonal_solve
+
+__all__ = [
+    "LinearOperator",
+    "LinearOperatorAdjoint",
+    "LinearOperatorBlockDiag",
+    "LinearOperatorComposition",
+    "LinearOperatorDiag",
+    "LinearOperatorFullMatrix",
+    "LinearOperatorHouseholder",
+    "LinearOperatorIdentity",
+    "LinearOperatorInversion",
+    "LinearOperatorKronecker",
+    "LinearOperatorLowRankUpdate",
+    "LinearOperatorLowerTriangular",
+    "LinearOperatorPermutation",
+    "LinearOperatorScaledIdentity",
+    "LinearOperatorToeplitz",
+    "LinearOperatorTridiag",
+    "LinearOperatorZeros",
+    "adjoint",
+    "band_part",
+    "cholesky",
+    "cholesky_solve",
+    "cross",
+    "det",
+    "diag",
+    "diag_part",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "einsum",
+    "expm",
+    "eye",
+    "global_norm",
+    "inv",
+    "l2_normalize",
+    "logdet",
+    "logm",
+    "lstsq",
+    "lu",
+    "lu_matrix_inverse",
+    "lu_reconstruct",
+    "lu_solve",
+    "matmul",
+    "matrix_rank",
+    "matrix_transpose",
+    "matvec",
+    "norm",
+    "normalize",
+    "pinv",
+    "qr",
+    "set_diag",
+    "slogdet",
+    "solve",
+    "sqrtm",
+    "svd",
+    "tensor_diag",
+    "tensor_diag_part",
+    "tensordot",
+    "trace",
+    "transpose",
+    "triangular_solve",
+    "tridiagonal_matmul",
+    "tridiagonal_solve",
+]

@@ -1,0 +1,12 @@
+"""tf.lookup: tables from keys to values."""
+
+from thalweg._src.library.lookup import KeyValueTensorInitializer, StaticHashTable, TextFileIndex, TextFileInitializer
+from thalweg._src.library.vocabularies import StaticVocabularyTable
+
+__all__ = [
+    "KeyValueTensorInitializer",
+    "StaticHashTable",
+    "StaticVocabularyTable",
+    "TextFileIndex",
+    "TextFileInitializer",
+]

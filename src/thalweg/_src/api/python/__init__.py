@@ -1,0 +1,275 @@
+"""tf.python: paths of TensorFlow's own source that published programs import from, showing the public names.
+
+`from tensorflow.python.ops import array_ops` was never public, but common. A path listed here is a module that looks
+a name up in the namespaces where its functions came out; a path or a name that has no public home is not there.
+"""
+
+from importlib import import_module as _import_module
+from sys import modules as _modules
+from types import ModuleType as _ModuleType
+from typing import Any
+
+_PATHS: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules of the package where a name is not public
+    "client.device_lib": ("thalweg._src.client.local_devices",),
+    "client.session": ("", "thalweg._src.client.fetches"),
+    "client.timeline": ("thalweg._src.observe.timeline",),
+    "data.experimental.ops.batching": ("data.experimental",),
+    "data.experimental.ops.grouping": ("data.experimental",),
+    "data.experimental.ops.interleave_ops": ("data.experimental",),
+    "data.experimental.ops.optimization": ("data.experimental",),
+    "data.experimental.ops.readers": ("data.experimental",),
+    "data.experimental.ops.resampling": ("data.experimental",),
+    "data.experimental.ops.shuffle_ops": ("data.experimental",),
+    "data.ops.dataset_ops": ("data", "thalweg._src.datasets.dataset"),
+    "data.ops.iterator_ops": ("data",),
+    "data.ops.optional_ops": ("data.experimental", ""),
+    "data.ops.readers": ("data",),
+    "eager.context": ("",),
+    "framework.constant_op": ("",),
+    "framework.dtypes": ("dtypes", ""),
+    "framework.errors": ("errors",),
+    "framework.errors_impl": ("errors",),
+    "framework.graph_util": ("graph_util",),
+    "framework.importer": ("",),
+    "framework.meta_graph": ("train", "thalweg._src.client.meta_graph"),
+    "framework.ops": ("", "thalweg._src.graph.scopes", "thalweg._src.graph.convert"),
+    "framework.random_seed": ("",),
+    "framework.smart_cond": ("contrib.framework",),
+    "framework.sparse_tensor": ("", "thalweg._src.graph.sparse_tensor"),
+    "framework.tensor_shape": ("", "thalweg._src.shapes"),
+    "framework.tensor_spec": ("",),
+    "framework.tensor_util": ("contrib.util", "", "contrib.framework"),
+    "layers.base": ("layers",),
+    "layers.convolutional": ("layers",),
+    "layers.core": ("layers",),
+    "layers.layers": ("layers",),
+    "layers.normalization": ("layers",),
+    "layers.pooling": ("layers",),
+    "lib.io.file_io": ("gfile", "io.gfile"),
+    "lib.io.python_io": ("python_io",),
+    "lib.io.tf_record": ("io", ""),
+    "module.module": ("",),
+    "ops.array_ops": ("", "thalweg._src.ops.shaping"),
+    "ops.bitwise_ops": ("bitwise",),
+    "ops.candidate_sampling_ops": ("nn", "random"),
+    "ops.check_ops": ("", "debugging"),
+    "ops.clip_ops": ("",),
+    "ops.confusion_matrix": ("math", ""),
+    "ops.control_flow_ops": ("", "thalweg._src.ops.control_flow"),
+    "ops.ctc_ops": ("nn",),
+    "ops.custom_gradient": ("",),
+    "ops.data_flow_ops": ("",),
+    "ops.distributions.distribution": ("distributions",),
+    "ops.distributions.distributions": ("distributions",),
+    "ops.embedding_ops": ("nn",),
+    "ops.functional_ops": ("",),
+    "ops.gradients": ("",),
+    "ops.gradients_impl": ("",),
+    "ops.histogram_ops": ("",),
+    "ops.image_ops": ("image",),
+    "ops.image_ops_impl": ("image",),
+    "ops.init_ops": ("", "initializers", "thalweg._src.client.initializers"),
+    "ops.io_ops": ("", "io"),
+    "ops.linalg.linalg": ("linalg",),
+    "ops.linalg.linalg_impl": ("linalg",),
+    "ops.linalg_ops": ("", "linalg"),
+    "ops.logging_ops": ("", "summary"),
+    "ops.lookup_ops": ("lookup", "contrib.lookup", ""),
+    "ops.losses.losses": ("losses",),
+    "ops.losses.losses_impl": ("losses",),
+    "ops.losses.util": ("losses",),
+    "ops.manip_ops": ("manip",),
+    "ops.map_fn": ("",),
+    "ops.math_ops": ("", "math"),
+    "ops.metrics": ("metrics",),
+    "ops.metrics_impl": ("metrics",),
+    "ops.nn": ("nn", ""),
+    "ops.nn_impl": ("nn",),
+    "ops.nn_ops": ("nn", ""),
+    "ops.numerics": ("", "debugging"),
+    "ops.parsing_ops": ("io", ""),
+    "ops.partitioned_variables": ("",),
+    "ops.random_ops": ("", "random"),
+    "ops.resource_variable_ops": ("", "thalweg._src.client.variables"),
+    "ops.rnn": ("nn",),
+    "ops.rnn_cell": ("nn.rnn_cell", "contrib.rnn"),
+    "ops.rnn_cell_impl": ("nn.rnn_cell", "contrib.rnn", "thalweg._src.library.rnn.cells"),
+    "ops.script_ops": ("",),
+    "ops.sparse_ops": ("", "sparse"),
+    "ops.special_math_ops": ("", "math"),
+    "ops.standard_ops": ("",),
+    "ops.state_ops": ("",),
+    "ops.string_ops": ("strings", ""),
+    "ops.template": ("",),
+    "ops.tensor_array_ops": ("",),
+    "ops.variable_scope": ("", "thalweg._src.client.variable_scope"),
+    "ops.variables": ("",),
+    "platform.app": ("app",),
+    "platform.flags": ("flags",),
+    "platform.gfile": ("gfile",),
+    "platform.resource_loader": ("resource_loader",),
+    "platform.test": ("test",),
+    "platform.tf_logging": ("logging",),
+    "pywrap_tensorflow": ("train",),
+    "saved_model.builder": ("saved_model.builder",),
+    "saved_model.builder_impl": ("saved_model.builder",),
+    "saved_model.constants": ("saved_model.constants",),
+    "saved_model.loader": ("saved_model.loader",),
+    "saved_model.loader_impl": ("saved_model.loader", "saved_model", "thalweg._src.client.saved_model_files"),
+    "saved_model.main_op": ("saved_model.main_op",),
+    "saved_model.main_op_impl": ("saved_model.main_op",),
+    "saved_model.signature_constants": ("saved_model.signature_constants",),
+    "saved_model.signature_def_utils": ("saved_model.signature_def_utils",),
+    "saved_model.signature_def_utils_impl": ("saved_model.signature_def_utils",),
+    "saved_model.simple_save": ("saved_model",),
+    "saved_model.tag_constants": ("saved_model.tag_constants",),
+    "saved_model.utils": ("saved_model.utils",),
+    "saved_model.utils_impl": ("saved_model.utils",),
+    "summary.summary": ("summary",),
+    "summary.writer.writer": ("summary",),
+    "training.adadelta": ("train",),
+    "training.adagrad": ("train",),
+    "training.adagrad_da": ("train",),
+    "training.adam": ("train",),
+    "training.basic_loops": ("train",),
+    "training.basic_session_run_hooks": ("train",),
+    "training.checkpoint_management": ("train",),
+    "training.checkpoint_utils": ("train",),
+    "training.checkpointable.util": ("train",),
+    "training.coordinator": ("train",),
+    "training.device_setter": ("train",),
+    "training.experimental.loss_scale": ("train.experimental",),
+    "training.ftrl": ("train",),
+    "training.gradient_descent": ("train",),
+    "training.input": ("train",),
+    "training.learning_rate_decay": ("train",),
+    "training.momentum": ("train",),
+    "training.monitored_session": ("train",),
+    "training.moving_averages": ("train", "thalweg._src.client.moving_averages"),
+    "training.optimizer": ("train",),
+    "training.proximal_adagrad": ("train",),
+    "training.proximal_gradient_descent": ("train",),
+    "training.py_checkpoint_reader": ("train",),
+    "training.queue_runner": ("train",),
+    "training.rmsprop": ("train",),
+    "training.saver": ("train", "thalweg._src.client.saver_builder"),
+    "training.saving.saveable_object": ("thalweg._src.client.saver_builder",),
+    "training.session_manager": ("train",),
+    "training.session_run_hook": ("train",),
+    "training.slot_creator": ("thalweg._src.client.slots",),
+    "training.summary_io": ("summary", "train"),
+    "training.supervisor": ("train",),
+    "training.tracking.base": ("thalweg._src.client.trackable",),
+    "training.tracking.python_state": ("train.experimental",),
+    "training.tracking.tracking": ("thalweg._src.client.trackable",),
+    "training.tracking.util": ("train",),
+    "training.training": ("train",),
+    "training.training_ops": ("raw_ops",),
+    "training.training_util": ("train",),
+    "training.warm_starting_util": ("train",),
+    "util.compat": ("compat",),
+    "util.nest": ("contrib.framework.nest", "nest"),
+    "util.tf_contextlib": ("contextlib",),
+    "util.tf_inspect": ("inspect",),
+}
+_OTHERS = ("contextlib", "inspect", "tensorboard")  # packages other than this one
+_CONTRIB_PARTS = frozenset(  # what follows `python` in paths such as contrib.layers.python.layers.initializers
+    {
+        "arg_scope",
+        "attention_wrapper",
+        "basic_decoder",
+        "beam_search_decoder",
+        "core_rnn_cell",
+        "core_rnn_cell_impl",
+        "crf",
+        "decoder",
+        "encoders",
+        "framework",
+        "helper",
+        "image_ops",
+        "initializers",
+        "layers",
+        "learning",
+        "loss",
+        "loss_ops",
+        "losses",
+        "metric_ops",
+        "metrics",
+        "nets",
+        "ops",
+        "optimizers",
+        "regularizers",
+        "rnn",
+        "rnn_cell",
+        "slim",
+        "summaries",
+        "training",
+        "utils",
+        "variables",
+    }
+)
+
+
+_NEIGHBOURS = {path.rpartition(".")[2]: path for path in _PATHS}
+
+
+def _opened(namespace: str) -> _ModuleType:
+    """Returns the module of a namespace under `tf`, or of a full name."""
+    named = namespace.split(".")[0] in ("thalweg", *_OTHERS)
+    return _import_module(namespace if named else f"thalweg.{namespace}".rstrip("."))
+
+
+class SourcePath(_ModuleType):
+    """A path of TensorFlow's source as a module."""
+
+    def __init__(self, name: str, sources: tuple[str, ...] = (), inner: frozenset[str] = frozenset()) -> None:
+        super().__init__(name, "Shows public names under a path of TensorFlow's source.")
+        self.__path__: list[str] = []
+        self._sources = sources
+        self._inner = inner
+        _modules[name] = self
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        for source in self._sources:
+            try:
+                return getattr(_opened(source), name)
+            except AttributeError:
+                continue
+        if name in self._inner:
+            return self.part(name)
+        if self._sources and name in _NEIGHBOURS:  # a module of the source shows those that it imports itself
+            return _modules[f"{__name__}.{_NEIGHBOURS[name]}"]
+        raise AttributeError(f"module {self.__name__.replace('._src.api.', '.')!r} has no public name {name!r}")
+
+    def part(self, name: str) -> _ModuleType:
+        """Returns the module inside this one; below `contrib` they all show the names of their namespace."""
+        full = f"{self.__name__}.{name}"
+        return _modules.get(full) or SourcePath(full, self._sources, self._inner)
+
+
+def contrib_path(namespace: str) -> str:
+    """Returns the name of the module that `tf.contrib.layers.python`, for example, stands for."""
+    full = f"thalweg._src.api.{namespace}.python"
+    return (_modules.get(full) or SourcePath(full, (namespace,), _CONTRIB_PARTS)).__name__
+
+
+def is_contrib_part(parent: str, name: str) -> bool:
+    """Tells whether a name is one of the folders and files below `tf.contrib.<namespace>.python`."""
+    return ".python" in parent and name in _CONTRIB_PARTS
+
+
+def grow(root: str, paths: dict[str, tuple[str, ...]]) -> None:
+    """Makes the modules of all paths below a root, and shows each in the one around it."""
+    for path, sources in paths.items():
+        parent = root
+        *folders, last = path.split(".")
+        for folder in folders:
+            name = f"{parent}.{folder}"
+            setattr(_modules[parent], folder, _modules.get(name) or SourcePath(name))
+            parent = name
+        setattr(_modules[parent], last, SourcePath(f"{parent}.{last}", sources))
+
+
+grow(__name__, _PATHS)

@@ -1,0 +1,11 @@
+"""tf.queue: bounded queues between steps."""
+
+from thalweg._src.client.queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
+
+__all__ = [
+    "FIFOQueue",
+    "PaddingFIFOQueue",
+    "PriorityQueue",
+    "QueueBase",
+    "RandomShuffleQueue",
+]

@@ -1,0 +1,29 @@
+"""tf.saved_model.constants: the names of files and collections in saved models."""
+
+from thalweg._src.client.saved_model_files import (
+    ASSETS_DIRECTORY,
+    ASSETS_KEY,
+    DEBUG_DIRECTORY,
+    DEBUG_INFO_FILENAME_PB,
+    LEGACY_INIT_OP_KEY,
+    MAIN_OP_KEY,
+    SAVED_MODEL_FILENAME_PB,
+    SAVED_MODEL_FILENAME_PBTXT,
+    SAVED_MODEL_SCHEMA_VERSION,
+    VARIABLES_DIRECTORY,
+    VARIABLES_FILENAME,
+)
+
+__all__ = [
+    "ASSETS_DIRECTORY",
+    "ASSETS_KEY",
+    "DEBUG_DIRECTORY",
+    "DEBUG_INFO_FILENAME_PB",
+    "LEGACY_INIT_OP_KEY",
+    "MAIN_OP_KEY",
+    "SAVED_MODEL_FILENAME_PB",
+    "SAVED_MODEL_FILENAME_PBTXT",
+    "SAVED_MODEL_SCHEMA_VERSION",
+    "VARIABLES_DIRECTORY",
+    "VARIABLES_FILENAME",
+]

@@ -1,0 +1,121 @@
+"""Functions with a gradient of their own, in place of that of the operations they are made of."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src.autodiff.registry import RegisterGradient
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import GraphKeys
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.identity import identity_n
+
+_serial = itertools.count()
+
+
+def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates `def f(*tensors)` that returns (result, gradient function).
+
+    The gradient function takes the gradients of the results and returns those of the arguments. If f uses variables,
+    it takes `variables=` as well, a list, and returns a pair: gradients of the arguments, gradients of the variables.
+    """
+
+    @functools.wraps(f)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            raise ValueError("functions with @tf.custom_gradient take positional arguments only")
+        return _call(f, args)
+
+    return decorated
+
+
+def _call(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    tensors = [convert_to_tensor(arg) for arg in args]
+    graph = tensors[0].graph if tensors else get_default_graph()
+    before = len(graph._operations)
+    result, grad_function = f(*tensors)
+    results = [convert_to_tensor(value) for value in _leaves(result)]
+    variables = _variables_used(graph, graph._operations[before:], set(tensors))
+    _require_keyword(grad_function, variables)
+
+    def rule(operation: Operation, *grads: Any) -> list[Any]:
+        grads = grads[: len(results)]
+        if not variables:
+            input_grads, variable_grads = grad_function(*grads), []
+        else:
+            input_grads, variable_grads = grad_function(*grads, variables=list(variables))
+            variable_grads = list(_leaves(variable_grads))
+            if len(variable_grads) != len(variables):
+                raise ValueError(
+                    f"the custom gradient of {f.__name__!r} gives {len(variable_grads)} gradients "
+                    f"for {len(variables)} variables"
+                )
+        input_grads = list(_leaves(input_grads))
+        if len(input_grads) != len(tensors):
+            raise ValueError(
+                f"the custom gradient of {f.__name__!r} gives {len(input_grads)} gradients for {len(tensors)} arguments"
+            )
+        return [None] * len(results) + input_grads + variable_grads
+
+    name = f"CustomGradient-{next(_serial)}"
+    RegisterGradient(name)(rule)
+    with graph.gradient_override_map({"IdentityN": name}):
+        outputs = identity_n([*results, *tensors, *[variable.handle for variable in variables]])
+    return _rebuilt(result, iter(outputs))
+
+
+def _variables_used(graph: Graph, operations: list[Operation], arguments: set[Tensor]) -> list[Any]:
+    """Returns the trainable variables whose values the operations take, in the order of their first use."""
+    keys = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES)
+    by_handle = {v.handle: v for key in keys for v in graph.get_collection(key) if isinstance(_handle(v), Tensor)}
+    inside = set(operations)
+    found: dict[Any, None] = {}
+    for operation in operations:
+        for tensor in operation._inputs:
+            # A variable's value may have been read before the function was called.
+            is_read = tensor.op.type == "ReadVariableOp" and tensor.op not in inside
+            source = tensor.op._inputs[0] if is_read else tensor
+            variable = by_handle.get(source)
+            if variable is not None and variable.trainable and tensor not in arguments:
+                found.setdefault(variable)
+    return list(found)
+
+
+def _handle(variable: Any) -> Any:
+    return getattr(variable, "handle", None)
+
+
+def _require_keyword(grad_function: Callable[..., Any], variables: list[Any]) -> None:
+    signature = inspect.signature(grad_function).parameters.values()
+    takes = any(p.name == "variables" or p.kind is inspect.Parameter.VAR_KEYWORD for p in signature)
+    if variables and not takes:
+        raise TypeError(
+            "If using @custom_gradient with a function that uses variables, then grad_fn must accept a 'variables' "
+            f"keyword argument; used here: {', '.join(v.name for v in variables)}"
+        )
+
+
+def _leaves(structure: Any) -> list[Any]:
+    if isinstance(structure, dict):
+        return [leaf for key in sorted(structure) for leaf in _leaves(structure[key])]
+    if isinstance(structure, list | tuple):
+        return [leaf for item in structure for leaf in _leaves(item)]
+    return [structure]
+
+
+def _rebuilt(structure: Any, leaves: Any) -> Any:
+    """Returns the structure with other leaves."""
+    if isinstance(structure, dict):
+        made = {key: _rebuilt(structure[key], leaves) for key in sorted(structure)}
+        return type(structure)((key, made[key]) for key in structure)
+    if isinstance(structure, list | tuple):
+        items = [_rebuilt(item, leaves) for item in structure]
+        return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
+    return next(leaves)

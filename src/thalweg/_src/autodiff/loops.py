@@ -1,0 +1,311 @@
+"""Gradients of loops: a second loop that runs the iterations of the first one backward.
+
+What the rules need of the first loop's values is saved in lists that it carries along, one element an iteration, and
+taken from their ends again. Lists, pushes and pops are ordinary differentiable values, so a gradient of a gradient is
+nothing special.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.control_flow.context import Branch, Context, Loop, LoopVariable, bring, context_of, encloses
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.array import concat, zeros, zeros_like
+from thalweg._src.ops.comparison import greater
+from thalweg._src.ops.constants import constant
+from thalweg._src.ops.control_flow import merge_op
+from thalweg._src.ops.state import variable_shape
+from thalweg._src.ops.tensor_list import empty_tensor_list_op, pop_back_op, push_back_op
+from thalweg._src.shapes import is_fully_defined
+
+_KEPT = ("Const", "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond")  # what recomputing does not repeat
+
+
+class Backward(Loop):
+    """The loop of a gradient: in each iteration it sees the values of one iteration of its forward loop."""
+
+    def __init__(self, graph: Graph, name: str, forward: Loop) -> None:
+        super().__init__(graph, name, forward.parallel_iterations, True, forward.swap_memory)
+        self.forward = forward
+        self._recalled: dict[Tensor, Tensor] = {}
+        self._branches: dict[Branch, Branch] = {}
+
+    def saved(self, tensor: Tensor) -> Tensor | None:
+        home = context_of(tensor)
+        if not encloses(self.forward, home) or home is None:
+            return None
+        if tensor not in self._recalled:
+            self._recalled[tensor] = self._recall(tensor, home)
+        return self._recalled[tensor]
+
+    def _recall(self, tensor: Tensor, home: Context) -> Tensor:
+        """Returns the value that a tensor of the forward loop had: as it is outside, made again, or saved."""
+        operation = tensor.op
+        if operation.type == "Enter" and operation._attrs["is_constant"] and home is self.forward:
+            return bring(operation._inputs[0], self)
+        if operation.type == "Switch" and isinstance(home, Branch):
+            return bring(operation._inputs[0], self.mirrored(home.outer))
+        if operation.type == "Const":
+            with self.entered():
+                return constant(operation._attrs["value"], tensor.dtype)
+        if self.forward.recompute and self._can_be_repeated(operation):
+            for earlier in self._forgotten(operation):
+                self._repeat(earlier)
+            return self._recalled[tensor]
+        return self._save(tensor, home)
+
+    def _forgotten(self, operation: Operation) -> list[Operation]:
+        """Returns what must be computed again before and with an operation of the forward loop, in order."""
+        found = {operation}
+        stack = [operation]
+        while stack:
+            for value in stack.pop()._inputs:
+                earlier, home = value.op, context_of(value)
+                inside = home is not None and encloses(self.forward, home)
+                if inside and earlier not in found and value not in self._recalled and self._can_be_repeated(earlier):
+                    found.add(earlier)
+                    stack.append(earlier)
+        return sorted(found, key=lambda one: one._id)
+
+    def _can_be_repeated(self, operation: Operation) -> bool:
+        if operation.definition.stateful or operation.definition.waits or operation.type in _KEPT:
+            return False
+        return not any(operation is variable.arrival.op for variable in self.forward.variables)
+
+    def _repeat(self, operation: Operation) -> None:
+        """Computes an operation of the forward loop once more, from what is saved of it."""
+        mirror = self.mirrored(context_of(operation.outputs[0]))
+        recalled = [(value, self.saved(value)) for value in operation._inputs]
+        inputs = [bring(value if known is None else known, mirror) for value, known in recalled]
+        with self.graph.control_flow(mirror):
+            again = self.graph.create_op(operation.type, inputs, attrs=dict(operation._attrs))
+        for old, new in zip(operation.outputs, again.outputs):
+            new._shape = old._shape
+            self._recalled[old] = new
+
+    def _save(self, tensor: Tensor, home: Context) -> Tensor:
+        """Saves a value in each iteration of the forward loop and takes it back in this one."""
+        graph, forward = self.graph, self.forward
+        with forward.left():
+            nothing = empty_list(tensor.dtype)
+        saving = forward.add_variable(nothing, (), known=True)
+        forward.open(saving)
+        with graph.control_flow(home):
+            longer = push_back_op(saving.arrival, tensor)
+        self._may_swap(longer)
+        forward.close(saving, _joined(longer, saving.arrival, home, forward))
+        mirror = self.mirrored(home)
+        taking = self.add_variable(bring(saving.exit, self.outer), (), known=True)
+        self.open(taking)
+        with graph.control_flow(mirror):
+            shorter, value = pop_back_op.many(taking.arrival, _element_shape(tensor), element_dtype=tensor.dtype)
+        value._shape = tensor._shape
+        self._may_swap(value)
+        self.close(taking, _joined(shorter, taking.arrival, mirror, self))
+        return value  # type: ignore[no-any-return]
+
+    def _may_swap(self, tensor: Tensor) -> None:
+        if self.swap_memory:
+            tensor.op._attrs["_swap_memory"] = True
+
+    def mirrored(self, context: Context | None) -> Context:
+        """Returns the context of this loop that belongs to one of the forward loop."""
+        if context is self.forward:
+            return self
+        assert isinstance(context, Branch)
+        if context not in self._branches:
+            outer = self.mirrored(context.outer)
+            with self.graph.control_flow(outer):
+                name = self.graph.unique_name(f"{self.name.rpartition('/')[2]}_cond")
+                pred = bring(context.pred, outer)
+                mirror, sibling = (Branch(self.graph, name, pred, side) for side in (context.side, not context.side))
+            mirror.sibling, sibling.sibling = sibling, mirror
+            self._branches[context], self._branches[context.sibling] = mirror, sibling
+        return self._branches[context]
+
+
+def gradient_context(graph: Graph, context: Context | None) -> Context | None:
+    """Returns where the gradients of a context's operations belong, seen from the loop that is being built."""
+    here: Any = graph._scopes.context
+    for around in here.chain() if here is not None else ():
+        if isinstance(around, Backward) and context is not None and encloses(around.forward, context):
+            return around.mirrored(context)
+    return context if encloses(here, context) else here
+
+
+def _joined(value: Tensor, otherwise: Tensor, context: Context, loop: Loop) -> Tensor:
+    """Brings a value out of the branches it was made in; where they are not taken it is the other one."""
+    while isinstance(context, Branch):
+        sides = {context.side: value, not context.side: bring(otherwise, context.sibling)}
+        with context.left():
+            value = merge_op.many([sides[False], sides[True]])[0]
+        assert context.outer is not None
+        context = context.outer
+    return value
+
+
+def empty_list(dtype: Any) -> Tensor:
+    return empty_tensor_list_op(-1, -1, element_dtype=dtype, shape_type=dtypes.int32)
+
+
+def _element_shape(tensor: Tensor) -> Any:
+    return list(tensor._shape) if is_fully_defined(tensor._shape) and tensor._shape else -1
+
+
+def differentiate(
+    loop: Loop,
+    exit_grads: dict[LoopVariable, Any],
+    wanted: Callable[[Tensor], bool],
+    stops: set[Tensor],
+    walk: Callable[..., Any],
+    name: str,
+) -> list[tuple[Tensor, Any]]:
+    """Adds the loop that computes a loop's gradients; returns (tensor outside, its gradient) for what is wanted.
+
+    walk(ys, xs, barrier, grads) differentiates the body: it returns a function from a tensor to its gradient.
+    """
+    if not loop.back_prop:
+        warnings.warn(
+            f"no gradient flows through the while loop {loop.title!r}: it was made with back_prop=False", stacklevel=2
+        )
+        return []
+    graph = loop.graph
+    variables = list(loop.variables)
+    barrier = {variable.arrival for variable in variables} | set(loop._imported.values())
+    carried, captured = _carried(variables, exit_grads, barrier, stops, loop)
+    captured = [inner for inner in captured if wanted(inner.op._inputs[0])]
+    count = loop.count()
+    backward = Backward(graph, graph.unique_name(name), loop)
+    counter = backward.add_variable(bring(count, backward.outer), (), known=True)
+    grads = {v: backward.add_variable(_first(v, exit_grads.get(v)), v.exit._shape, known=True) for v in carried}
+    with backward.entered():
+        going_on = greater(counter.merge, 0)
+    backward.set_condition(going_on)
+    with backward.entered():
+        found = walk(
+            [variable.next.op._inputs[0] for variable in carried],
+            [*(variable.arrival for variable in carried), *captured],
+            barrier | stops,
+            [grads[variable].arrival for variable in carried],
+            backward,
+        )
+        following = [_following(variable, found(variable.arrival)) for variable in carried]
+        less = counter.arrival - 1
+    backward.close(counter, less)
+    for variable, tensor in zip(carried, following):
+        backward.close(grads[variable], tensor)
+    result: list[tuple[Tensor, Any]] = []
+    for inner in captured:
+        with backward.entered():
+            grad = found(inner)
+        if grad is not None:
+            result.append((inner.op._inputs[0], _accumulated(backward, inner.op._inputs[0], grad)))
+    for variable in carried:
+        outer = variable.enter.op._inputs[0]
+        if wanted(outer):
+            result.append((outer, grads[variable].exit))
+    return result
+
+
+def _carried(
+    variables: Sequence[LoopVariable],
+    exit_grads: dict[LoopVariable, Any],
+    barrier: set[Tensor],
+    stops: set[Tensor],
+    loop: Loop,
+) -> tuple[list[LoopVariable], list[Tensor]]:
+    """Returns the variables that gradients flow through, and the values of outside that they reach in the body."""
+    by_arrival = {variable.arrival: variable for variable in variables}
+    found = [variable for variable in variables if exit_grads.get(variable) is not None]
+    captured: dict[Tensor, None] = {}
+    for variable in found:  # grows while it is read
+        for tensor in _sources(variable.next.op._inputs[0], barrier, stops):
+            source = by_arrival.get(tensor)
+            if source is None:
+                captured[tensor] = None
+            elif source not in found:
+                found.append(source)
+    return [variable for variable in variables if variable in found], list(captured)
+
+
+def _sources(result: Tensor, barrier: set[Tensor], stops: set[Tensor]) -> Iterable[Tensor]:
+    """Yields what a body's result depends on by differentiable values: variables and values of outside."""
+    seen: set[Tensor] = set()
+    stack = [result]
+    while stack:
+        tensor = stack.pop()
+        if tensor in seen or tensor in stops or not carries_gradient(tensor):
+            continue
+        seen.add(tensor)
+        if tensor in barrier:
+            yield tensor
+        else:
+            stack += tensor.op._inputs
+
+
+def carries_gradient(tensor: Tensor) -> bool:
+    dtype = tensor.dtype.base_dtype
+    return dtype.is_floating or dtype.is_complex or dtype in (dtypes.resource, dtypes.variant)
+
+
+def zeros_for(tensor: Tensor, grad: Tensor | None = None) -> Tensor:
+    """Returns the gradient of a value that nothing depends on: zeros, for a list no elements."""
+    if tensor.dtype is dtypes.variant:
+        return empty_list(dtypes.float32)
+    if tensor.dtype is dtypes.resource:
+        assert grad is not None
+        return zeros(grad._shape if is_fully_defined(grad._shape) else variable_shape(tensor), grad.dtype)
+    return zeros(tensor._shape, tensor.dtype) if is_fully_defined(tensor._shape) else zeros_like(tensor)
+
+
+def _first(variable: LoopVariable, grad: Any) -> Tensor:
+    return zeros_for(variable.exit) if grad is None else _dense(grad)
+
+
+def _following(variable: LoopVariable, grad: Any) -> Tensor:
+    return zeros_for(variable.arrival) if grad is None else _dense(grad)
+
+
+def _dense(grad: Any) -> Tensor:
+    from thalweg._src.graph.convert import convert_to_tensor
+
+    return convert_to_tensor(grad)
+
+
+def _accumulated(backward: Backward, outer: Tensor, grad: Any) -> Any:
+    """Adds up the gradients of a value of outside over all iterations."""
+    if isinstance(grad, IndexedSlices):
+        return _accumulated_slices(backward, outer, grad)
+    with backward.left():
+        nothing = zeros_for(outer, grad)
+    return backward.carry(
+        nothing, grad._shape if outer.dtype is dtypes.resource else outer._shape, lambda a: a + grad
+    ).exit
+
+
+def _accumulated_slices(backward: Backward, outer: Tensor, grad: IndexedSlices) -> IndexedSlices:
+    shape = grad.values._shape
+    assert shape is not None, "rows of unknown rank"
+    with backward.left():
+        none = zeros([0, *shape[1:]], grad.values.dtype), zeros([0], grad.indices.dtype)
+        dense = (
+            None
+            if grad.dense_shape is None
+            else (variable_shape(outer) if outer.dtype is dtypes.resource else _shape_of(outer))
+        )
+    values = backward.carry(none[0], (None, *shape[1:]), lambda a: concat([a, grad.values], 0)).exit
+    indices = backward.carry(none[1], (None,), lambda a: concat([a, grad.indices], 0)).exit
+    return IndexedSlices(values, indices, dense)
+
+
+def _shape_of(tensor: Tensor) -> Tensor:
+    from thalweg._src.ops.array import shape
+
+    return shape(tensor)

@@ -1,0 +1,47 @@
+"""The gradient registry: op type to the function that builds its gradient."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src.registry import Loader, Registry
+
+GradientFunction = Callable[..., Any]
+
+GRADIENTS: Registry[GradientFunction | None] = Registry("gradient", Loader("thalweg._src.autodiff.rules"))
+
+
+class RegisterGradient:
+    """Decorates `def rule(op, *output_gradients) -> input_gradients`; None stands for no gradient.
+
+    A gradient may be given as a function without arguments, which is called only if somebody wants that gradient.
+    """
+
+    def __init__(self, *op_types: str) -> None:
+        if not all(isinstance(op_type, str) for op_type in op_types):
+            raise TypeError("op_type must be a string")
+        self._op_types = op_types
+
+    def __call__(self, function: GradientFunction) -> GradientFunction:
+        for op_type in self._op_types:
+            GRADIENTS.register(op_type, function, function.__module__)
+        return function
+
+
+gradient = RegisterGradient
+
+
+def no_gradient(*op_types: str) -> None:
+    """Says that gradients do not flow through these ops."""
+    caller = sys._getframe(1).f_globals["__name__"]
+    for op_type in op_types:
+        GRADIENTS.register(op_type, None, caller)
+
+
+def as_list(result: Any, count: int) -> list[Any]:
+    """Returns a rule's result as one gradient for each input."""
+    if count == 1 and not isinstance(result, list | tuple):
+        return [result]
+    return list(result)

@@ -1,0 +1,106 @@
+"""Gradients of conditionals, and of what loops save their values in."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from thalweg._src import dtypes
+from thalweg._src.autodiff.loops import empty_list, gradient_context, zeros_for
+from thalweg._src.autodiff.registry import gradient
+from thalweg._src.control_flow.context import Branch, bring, context_of, encloses
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.array import shape, zeros, zeros_like
+from thalweg._src.ops.comparison import equal
+from thalweg._src.ops.control_flow import merge_op, switch_op
+from thalweg._src.ops.state import variable_shape
+from thalweg._src.ops.tensor_list import pop_back_op, push_back_op
+
+
+@gradient("Switch")
+def switch_gradient(op: Operation, if_false: Any, if_true: Any) -> Any:
+    """Passes on the gradient of the branch that is taken; the other one does not use the value."""
+    data = op._inputs[0]
+    here: Any = op.graph._scopes.context
+    if not isinstance(context_of(op), Branch) or not isinstance(here, Branch):
+        sides = [zeros_like(op.outputs[i]) if g is None else g for i, g in enumerate((if_false, if_true))]
+        return merge_op.many(sides)[0], None
+    grad = if_true if here.side else if_false
+    return _merged(here, grad, data), None
+
+
+def _merged(branch: Branch, grad: Any, data: Tensor) -> Any:
+    graph = branch.graph
+    if isinstance(grad, IndexedSlices):
+        with branch.left():
+            dense = variable_shape(data) if data.dtype is dtypes.resource else shape(data)
+        row = grad.values._shape
+        assert row is not None, "rows of unknown rank"
+        with branch.sibling.entered():
+            nothing = zeros([0, *row[1:]], grad.values.dtype), zeros([0], grad.indices.dtype)
+        values, indices = (_merge(branch, own, other) for own, other in zip((grad.values, grad.indices), nothing))
+        return IndexedSlices(values, indices, dense)
+    with graph.control_flow(branch.sibling):
+        nothing_at_all = zeros_for(data, grad)
+    return _merge(branch, grad, nothing_at_all)
+
+
+def _merge(branch: Branch, own: Tensor, other: Tensor) -> Tensor:
+    sides = {branch.side: bring(own, branch), not branch.side: bring(other, branch.sibling)}
+    with branch.left():
+        return merge_op.many([sides[False], sides[True]])[0]  # type: ignore[no-any-return]
+
+
+@gradient("Merge")
+def merge_gradient(op: Operation, grad: Any, _: Any) -> list[Any]:
+    """Sends the gradient into the branch that the value came from."""
+    branches = [context_of(tensor) for tensor in op._inputs]
+    if not all(isinstance(branch, Branch) for branch in branches):
+        return [switch_op.many(grad, equal(op.outputs[1], i))[1] for i in range(len(branches))]
+    return [_sent(grad, gradient_context(op.graph, branch)) for branch in branches]
+
+
+def _sent(grad: Any, branch: Any) -> Any:
+    if not isinstance(grad, IndexedSlices):
+        return bring(grad, branch)
+    dense = None if grad.dense_shape is None else bring(grad.dense_shape, branch)
+    return IndexedSlices(bring(grad.values, branch), bring(grad.indices, branch), dense)
+
+
+@gradient("Enter")
+def enter_gradient(op: Operation, grad: Any) -> Any:
+    """Passes on the gradient by a value of outside that is asked for inside of the loop."""
+    here: Any = op.graph._scopes.context
+    if op._attrs["is_constant"] and op._context is not None and encloses(context_of(op), here):
+        return grad
+    return loop_gradient(op, grad)
+
+
+@gradient("Exit", "NextIteration")
+def loop_gradient(op: Operation, _: Any) -> NoReturn:
+    raise LookupError(f"{op.name!r} is part of a loop made by hand; gradients are made for those of tf.while_loop.")
+
+
+@gradient("TensorListPushBack")
+def push_gradient(op: Operation, grad: Any) -> Any:
+    element = op._inputs[1]
+    if not _has_gradient(element):
+        return None, None
+    known = element._shape is not None and None not in element._shape and element._shape != ()
+    shorter, value = pop_back_op.many(grad, list(element._shape or ()) if known else -1, element_dtype=element.dtype)
+    value._shape = element._shape
+    return shorter, value
+
+
+@gradient("TensorListPopBack")
+def pop_gradient(op: Operation, grad: Any, element: Any) -> Any:
+    if not _has_gradient(op.outputs[1]):
+        return None, None
+    element = zeros_for(op.outputs[1]) if element is None else element
+    return push_back_op(empty_list(element.dtype) if grad is None else grad, element), None
+
+
+def _has_gradient(element: Tensor) -> bool:
+    """Tells whether a list of such elements has a list of gradients; counters and handles of arrays have none."""
+    return element.dtype.is_floating or element.dtype.is_complex or element.dtype is dtypes.variant

@@ -1,0 +1,15 @@
+"""The gradient of turns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.autodiff.registry import gradient
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.image_transform import rotate_quarters
+
+
+@gradient("_RotateQuarters")
+def rotate(op: Operation, grad: Tensor) -> list[Any]:
+    return [rotate_quarters(grad, -op._inputs[1]), None]

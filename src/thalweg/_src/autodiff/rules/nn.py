@@ -1,0 +1,190 @@
+"""Gradients of activations, softmax and its losses, biases, the k largest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.autodiff.registry import gradient
+from thalweg._src.autodiff.rules.broadcasting import sum_to_shape_of
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import array, math, nn, reduction
+
+# Activations; the rules of their gradients make second order work.
+
+
+@gradient("Relu")
+def relu(op: Operation, grad: Tensor) -> Tensor:
+    return nn.relu_grad(grad, op.outputs[0])
+
+
+@gradient("ReluGrad")
+def relu_grad(op: Operation, grad: Tensor) -> list[Any]:
+    features = op._inputs[1]
+    return [nn.relu_grad(grad, features), array.zeros_like(features)]
+
+
+@gradient("Relu6")
+def relu6(op: Operation, grad: Tensor) -> Tensor:
+    return nn.relu6_grad(grad, op.outputs[0])
+
+
+@gradient("Relu6Grad")
+def relu6_grad(op: Operation, grad: Tensor) -> list[Any]:
+    features = op._inputs[1]
+    return [nn.relu6_grad(grad, features), array.zeros_like(features)]
+
+
+@gradient("Elu")
+def elu(op: Operation, grad: Tensor) -> Tensor:
+    return nn.elu_grad(grad, op.outputs[0])
+
+
+@gradient("EluGrad")
+def elu_grad(op: Operation, grad: Tensor) -> list[Any]:
+    gradients, outputs = op._inputs
+    return [nn.elu_grad(grad, outputs), _where_negative(outputs, grad * gradients)]
+
+
+@gradient("Selu")
+def selu(op: Operation, grad: Tensor) -> Tensor:
+    return nn.selu_grad(grad, op.outputs[0])
+
+
+@gradient("SeluGrad")
+def selu_grad(op: Operation, grad: Tensor) -> list[Any]:
+    gradients, outputs = op._inputs
+    return [nn.selu_grad(grad, outputs), _where_negative(outputs, grad * gradients)]
+
+
+def _where_negative(condition: Tensor, value: Tensor) -> Tensor:
+    return array.where(condition < 0, value, array.zeros_like(value))
+
+
+@gradient("LeakyRelu")
+def leaky_relu(op: Operation, grad: Tensor) -> Tensor:
+    return nn.leaky_relu_grad(grad, op._inputs[0], alpha=op._attrs["alpha"])
+
+
+@gradient("LeakyReluGrad")
+def leaky_relu_grad(op: Operation, grad: Tensor) -> list[Any]:
+    features = op._inputs[1]
+    return [nn.leaky_relu_grad(grad, features, alpha=op._attrs["alpha"]), array.zeros_like(features)]
+
+
+@gradient("Softplus")
+def softplus(op: Operation, grad: Tensor) -> Tensor:
+    return nn.softplus_grad(grad, op._inputs[0])
+
+
+@gradient("SoftplusGrad")
+def softplus_grad(op: Operation, grad: Tensor) -> list[Any]:
+    gradients, features = op._inputs
+    slope = math.sigmoid(features)
+    return [nn.softplus_grad(grad, features), grad * gradients * slope * (1 - slope)]
+
+
+@gradient("Softsign")
+def softsign(op: Operation, grad: Tensor) -> Tensor:
+    return nn.softsign_grad(grad, op._inputs[0])
+
+
+@gradient("SoftsignGrad")
+def softsign_grad(op: Operation, grad: Tensor) -> list[Any]:
+    gradients, features = op._inputs
+    curvature = -2 * math.sign(features) / (1 + math.abs(features))
+    return [nn.softsign_grad(grad, features), nn.softsign_grad(grad * gradients, features) * curvature]
+
+
+# Softmax and losses.
+
+
+@gradient("Softmax")
+def softmax(op: Operation, grad: Tensor) -> Tensor:
+    result = op.outputs[0]
+    return (grad - reduction.reduce_sum(grad * result, -1, keepdims=True)) * result
+
+
+@gradient("LogSoftmax")
+def log_softmax(op: Operation, grad: Tensor) -> Tensor:
+    return grad - reduction.reduce_sum(grad, -1, keepdims=True) * math.exp(op.outputs[0])
+
+
+def _is_zero(grad: Tensor | None) -> bool:
+    """Tells whether a gradient is one that no use of the output gave."""
+    return (
+        grad is None or grad.op.type == "ZerosLike" or (grad.op.type == "Const" and not grad.op._attrs["value"].any())
+    )
+
+
+def _through_backprop(features: Tensor, grad: Tensor) -> Tensor:
+    """Returns the gradient by the features of backprop, softmax(features) less constants."""
+    p = nn.softmax_op(features)
+    return (grad - reduction.reduce_sum(grad * p, -1, keepdims=True)) * p
+
+
+def _sum_if_repeated(x: Tensor, grad: Tensor, other: Tensor) -> Tensor:
+    """Sums over dimensions where x is known to be repeated to match the other matrix."""
+    repeated = x._shape is not None and other._shape is not None
+    repeated = repeated and any(a == 1 and b != 1 for a, b in zip(x._shape, other._shape))  # type: ignore[arg-type]
+    return sum_to_shape_of(x, grad) if repeated else grad
+
+
+@gradient("SoftmaxCrossEntropyWithLogits")
+def softmax_cross_entropy(op: Operation, grad_loss: Tensor, grad_backprop: Tensor) -> list[Any]:
+    features, labels = op._inputs
+    column = array.expand_dims(grad_loss, -1)
+    grad = column * op.outputs[1]
+    grad_labels = -column * nn.log_softmax_op(features)
+    if not _is_zero(grad_backprop):
+        grad += _through_backprop(features, grad_backprop)
+        grad_labels -= grad_backprop
+    return [_sum_if_repeated(features, grad, labels), _sum_if_repeated(labels, grad_labels, features)]
+
+
+@gradient("SparseSoftmaxCrossEntropyWithLogits")
+def sparse_softmax_cross_entropy(op: Operation, grad_loss: Tensor, grad_backprop: Tensor) -> list[Any]:
+    grad = array.expand_dims(grad_loss, -1) * op.outputs[1]
+    if not _is_zero(grad_backprop):
+        grad += _through_backprop(op._inputs[0], grad_backprop)
+    return [grad, None]
+
+
+@gradient("L2Loss")
+def l2_loss(op: Operation, grad: Tensor) -> Tensor:
+    return op._inputs[0] * grad
+
+
+# Biases.
+
+
+@gradient("BiasAdd")
+def bias_add(op: Operation, grad: Tensor) -> list[Any]:
+    return [grad, nn.bias_add_grad_op(grad, data_format=op._attrs["data_format"])]
+
+
+@gradient("BiasAddV1")
+def bias_add_v1(op: Operation, grad: Tensor) -> list[Any]:
+    return [grad, nn.bias_add_grad_op(grad)]
+
+
+@gradient("BiasAddGrad")
+def bias_add_grad(op: Operation, grad: Tensor) -> Tensor:
+    return nn.bias_add_op(array.zeros_like(op._inputs[0]), grad, data_format=op._attrs["data_format"])
+
+
+# The k largest.
+
+
+@gradient("TopK", "TopKV2")
+def top_k(op: Operation, grad: Tensor, _: Any) -> list[Any]:
+    """Puts each gradient where its value came from."""
+    source, indices = op._inputs[0], op.outputs[1]
+    dims = array.shape(source)
+    columns = dims[-1]
+    count = math.floordiv(array.size(source), math.maximum(columns, 1))
+    rows = array.reshape(math.cast(indices, "int32"), [count, array.shape(indices)[-1]])
+    starts = array.expand_dims(math.multiply(array.range(count), columns), -1)
+    places = array.reshape(rows + starts, [-1, 1])
+    flat = array.scatter_nd(places, array.reshape(grad, [-1]), [array.size(source)])
+    return [array.reshape(flat, dims), *[None] * (len(op._inputs) - 1)]

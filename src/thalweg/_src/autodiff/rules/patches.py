@@ -1,0 +1,38 @@
+"""Gradients of patches: every cell gets what its copies got."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.autodiff.registry import gradient
+from thalweg._src.graph.op_def import OpDef
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.array import concat, range, reshape, shape, transpose
+from thalweg._src.ops.math import subtract
+from thalweg._src.ops.patches import extract_image_patches_op, extract_volume_patches
+from thalweg._src.ops.reduction import reduce_prod
+from thalweg._src.ops.segment import unsorted_segment_sum
+
+
+def _register(forward: OpDef) -> None:
+    @gradient(forward.name)
+    def by_input(op: Operation, grad: Tensor) -> Tensor:
+        """Numbers the cells from 1, takes patches of the numbers, and adds up by them; padding has number 0."""
+        dims: Any = shape(op._inputs[0])
+        attrs = {key: value for key, value in op._attrs.items() if key != "T"}
+        area, cells = dims[1:-1], math.prod(op._attrs["ksizes"])
+        count = reduce_prod(area)
+        numbers = reshape(range(1, count + 1, dtype=dtypes.int32), concat([[1], area, [1]], 0))
+        ids = subtract(reshape(forward(numbers, **attrs), [-1]), 1)
+        windows: Any = shape(grad)
+        copies = reduce_prod(windows[1:-1]) * cells
+        rows = transpose(reshape(grad, [dims[0], copies, dims[-1]]), [1, 0, 2])
+        total = unsorted_segment_sum(rows, ids, count)
+        return reshape(transpose(total, [1, 0, 2]), dims)
+
+
+_register(extract_image_patches_op)
+_register(extract_volume_patches)

@@ -1,0 +1,22 @@
+"""Gradients of random numbers by the parameters of their distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.autodiff.registry import gradient
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.array import size
+from thalweg._src.ops.math import multiply
+from thalweg._src.ops.random import random_gamma_grad
+from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.ops.sequences import range as range_of
+
+
+@gradient("RandomGamma")
+def random_gamma(op: Operation, grad: Tensor) -> list[Any]:
+    """Moves each sample as its alpha moves, and adds up over the samples of one alpha."""
+    shape, alpha = op.inputs
+    by_alpha = multiply(grad, random_gamma_grad(alpha, op.outputs[0]))
+    return [None, reduce_sum(by_alpha, range_of(size(shape)))]

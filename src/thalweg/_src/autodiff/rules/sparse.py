@@ -1,0 +1,50 @@
+"""Gradients of making, ordering and cutting sparse tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.autodiff.registry import gradient
+from thalweg._src.autodiff.rules.broadcasting import sum_to_shape_of
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.array import expand_dims, gather_nd, range as count_up, reshape, scatter_nd, shape, size
+from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.ops.segment import unsorted_segment_sum
+from thalweg._src.ops.sparse_shaping import sparse_reorder_op, sparse_slice_grad_op
+
+
+@gradient("SparseToDense")
+def sparse_to_dense(op: Operation, grad: Tensor) -> list[Any]:
+    indices, _, values, _ = op.inputs
+    rank = None if indices._shape is None else len(indices._shape)
+    places = indices if rank == 2 else reshape(indices, [-1, 1]) if rank is not None else _as_rows(op)
+    at_places = gather_nd(grad, places)
+    return [None, None, sum_to_shape_of(values, at_places), reduce_sum(grad) - reduce_sum(at_places)]
+
+
+def _as_rows(op: Operation) -> Tensor:
+    """Returns indices of unknown rank as a matrix with a column for each dimension of the output."""
+    return reshape(op.inputs[0], [-1, size(op.inputs[1])])
+
+
+@gradient("SparseReorder")
+def sparse_reorder(op: Operation, by_indices: Any, grad: Tensor) -> list[Any]:
+    indices, values, dense_shape = op.inputs
+    numbers = count_up(size(values))
+    origins = sparse_reorder_op.many(indices, numbers, dense_shape).output_values
+    return [None, scatter_nd(expand_dims(origins, 1), grad, shape(values)), None]
+
+
+@gradient("SparseSlice")
+def sparse_slice(op: Operation, by_indices: Any, grad: Tensor, by_shape: Any) -> list[Any]:
+    return [None, sparse_slice_grad_op(grad, op.inputs[0], op.inputs[3], op.outputs[0]), None, None, None]
+
+
+@gradient("SparseSliceGrad")
+def sparse_slice_grad(op: Operation, grad: Tensor) -> list[Any]:
+    """Takes the gradient at each place that an output came from, by the output's number there."""
+    before, indices, start, outputs = op.inputs
+    count = size(before)
+    numbers = sparse_slice_grad_op(count_up(1, count + 1), indices, start, outputs)
+    return [unsorted_segment_sum(grad, numbers - 1, count), None, None, None]

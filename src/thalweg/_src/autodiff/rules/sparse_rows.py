@@ -1,0 +1,25 @@
+"""Gradients of the rows of sparse tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.autodiff.registry import gradient
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import array
+from thalweg._src.ops.constants import fill
+from thalweg._src.ops.sparse_rows import sparse_fill_empty_rows_grad_op
+
+
+@gradient("SparseFillEmptyRows")
+def sparse_fill_empty_rows(op: Operation, by_indices: Any, grad: Tensor, by_empty: Any, by_map: Any) -> list[Any]:
+    by_values, by_default = sparse_fill_empty_rows_grad_op.many(op.outputs[3], grad)
+    return [None, by_values, None, by_default]
+
+
+@gradient("SparseFillEmptyRowsGrad")
+def sparse_fill_empty_rows_grad(op: Operation, by_values: Tensor, by_default: Tensor) -> list[Any]:
+    positions, grad = op.inputs
+    defaults = fill(array.shape(grad), by_default)
+    return [None, array.tensor_scatter_update(defaults, array.expand_dims(positions, 1), by_values)]

@@ -1,0 +1,52 @@
+"""Gradients of Fourier transforms: each is the transform back, up to a factor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.autodiff.registry import gradient
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import array, spectral
+from thalweg._src.ops.comparison import equal, logical_or
+from thalweg._src.ops.math import cast, divide, multiply, real
+
+_FORWARD = {1: spectral.fft, 2: spectral.fft2d, 3: spectral.fft3d}
+_BACKWARD = {1: spectral.ifft, 2: spectral.ifft2d, 3: spectral.ifft3d}
+_REAL = {1: spectral.rfft_op, 2: spectral.rfft2d_op, 3: spectral.rfft3d_op}
+
+
+def _sizes(tensor: Tensor, rank: int) -> Tensor:
+    return array.shape(tensor)[-rank:]
+
+
+def _register(rank: int, suffix: str) -> None:
+    @gradient(f"FFT{suffix}")
+    def fft(op: Operation, grad: Tensor) -> Tensor:
+        return multiply(_BACKWARD[rank](grad), spectral.number_of_terms(_sizes(grad, rank), grad.dtype))
+
+    @gradient(f"IFFT{suffix}")
+    def ifft(op: Operation, grad: Tensor) -> Tensor:
+        return divide(_FORWARD[rank](grad), spectral.number_of_terms(_sizes(grad, rank), grad.dtype))
+
+    @gradient(f"RFFT{suffix}")
+    def rfft(op: Operation, grad: Tensor) -> list[Any]:
+        # Terms that the transform leaves out have no gradient: zeros stand for them.
+        x, lengths = op.inputs
+        whole = _BACKWARD[rank](spectral.extend(grad, lengths, rank))
+        by_used = multiply(real(whole), spectral.number_of_terms(lengths, x.dtype))
+        return [spectral.extend(by_used, _sizes(x, rank), rank), None]
+
+    @gradient(f"IRFFT{suffix}")
+    def irfft(op: Operation, grad: Tensor) -> list[Any]:
+        # A term counts twice if its conjugate was left out.
+        x, lengths = op.inputs
+        places = array.range(lengths[-1] // 2 + 1)
+        alone = logical_or(equal(places, 0), equal(2 * places, lengths[-1]))
+        weights = divide(cast(array.where_v2(alone, 1, 2), x.dtype), spectral.number_of_terms(lengths, x.dtype))
+        by_used = multiply(_REAL[rank](grad, lengths, Tcomplex=x.dtype), weights)
+        return [spectral.extend(by_used, _sizes(x, rank), rank), None]
+
+
+for _rank, _suffix in ((1, ""), (2, "2D"), (3, "3D")):
+    _register(_rank, _suffix)

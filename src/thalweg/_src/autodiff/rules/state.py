@@ -1,0 +1,39 @@
+"""Gradients of state: what was read sends its gradient to the handle, where `gradients` by the variable finds it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.autodiff.registry import gradient
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.array import concat, expand_dims, reshape, size, squeeze
+from thalweg._src.ops.gathering import scatter_nd
+from thalweg._src.ops.state import variable_shape
+
+
+@gradient("ReadVariableOp")
+def read_variable(op: Operation, grad: Any) -> Any:
+    return grad
+
+
+@gradient("ResourceGather")
+def resource_gather(op: Operation, grad: Tensor) -> list[Any]:
+    """Keeps the gradient sparse: a row of values for each index."""
+    handle, indices = op.inputs
+    params_shape: Any = variable_shape(handle)
+    if op._attrs["batch_dims"]:
+        raise LookupError(f"No gradient defined for operation {op.name!r}: ResourceGather with batch_dims > 0.")
+    count = expand_dims(size(indices), 0)
+    values = reshape(grad, concat([count, params_shape[1:]], 0))
+    return [IndexedSlices(values, reshape(indices, count), params_shape), None]
+
+
+@gradient("ResourceGatherNd")
+def resource_gather_nd(op: Operation, grad: Tensor) -> list[Any]:
+    handle, indices = op.inputs
+    shape = variable_shape(handle, out_type=indices.dtype)
+    if indices._shape is not None and len(indices._shape) == 2 and indices._shape[-1] == 1:
+        return [IndexedSlices(grad, squeeze(indices, axis=-1), shape), None]
+    return [scatter_nd(indices, grad, shape), None]

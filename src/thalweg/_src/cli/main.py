@@ -1,0 +1,54 @@
+"""The `thalweg` command and its subcommands."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from thalweg._src.cli.check import Report, check_files
+from thalweg._src.client.versions import THALWEG_VERSION
+
+
+@click.group()
+@click.version_option(THALWEG_VERSION, prog_name="thalweg")
+def main() -> None:
+    """Thalweg: TensorFlow 1 programs on today's machines."""
+
+
+@main.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object instead of lines.")
+def check(paths: tuple[Path, ...], as_json: bool) -> None:
+    """List the names of TensorFlow that programs use and Thalweg lacks.
+
+    PATHS are Python files, notebooks, or folders of them. The status is 0 if every name is there, 1 if some are not,
+    and 2 if a file cannot be read or parsed.
+    """
+    report = check_files(paths)
+    if as_json:
+        click.echo(json.dumps(asdict(report), indent=2))
+    else:
+        _show(report)
+    sys.exit(2 if report.failures else 1 if report.missing else 0)
+
+
+def _show(report: Report) -> None:
+    for use in report.missing:
+        nearest = f"; nearest: {use.nearest}" if use.nearest else ""
+        click.echo(f"{use.file}:{use.line}:{use.column}: {use.name} is not there{nearest}")
+    for failure in report.failures:
+        click.echo(f"{failure.file}:{failure.line}: {failure.message}", err=True)
+    files = f"{report.files} file{'' if report.files == 1 else 's'}"
+    if report.missing:
+        distinct = len({use.name for use in report.missing})
+        click.echo(f"{files}: {distinct} of {report.names} names are not there")
+    elif not report.failures:
+        click.echo(f"{files}: all {report.names} names are there")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""Accumulators of gradients as the user's program holds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src import dtypes, shapes
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import accumulators as ops
+from thalweg._src.ops.math import cast
+
+
+def _step(value: Any) -> Tensor:
+    return cast(value, dtypes.int64)  # type: ignore[no-any-return]
+
+
+def _reduction(reduction_type: str) -> str:
+    if reduction_type not in ("MEAN", "SUM"):
+        raise ValueError(f"reduction_type: expected 'MEAN' or 'SUM', received {reduction_type!r}")
+    return reduction_type
+
+
+class ConditionalAccumulatorBase:
+    """A sum of gradients that steps add to; gradients of steps before the accumulator's own are dropped."""
+
+    def __init__(self, dtype: Any, shape: Any, accumulator_ref: Tensor) -> None:
+        self._dtype = dtypes.as_dtype(dtype)
+        self._shape = shapes.as_shape(shape)
+        self._accumulator_ref = accumulator_ref
+        self._name = accumulator_ref.op.name.rpartition("/")[2]
+        sparse = accumulator_ref.dtype is not dtypes.resource
+        self._count = ops.sparse_accumulator_num_accumulated_op if sparse else ops.accumulator_num_accumulated_op
+        self._set = ops.sparse_accumulator_set_global_step_op if sparse else ops.accumulator_set_global_step_op
+
+    @property
+    def accumulator_ref(self) -> Tensor:
+        """The handle of the accumulator."""
+        return self._accumulator_ref
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    def num_accumulated(self, name: str | None = None) -> Tensor:
+        """The number of gradients since the last were taken."""
+        return self._count(self._accumulator_ref, name=name or f"{self._name}_NumAccumulated")
+
+    def set_global_step(self, new_global_step: Any, name: str | None = None) -> Operation:
+        """Returns an operation that sets the step before which gradients are stale."""
+        return self._set.operation(
+            self._accumulator_ref, _step(new_global_step), name=name or f"{self._name}_SetGlobalStep"
+        )
+
+
+class ConditionalAccumulator(ConditionalAccumulatorBase):
+    """A sum of dense gradients."""
+
+    def __init__(
+        self,
+        dtype: Any,
+        shape: Any = None,
+        shared_name: str | None = None,
+        name: str = "conditional_accumulator",
+        reduction_type: str = "MEAN",
+    ) -> None:
+        handle = ops.conditional_accumulator_op(
+            dtype=dtype,
+            shape=shape,
+            container=get_default_graph()._scopes.container,
+            shared_name=shared_name,
+            reduction_type=_reduction(reduction_type),
+            name=name,
+        )
+        super().__init__(dtype, shape, handle)
+
+    def apply_grad(self, grad: Any, local_step: Any = 0, name: str | None = None) -> Operation:
+        """Returns an operation that adds a gradient, unless it is stale."""
+        gradient = convert_to_tensor(grad, self._dtype)
+        if not shapes.compatible(gradient._shape, self._shape):
+            raise ValueError(
+                f"accumulator {self._name!r}: expected a gradient of shape {shapes.show(self._shape)}, "
+                f"received {shapes.show(gradient._shape)}"
+            )
+        return ops.accumulator_apply_gradient_op.operation(
+            self._accumulator_ref, _step(local_step), gradient, name=name
+        )
+
+    def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
+        """Returns the mean, or sum, of the gradients as soon as there are enough, and starts anew."""
+        taken = ops.accumulator_take_gradient_op(self._accumulator_ref, num_required, dtype=self._dtype, name=name)
+        taken.set_shape(self._shape)
+        return taken
+
+
+class SparseConditionalAccumulator(ConditionalAccumulatorBase):
+    """A sum of gradients by rows; the mean of a row is over those gradients that have it."""
+
+    def __init__(
+        self,
+        dtype: Any,
+        shape: Any = None,
+        shared_name: str | None = None,
+        name: str = "sparse_conditional_accumulator",
+        reduction_type: str = "MEAN",
+    ) -> None:
+        handle = ops.sparse_conditional_accumulator_op(
+            dtype=dtype,
+            shape=shape,
+            container=get_default_graph()._scopes.container,
+            shared_name=shared_name,
+            reduction_type=_reduction(reduction_type),
+            name=name,
+        )
+        super().__init__(dtype, shape, handle)
+
+    def apply_indexed_slices_grad(self, grad: IndexedSlices, local_step: Any = 0, name: str | None = None) -> Operation:
+        """Returns an operation that adds the rows of a gradient, unless it is stale."""
+        return self.apply_grad(grad.indices, grad.values, grad.dense_shape, local_step, name)
+
+    def apply_grad(
+        self,
+        grad_indices: Any,
+        grad_values: Any,
+        grad_shape: Any = None,
+        local_step: Any = 0,
+        name: str | None = None,
+    ) -> Operation:
+        """Returns an operation that adds the rows with these indices, unless they are stale."""
+        return ops.sparse_accumulator_apply_gradient_op.operation(
+            self._accumulator_ref,
+            _step(local_step),
+            cast(grad_indices, dtypes.int64),
+            convert_to_tensor(grad_values, self._dtype),
+            cast([] if grad_shape is None else grad_shape, dtypes.int64),
+            has_known_shape=grad_shape is not None,
+            name=name,
+        )
+
+    def take_grad(self, num_required: Any, name: str | None = None) -> Any:
+        """Returns indices, values and shape of the mean, or sum, as soon as there are enough gradients."""
+        return ops.sparse_accumulator_take_gradient_op.many(
+            self._accumulator_ref, num_required, dtype=self._dtype, name=name
+        )
+
+    def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> IndexedSlices:
+        """Returns the same as IndexedSlices."""
+        taken = self.take_grad(num_required, name)
+        return IndexedSlices(values=taken.values, indices=taken.indices, dense_shape=taken.shape)

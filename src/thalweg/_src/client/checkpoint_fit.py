@@ -1,0 +1,94 @@
+"""Whether a checkpoint fits a model: one error that lists what is missing, what is extra and what has another shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from thalweg._src import errors, shapes
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.shapes import Shape, show
+
+_SHOWN = 40
+Wanted = tuple[str, str, Any, Shape]  # name, slice, type and shape in the model
+
+
+def require_fit(graph: Graph, restore_op_name: str, prefix: str) -> None:
+    """Raises if what an operation restores is not what a checkpoint holds."""
+    from thalweg._src.formats.table_checkpoint import open_checkpoint
+
+    wanted = list(_wanted(graph.get_operation_by_name(restore_op_name)))
+    with open_checkpoint(prefix) as reader:
+        missing = [name for name, _, _, _ in wanted if name not in reader]
+        different = [text for each in wanted if each[0] in reader and (text := _difference(reader, *each))]
+        if not missing and not different:
+            return
+        known = {name for name, _, _, _ in wanted}
+        extra = [name for name in reader.names() if name not in known]
+    lines = [f"the checkpoint {prefix} does not fit the model."]
+    for what, names in (
+        ("missing in the checkpoint", missing),
+        ("only in the checkpoint", extra),
+        ("of another shape or type", different),
+    ):
+        if names:
+            lines.append(f"  {what} ({len(names)}): {_listed(names)}")
+    lines.append("  hint: tf.train.Saver(var_list={name in the checkpoint: variable}) renames, and restores a part")
+    kind = errors.NotFoundError if missing else errors.InvalidArgumentError
+    raise kind(None, None, "\n".join(lines))
+
+
+def _listed(names: list[str]) -> str:
+    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(sorted(names)[:_SHOWN]) + more
+
+
+def _difference(reader: Any, name: str, spec: str, dtype: Any, shape: Shape) -> str | None:
+    entry = reader.entry(name)
+    if entry.dtype is not dtype:
+        return f"{name}: {dtype.name} in the model, {entry.dtype.name} in the checkpoint"
+    try:
+        found: Shape = reader.shape(name, spec)
+    except errors.InvalidArgumentError:
+        *sizes, _ = spec.split(" ")
+        return f"{name}: part of [{', '.join(sizes)}] in the model, {list(entry.shape)} in the checkpoint"
+    if shapes.compatible(found, shape):
+        return None
+    return f"{name}: {show(shape)} in the model, {show(found)} in the checkpoint"
+
+
+def _wanted(restore: Operation) -> Iterator[Wanted]:
+    """Yields what the operations behind a restore take from a checkpoint, as far as the graph tells."""
+    seen: set[Operation] = set()
+    stack = [restore]
+    while stack:
+        operation = stack.pop()
+        if operation in seen:
+            continue
+        seen.add(operation)
+        stack += [tensor.op for tensor in operation.inputs]
+        stack += operation.control_inputs
+        if operation.type == "RestoreV2":
+            names, specs = (_texts(operation.inputs[i].op) for i in (1, 2))
+            if names is None or specs is None:
+                continue
+            for output, name, spec in zip(operation.outputs, names, specs):
+                yield name, spec, output.dtype, _target_shape(output)
+
+
+def _texts(constant: Operation) -> list[str] | None:
+    if constant.type != "Const":
+        return None
+    return [value.decode("utf-8", "surrogateescape") for value in constant._attrs["value"].ravel().tolist()]
+
+
+def _target_shape(output: Any) -> Shape:
+    """Returns the shape of the variable that a restored tensor is assigned to; unknown if it is reshaped before."""
+    for consumer in output.consumers():
+        if consumer.type == "Identity":
+            return _target_shape(consumer.outputs[0])
+        if consumer.type == "AssignVariableOp":
+            handle = consumer.inputs[0].op
+            return handle._attrs.get("shape") if handle.type == "VarHandleOp" else None
+    return None

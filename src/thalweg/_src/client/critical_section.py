@@ -1,0 +1,115 @@
+"""Critical sections: functions whose operations only one step at a time runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph import nest
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import add_to_collection, colocate_with, control_dependencies, name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.constants import no_op
+from thalweg._src.ops.identity import identity
+from thalweg._src.ops.mutex import consume_mutex_lock_op, mutex_lock_op, mutex_op
+
+CRITICAL_SECTION_EXECUTIONS = "critical_section_executions"
+
+
+class _Execution:
+    """One use of a critical section in a graph: its lock, and the resources that it alone may use."""
+
+    def __init__(self, lock: Operation, handle: Tensor, resources: list[Tensor], is_exclusive: bool) -> None:
+        self.op = lock
+        self.handle = handle
+        self.resources = resources
+        self.exclusive_resource_access = is_exclusive
+
+
+class CriticalSection:
+    """Lets one execution at a time through, of all steps and sessions that share it."""
+
+    def __init__(
+        self,
+        name: str | None = None,
+        shared_name: str | None = None,
+        critical_section_def: Any = None,
+        import_scope: str | None = None,
+    ) -> None:
+        if critical_section_def is not None:
+            raise ValueError("a CriticalSection is made by name; critical_section_def is not supported")
+        graph = get_default_graph()
+        with name_scope(name, "CriticalSection", []) as scope, control_dependencies(None):
+            self._handle = mutex_op(
+                shared_name=shared_name or scope.rstrip("/"), container=graph._scopes.container, name=scope
+            )
+
+    @property
+    def name(self) -> str:
+        return self._handle.op.name
+
+    def execute(self, fn: Callable[[], Any], exclusive_resource_access: bool = True, name: str | None = None) -> Any:
+        """Returns what the function returns; its operations run while the section is locked."""
+        graph = get_default_graph()
+        with name_scope(name, "critical_section_execute", []):
+            lock = mutex_lock_op(self._handle)
+            with graph._lock:
+                before = len(graph._operations)
+                with control_dependencies([lock]):
+                    result = fn()
+                made = list(graph._operations[before:])
+            self._enter_after_inputs(lock.op, made)
+            resources = self._resources_of(made)
+            self._require_apart(resources, exclusive_resource_access)
+            flat = [_identity(item) for item in nest.flatten(result, expand_composites=True) if item is not None]
+            with control_dependencies(flat), colocate_with(self._handle):
+                given_back = consume_mutex_lock_op.operation(lock)
+            with control_dependencies([given_back]):
+                outputs = iter([_identity(item) for item in flat])
+                leaves = [
+                    None if item is None else next(outputs) for item in nest.flatten(result, expand_composites=True)
+                ]
+                packed = nest.pack_sequence_as(result, leaves, expand_composites=True)
+            add_to_collection(
+                CRITICAL_SECTION_EXECUTIONS, _Execution(lock.op, self._handle, resources, exclusive_resource_access)
+            )
+            return packed
+
+    def _enter_after_inputs(self, lock: Operation, made: list[Operation]) -> None:
+        """Has the section locked only when what comes from outside is computed: that may need another section."""
+        inside = {*made, lock}
+        outside = {tensor.op for op in made for tensor in op._inputs if tensor.op not in inside}
+        outside |= {control for op in made for control in op.control_inputs if control not in inside}
+        outside = {op for op in outside if op._context is lock._context}
+        if outside:
+            lock._add_control_inputs(sorted(outside, key=lambda op: op._id))
+
+    def _resources_of(self, made: list[Operation]) -> list[Tensor]:
+        found = {tensor: None for op in made for tensor in op._inputs if tensor.dtype is dtypes.resource}
+        if any(tensor.op is self._handle.op for tensor in found):
+            raise ValueError(
+                f"the function locks the critical section {self.name!r} in which it runs: it would wait for ever"
+            )
+        return list(found)
+
+    def _require_apart(self, resources: list[Tensor], is_exclusive: bool) -> None:
+        """Raises if another section uses a resource that one of both wants for itself."""
+        graph = get_default_graph()
+        for other in graph.get_collection(CRITICAL_SECTION_EXECUTIONS):
+            if other.handle is self._handle or not (is_exclusive or other.exclusive_resource_access):
+                continue
+            common = [tensor for tensor in resources if any(tensor is theirs for theirs in other.resources)]
+            if common:
+                raise ValueError(
+                    f"{common[0].op.name!r} is used in the critical sections {self.name!r} and "
+                    f"{other.handle.op.name!r}; if that is meant, pass exclusive_resource_access=False to both"
+                )
+
+
+def _identity(item: Any) -> Any:
+    if isinstance(item, Operation):
+        with control_dependencies([item]):
+            return no_op()
+    return identity(item)

@@ -1,0 +1,311 @@
+"""Initializers: functions of shape and dtype that give a variable its first value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.array import matrix_transpose, ones, reshape, zeros
+from thalweg._src.ops.constants import array_constant, constant
+from thalweg._src.ops.decompositions import qr
+from thalweg._src.ops.diagonal import matrix_diag_part
+from thalweg._src.ops.math import multiply, sign
+from thalweg._src.ops.random import random_normal, random_uniform, truncated_normal
+from thalweg._src.shapes import as_shape, is_fully_defined, show
+
+# The standard deviation of a unit normal distribution cut off at two of them.
+_TRUNCATED_STDDEV = 0.87962566103423978
+
+
+class Initializer:
+    """What all initializers share: `initializer(shape, dtype)` gives a tensor, the configuration gives a copy."""
+
+    dtype: DType
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        raise TypeError(f"{type(self).__name__} does not say what values it gives")
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments that make an equal initializer."""
+        return {"dtype": self.dtype.name}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Any:
+        return cls(**config)
+
+    def _dtype(self, dtype: Any) -> DType:
+        return self.dtype if dtype is None else dtypes.as_dtype(dtype)
+
+
+def _floating(dtype: Any) -> DType:
+    result = dtypes.as_dtype(dtype)
+    if not result.is_floating:
+        raise ValueError(f"Expected floating point type, got {result.name}.")
+    return result
+
+
+def _sizes(shape: Any) -> list[int]:
+    sizes = as_shape(shape)
+    if sizes is None or not is_fully_defined(sizes):
+        raise ValueError(f"an initializer needs a fully defined shape, got {show(sizes)}")
+    return [int(size or 0) for size in sizes]
+
+
+def _full_sizes(shape: Any, partition_info: Any) -> list[int]:
+    """Returns the sizes of the whole variable, of which `shape` may be one part."""
+    return _sizes(shape if partition_info is None else partition_info.full_shape)
+
+
+class Zeros(Initializer):
+    """Gives zeros, false, or empty strings."""
+
+    def __init__(self, dtype: Any = dtypes.float32) -> None:
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return zeros(shape, self._dtype(dtype))
+
+
+class Ones(Initializer):
+    """Gives ones."""
+
+    def __init__(self, dtype: Any = dtypes.float32) -> None:
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return ones(shape, self._dtype(dtype))
+
+
+class Constant(Initializer):
+    """Gives the values of a list; the last one fills what remains of the shape."""
+
+    def __init__(self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False) -> None:
+        if not (np.isscalar(value) or isinstance(value, list | tuple | np.ndarray)):
+            raise TypeError(
+                f"a constant initializer takes a number, a list, a tuple or a NumPy array, not {type(value)}"
+            )
+        self.value = value
+        self.dtype = dtypes.as_dtype(dtype)
+        self._verify_shape = verify_shape
+
+    def __call__(
+        self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: bool | None = None
+    ) -> Tensor:
+        verify = self._verify_shape if verify_shape is None else verify_shape
+        return constant(self.value, self._dtype(dtype), shape, verify_shape=verify)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"value": self.value, "dtype": self.dtype.name}
+
+
+class RandomUniform(Initializer):
+    """Gives values between minval and maxval, maxval excluded."""
+
+    def __init__(
+        self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
+        self.minval = minval
+        self.maxval = maxval
+        self.seed = seed
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return random_uniform(shape, self.minval, self.maxval, self._dtype(dtype), seed=self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"minval": self.minval, "maxval": self.maxval, "seed": self.seed, "dtype": self.dtype.name}
+
+
+class RandomNormal(Initializer):
+    """Gives values of a normal distribution."""
+
+    def __init__(
+        self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
+        self.mean = mean
+        self.stddev = stddev
+        self.seed = seed
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return random_normal(shape, self.mean, self.stddev, self._dtype(dtype), seed=self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"mean": self.mean, "stddev": self.stddev, "seed": self.seed, "dtype": self.dtype.name}
+
+
+class TruncatedNormal(RandomNormal):
+    """Gives values of a normal distribution, those beyond two standard deviations drawn again."""
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return truncated_normal(shape, self.mean, self.stddev, self._dtype(dtype), seed=self.seed)
+
+
+class UniformUnitScaling(Initializer):
+    """Gives uniform values whose range keeps the variance of what a matrix product or convolution passes on."""
+
+    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        self.factor = factor
+        self.seed = seed
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        inputs = max(math.prod(_full_sizes(shape, partition_info)[:-1]), 1)
+        limit = math.sqrt(3 / inputs) * self.factor
+        return random_uniform(shape, -limit, limit, self._dtype(dtype), seed=self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"factor": self.factor, "seed": self.seed, "dtype": self.dtype.name}
+
+
+class VarianceScaling(Initializer):
+    """Gives values whose variance is `scale` over the number of inputs, of outputs, or their mean."""
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: int | None = None,
+        dtype: Any = dtypes.float32,
+    ) -> None:
+        if scale <= 0.0:
+            raise ValueError("`scale` must be positive float.")
+        if mode not in {"fan_in", "fan_out", "fan_avg"}:
+            raise ValueError(f"Invalid `mode` argument: {mode}")
+        distribution = distribution.lower()
+        if distribution not in {"normal", "uniform", "truncated_normal", "untruncated_normal"}:
+            raise ValueError(f"Invalid `distribution` argument: {distribution}")
+        self.scale = scale
+        self.mode = mode
+        self.distribution = distribution
+        self.seed = seed
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        fan_in, fan_out = _fans(_full_sizes(shape, partition_info))
+        fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
+        scale, kind = self.scale / max(1.0, fan), self._dtype(dtype)
+        if self.distribution == "uniform":
+            limit = math.sqrt(3.0 * scale)
+            return random_uniform(shape, -limit, limit, kind, seed=self.seed)
+        if self.distribution == "untruncated_normal":
+            return random_normal(shape, 0.0, math.sqrt(scale), kind, seed=self.seed)
+        return truncated_normal(shape, 0.0, math.sqrt(scale) / _TRUNCATED_STDDEV, kind, seed=self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "scale": self.scale,
+            "mode": self.mode,
+            "distribution": self.distribution,
+            "seed": self.seed,
+            "dtype": self.dtype.name,
+        }
+
+
+def _fans(sizes: Sequence[int]) -> tuple[float, float]:
+    """Returns how many inputs and outputs a unit has: of a convolution, all of its window."""
+    if not sizes:
+        return 1.0, 1.0
+    if len(sizes) == 1:
+        return float(sizes[0]), float(sizes[0])
+    window = math.prod(sizes[:-2])
+    return float(sizes[-2] * window), float(sizes[-1] * window)
+
+
+class GlorotUniform(VarianceScaling):
+    """Gives uniform values by the mean of inputs and outputs, after Glorot and Bengio."""
+
+    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"seed": self.seed, "dtype": self.dtype.name}
+
+
+class GlorotNormal(VarianceScaling):
+    """Gives normal values by the mean of inputs and outputs, after Glorot and Bengio."""
+
+    def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"seed": self.seed, "dtype": self.dtype.name}
+
+
+class Identity(Initializer):
+    """Gives a multiple of the identity matrix."""
+
+    def __init__(self, gain: float = 1.0, dtype: Any = dtypes.float32) -> None:
+        self.gain = gain
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        full = _full_sizes(shape, partition_info)
+        if len(full) != 2:
+            raise ValueError(f"identity_initializer makes matrices: expected a shape of rank 2, received {full}")
+        kind, matrix = self._dtype(dtype), np.eye(full[0], full[1])
+        if partition_info is not None:
+            matrix = matrix[tuple(slice(o, o + n) for o, n in zip(partition_info.var_offset, _sizes(shape)))]
+        return array_constant((self.gain * matrix).astype(kind.as_numpy_dtype), kind)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"gain": self.gain, "dtype": self.dtype.name}
+
+
+class Orthogonal(Initializer):
+    """Gives a matrix with orthonormal columns, or rows if they are fewer, times gain; other shapes as such a matrix."""
+
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
+        self.gain = gain
+        self.seed = seed
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        sizes = _sizes(shape)
+        if len(sizes) < 2:
+            raise ValueError(f"orthogonal_initializer needs a shape of rank 2 or more, received {sizes}")
+        rows, columns = math.prod(sizes[:-1]), sizes[-1]
+        q, r = qr(random_normal([max(rows, columns), min(rows, columns)], dtype=self._dtype(dtype), seed=self.seed))
+        q = multiply(q, sign(matrix_diag_part(r)))  # makes the distribution uniform
+        return multiply(reshape(matrix_transpose(q) if rows < columns else q, sizes), self.gain)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"gain": self.gain, "seed": self.seed, "dtype": self.dtype.name}
+
+
+def he_normal(seed: int | None = None) -> VarianceScaling:
+    """Returns the initializer of He et al. for rectified units, normal."""
+    return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
+
+
+def he_uniform(seed: int | None = None) -> VarianceScaling:
+    return VarianceScaling(2.0, "fan_in", "uniform", seed)
+
+
+def lecun_normal(seed: int | None = None) -> VarianceScaling:
+    """Returns the initializer of LeCun et al., normal."""
+    return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
+
+
+def lecun_uniform(seed: int | None = None) -> VarianceScaling:
+    return VarianceScaling(1.0, "fan_in", "uniform", seed)
+
+
+zeros_initializer = Zeros
+ones_initializer = Ones
+constant_initializer = Constant
+random_uniform_initializer = RandomUniform
+random_normal_initializer = RandomNormal
+truncated_normal_initializer = TruncatedNormal
+uniform_unit_scaling_initializer = UniformUnitScaling
+variance_scaling_initializer = VarianceScaling
+glorot_uniform_initializer = GlorotUniform
+glorot_normal_initializer = GlorotNormal
+orthogonal_initializer = Orthogonal

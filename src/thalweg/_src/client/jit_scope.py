@@ -1,0 +1,22 @@
+"""Scopes that ask for compiled operations, or forbid them, whatever the session's configuration says."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from thalweg._src.graph.default import get_default_graph
+
+
+@contextlib.contextmanager
+def experimental_jit_scope(
+    compile_ops: bool | Callable[..., bool] = True, separate_compiled_gradients: bool = False
+) -> Iterator[None]:
+    """Has the operations made in it compiled together, as far as they can be.
+
+    compile_ops: False keeps them from it; a function is asked for each operation, by its NodeDef
+    separate_compiled_gradients: is accepted; gradients are made where `tf.gradients` is called, and belong to its scope
+    """
+    wanted = (lambda node_def: bool(compile_ops(node_def))) if callable(compile_ops) else bool(compile_ops)
+    with get_default_graph()._attr_scope({"_XlaCompile": wanted}):
+        yield

@@ -1,0 +1,25 @@
+"""list_local_devices: the devices of this process, without a session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg._src.config import ConfigProto
+from thalweg._src.runtime.devices import listed_devices
+
+
+@dataclass(frozen=True, slots=True)
+class LocalDevice:
+    """A device of this process as `list_local_devices` shows it."""
+
+    name: str
+    device_type: str
+    memory_limit: int = 0
+    physical_device_desc: str = ""
+
+
+def list_local_devices(session_config: Any = None) -> list[LocalDevice]:
+    """Returns the devices that a session of this process has with a configuration; nothing is allocated on them."""
+    config = session_config if session_config is not None else ConfigProto()
+    return [LocalDevice(*device) for device in listed_devices(config)]

@@ -1,0 +1,118 @@
+"""Readers as the user's program holds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.formats.record_files import TFRecordOptions
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import readers as ops
+
+
+class ReaderBase:
+    """What every reader does: takes the names of files from a queue, and gives their records with a key each."""
+
+    def __init__(self, reader_ref: Tensor, supports_serialize: bool = False) -> None:
+        self._reader_ref = reader_ref
+        self._supports_serialize = supports_serialize
+
+    @property
+    def reader_ref(self) -> Tensor:
+        """The handle of the reader."""
+        return self._reader_ref
+
+    @property
+    def supports_serialize(self) -> bool:
+        """Whether the reader can give its state."""
+        return self._supports_serialize
+
+    def read(self, queue: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """Returns the key and the value of the next record."""
+        key, value = ops.reader_read_op.many(self._reader_ref, getattr(queue, "queue_ref", queue), name=name)
+        return key, value
+
+    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """Returns the keys and the values of the next records, fewer at the end of a file."""
+        handle = getattr(queue, "queue_ref", queue)
+        keys, values = ops.reader_read_up_to_op.many(self._reader_ref, handle, num_records, name=name)
+        return keys, values
+
+    def num_records_produced(self, name: str | None = None) -> Tensor:
+        return ops.reader_num_records_produced_op(self._reader_ref, name=name)
+
+    def num_work_units_completed(self, name: str | None = None) -> Tensor:
+        return ops.reader_num_work_units_completed_op(self._reader_ref, name=name)
+
+    def serialize_state(self, name: str | None = None) -> Tensor:
+        """Returns where the reader is, as a string."""
+        return ops.reader_serialize_state_op(self._reader_ref, name=name)
+
+    def restore_state(self, state: Any, name: str | None = None) -> Operation:
+        """Returns an operation that puts the reader where one was that gave this state."""
+        return ops.reader_restore_state_op.operation(self._reader_ref, state, name=name)
+
+    def reset(self, name: str | None = None) -> Operation:
+        """Returns an operation that makes the reader as it was in the beginning."""
+        return ops.reader_reset_op.operation(self._reader_ref, name=name)
+
+
+def _container() -> str:
+    return get_default_graph()._scopes.container
+
+
+class WholeFileReader(ReaderBase):
+    """Gives each file as one record, its name being the key."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(ops.whole_file_reader_op(container=_container(), name=name), supports_serialize=True)
+
+
+class TextLineReader(ReaderBase):
+    """Gives the lines of text files."""
+
+    def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
+        super().__init__(
+            ops.text_line_reader_op(skip_header_lines=skip_header_lines, container=_container(), name=name)
+        )
+
+
+class FixedLengthRecordReader(ReaderBase):
+    """Gives records of equal length, between a header and a footer, every hop_bytes."""
+
+    def __init__(
+        self,
+        record_bytes: int,
+        header_bytes: int | None = None,
+        footer_bytes: int | None = None,
+        hop_bytes: int | None = None,
+        name: str | None = None,
+        encoding: str | None = None,
+    ) -> None:
+        super().__init__(
+            ops.fixed_length_record_reader_op(
+                record_bytes=record_bytes,
+                header_bytes=header_bytes,
+                footer_bytes=footer_bytes,
+                hop_bytes=hop_bytes,
+                encoding=encoding,
+                container=_container(),
+                name=name,
+            )
+        )
+
+
+class TFRecordReader(ReaderBase):
+    """Gives the records of record files."""
+
+    def __init__(self, name: str | None = None, options: Any = None) -> None:
+        compression = TFRecordOptions.get_compression_type_string(options)
+        super().__init__(ops.tf_record_reader_op(compression_type=compression, container=_container(), name=name))
+
+
+class IdentityReader(ReaderBase):
+    """Gives the names in the queue themselves, as keys and as values."""
+
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(ops.identity_reader_op(container=_container(), name=name), supports_serialize=True)

@@ -1,0 +1,19 @@
+"""Which TensorFlow's meanings these are, and which Thalweg this is: docs/decisions/0008-versions.md says why."""
+
+from __future__ import annotations
+
+import platform
+
+from thalweg._src.graph.graphdef import MIN_CONSUMER, PRODUCER
+
+THALWEG_VERSION = "0.1.0"
+
+VERSION = "1.15.0"
+GIT_VERSION = f"thalweg-{THALWEG_VERSION}"
+COMPILER_VERSION = platform.python_compiler()
+GRAPH_DEF_VERSION = PRODUCER
+GRAPH_DEF_VERSION_MIN_CONSUMER = MIN_CONSUMER
+GRAPH_DEF_VERSION_MIN_PRODUCER = 0
+CXX11_ABI_FLAG = 1
+CXX_VERSION = 201703
+MONOLITHIC_BUILD = 0

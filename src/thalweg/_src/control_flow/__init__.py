@@ -1,0 +1,1 @@
+"""Conditionals and loops, built from the primitives of `thalweg._src.ops.control_flow`."""

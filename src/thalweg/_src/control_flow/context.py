@@ -1,0 +1,274 @@
+"""Contexts: the branches and loops that operations belong to, and how a value comes into one from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.op_def import OpDef
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.control_flow import enter_op, exit_op, loop_cond_op, merge_op, next_iteration_op, switch_op
+from thalweg._src.ops.identity import identity
+from thalweg._src.shapes import Shape
+
+
+class Context:
+    """A branch or a loop: operations made in it see values of outside through operations that the context adds."""
+
+    def __init__(self, graph: Graph, name: str) -> None:
+        self.graph = graph
+        self.name = name
+        self.outer: Context | None = graph._scopes.context  # type: ignore[assignment]
+        self.in_loop: bool = isinstance(self, Loop) or (self.outer is not None and self.outer.in_loop)
+        self.pivot: Operation | None = None  # what operations without inputs wait for
+        self._imported: dict[Tensor, Tensor] = {}
+        self._signals: dict[Operation, Operation] = {}
+        self._controls = list(dict.fromkeys(op for scope in graph._scopes.controls for op in scope.controls))
+
+    def entered(self) -> AbstractContextManager[None]:
+        """Makes operations inside the `with` block belong to this context."""
+        return self.graph.control_flow(self)
+
+    def left(self) -> AbstractContextManager[None]:
+        """Makes operations inside the `with` block belong to the context around this one."""
+        return self.graph.control_flow(self.outer)
+
+    def chain(self) -> Iterator[Context]:
+        """Yields this context and those around it, from inside out."""
+        context: Context | None = self
+        while context is not None:
+            yield context
+            context = context.outer
+
+    def admit(
+        self, definition: OpDef, inputs: list[Tensor], controls: list[Operation]
+    ) -> tuple[list[Tensor], list[Operation]]:
+        """Returns the inputs and controls of a new operation as they are seen in this context."""
+        if definition is exit_op:
+            return inputs, controls  # the one that takes a value out of a loop
+        inputs = [bring(tensor, self) for tensor in inputs]
+        controls = [self._waited(control) for control in controls]
+        if self._is_free(inputs) and not any(context_of(control) is self for control in controls) and self.pivot:
+            controls.append(self.pivot)
+        return inputs, controls
+
+    def require_outside(self, definition: OpDef, elements: Iterable[Tensor | Operation]) -> None:
+        """Raises ValueError if a new operation outside of all contexts takes something of a loop."""
+        if definition is not exit_op:
+            for element in elements:
+                _require_left(element, None)
+
+    def _is_free(self, inputs: list[Tensor]) -> bool:
+        """Tells whether nothing in these inputs says that this context is running."""
+        return not inputs
+
+    def _waited(self, control: Operation) -> Operation:
+        """Returns the operation of this context that stands for one to wait for."""
+        context = context_of(control)
+        if context is self or encloses(self, context):
+            _require_left(control, self)
+            return control
+        return self._signal(control)
+
+    def _signal(self, control: Operation) -> Operation:
+        return control
+
+    def import_value(self, tensor: Tensor) -> Tensor:
+        """Returns the value of a tensor of the context around, as operations of this one take it."""
+        if tensor not in self._imported:
+            with self.left(), self.graph.control_dependencies(self._controls), self.graph.name_scope(f"{self.name}/"):
+                inner = self._import(tensor)
+            inner.op._context = self
+            inner._shape = tensor._shape
+            inner._static = tensor._static
+            self._imported[tensor] = inner
+        return self._imported[tensor]
+
+    def _import(self, tensor: Tensor) -> Tensor:
+        raise AssertionError("a context is a branch or a loop")
+
+
+def context_of(element: Tensor | Operation) -> Any:
+    """Returns the context that an operation, or the operation of a tensor, belongs to; None for the graph itself."""
+    return (element.op if isinstance(element, Tensor) else element)._context
+
+
+def encloses(outer: Context | None, inner: Context | None) -> bool:
+    """Tells whether one context is the other or around it; None is the graph, which is around everything."""
+    return outer is None or (inner is not None and any(context is outer for context in inner.chain()))
+
+
+def bring(tensor: Tensor, context: Context | None) -> Tensor:
+    """Returns the tensor as operations of a context take it."""
+    home = context_of(tensor)
+    if home is context:
+        return tensor
+    if context is None or encloses(context, home):
+        _require_left(tensor, context)
+        return tensor  # of a branch: dead outside if the branch is not taken
+    if isinstance(context, Loop):
+        saved = context.saved(tensor)
+        if saved is not None:
+            return saved
+    value = bring(tensor, context.outer)
+    return value if encloses(context, context_of(value)) and context_of(value) else context.import_value(value)
+
+
+def _require_left(element: Tensor | Operation, context: Context | None) -> None:
+    """Raises ValueError if something belongs to a loop that the context is not in."""
+    home = context_of(element)
+    loop = next((c for c in home.chain() if isinstance(c, Loop) and not encloses(c, context)), None) if home else None
+    if loop is not None:
+        raise ValueError(
+            f"Cannot use {element.name!r} outside of the while loop {loop.title!r} that it belongs to: "
+            "return it from the loop's body as a loop variable, or collect it in a TensorArray."
+        )
+
+
+class Branch(Context):
+    """One side of a conditional."""
+
+    def __init__(self, graph: Graph, name: str, pred: Tensor, side: bool) -> None:
+        super().__init__(graph, name)
+        self.pred = pred
+        self.side = side
+        self.sibling: Branch  # the other side
+        with self.left(), graph.control_dependencies(self._controls), graph.name_scope(f"{name}/"):
+            arrived = switch_op.many(pred, pred, name="Switch")[side]
+            pivot = identity(arrived, name="switch_t" if side else "switch_f")
+        arrived.op._context = pivot.op._context = self
+        self.pivot = pivot.op
+
+    def _import(self, tensor: Tensor) -> Tensor:
+        name = f"{tensor.op.name.rpartition('/')[2]}/Switch"
+        return switch_op.many(tensor, self.pred, name=name)[self.side]  # type: ignore[no-any-return]
+
+
+class LoopVariable:
+    """The operations that carry one value around a loop."""
+
+    __slots__ = ("arrival", "enter", "exit", "merge", "next", "switch")
+
+    def __init__(self, enter: Tensor, merge: Tensor) -> None:
+        self.enter = enter  # the first value
+        self.merge = merge  # the value at the start of each iteration, for the condition
+        self.switch: Any = None
+        self.arrival: Tensor  # the same value, for the body
+        self.next: Tensor  # the value for the next iteration
+        self.exit: Tensor  # the last value, outside
+
+
+class Loop(Context):
+    """A while loop: one frame, with the values that it carries from iteration to iteration."""
+
+    def __init__(self, graph: Graph, name: str, parallel_iterations: int, back_prop: bool, swap_memory: bool) -> None:
+        super().__init__(graph, name)
+        self.parallel_iterations = parallel_iterations
+        self.back_prop = back_prop
+        self.swap_memory = swap_memory
+        self.recompute = False
+        self.variables: list[LoopVariable] = []
+        self.condition: Tensor | None = None
+        self.body_pivot: Operation | None = None
+        self._count: Tensor | None = None
+
+    @property
+    def title(self) -> str:
+        """The name as the user knows it."""
+        return self.name.rpartition("/")[0] or self.name
+
+    def _is_free(self, inputs: list[Tensor]) -> bool:
+        # What never changes is there in the last iteration too, the one that the condition ends.
+        return all(tensor.op.type == "Enter" and tensor.op._attrs["is_constant"] for tensor in inputs)
+
+    def saved(self, tensor: Tensor) -> Tensor | None:
+        """Returns the value that a tensor of another loop had in the iteration that belongs to this one's, if any."""
+        return None
+
+    def _import(self, tensor: Tensor) -> Tensor:
+        return self._enter(tensor, constant=True)
+
+    def _enter(self, tensor: Tensor, constant: bool) -> Tensor:
+        """Adds an Enter; the caller is outside of the loop, the operation is not."""
+        return enter_op(
+            tensor,
+            frame_name=self.name,
+            is_constant=constant,
+            parallel_iterations=self.parallel_iterations,
+            name="Enter",
+        )
+
+    def _signal(self, control: Operation) -> Operation:
+        """Waits for something outside by a value that comes into being after it."""
+        if control not in self._signals:
+            from thalweg._src.ops.constants import constant
+
+            with self.graph.control_flow(context_of(control)), self.graph.control_dependencies([control]):
+                token = constant(False, name="signal")
+            self._signals[control] = bring(token, self).op
+        return self._signals[control]
+
+    # -- building -----------------------------------------------------------------------------------------------------
+
+    def add_variable(self, initial: Tensor, shape: Shape = None, known: bool = False) -> LoopVariable:
+        """Adds a value to carry; `known` says that `shape` holds in every iteration."""
+        graph = self.graph
+        with graph.name_scope(f"{self.name}/"):
+            with self.left(), graph.control_dependencies(self._controls):
+                enter = self._enter(initial, constant=False)
+            enter.op._context = self
+            enter._shape = shape if known else initial._shape
+            with self.entered():
+                variable = LoopVariable(enter, merge_op.many([enter, enter], name="Merge")[0])
+                variable.merge._shape = enter._shape
+                if self.pivot is None:
+                    self.pivot = variable.merge.op
+        self.variables.append(variable)
+        return variable
+
+    def set_condition(self, pred: Tensor) -> None:
+        """Says what decides whether the loop goes on; operations made from now on belong to its body."""
+        with self.entered(), self.graph.name_scope(f"{self.name}/"):
+            self.condition = loop_cond_op(pred, name="LoopCond")
+        for variable in self.variables:
+            self.open(variable)
+        self.pivot = self.body_pivot = self.variables[0].arrival.op
+
+    def open(self, variable: LoopVariable) -> None:
+        """Lets a variable's value arrive in the body."""
+        with self.entered(), self.graph.name_scope(f"{self.name}/"):
+            variable.switch = switch_op.many(variable.merge, self.condition, name="Switch")
+            variable.arrival = identity(variable.switch[1], name="Identity")
+
+    def close(self, variable: LoopVariable, value: Tensor) -> None:
+        """Gives a variable its value for the next iteration, and the loop its result."""
+        with self.graph.name_scope(f"{self.name}/"):
+            with self.entered():
+                variable.next = next_iteration_op(value, name="NextIteration")
+            variable.merge.op._replace_input(1, variable.next)
+            with self.left():
+                variable.exit = exit_op(variable.switch[0], name="Exit")
+        # The Exit takes a value of the loop, which nothing else outside may do.
+        variable.exit._shape = variable.merge._shape
+
+    def carry(self, initial: Tensor, shape: Shape, step: Any) -> LoopVariable:
+        """Adds a variable to a loop that is complete otherwise: `step(value)` gives its next value in the body."""
+        variable = self.add_variable(initial, shape, known=True)
+        self.open(variable)
+        with self.entered():
+            following = step(variable.arrival)
+        self.close(variable, following)
+        return variable
+
+    def count(self) -> Tensor:
+        """Returns how many iterations the loop made, as a tensor outside of it; counting starts when somebody asks."""
+        if self._count is None:
+            from thalweg._src.ops.constants import constant
+
+            with self.left():
+                zero = constant(0, name="f_count")
+            self._count = self.carry(zero, (), lambda n: n + 1).exit
+        return self._count

@@ -1,0 +1,55 @@
+"""Structures: what branches and bodies return, as flat lists of tensors and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from thalweg._src.control_flow.tensor_array import TensorArray
+from thalweg._src.graph import nest
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+
+Convert = Callable[[Any], Tensor]
+
+
+def flatten(structure: Any, convert: Convert) -> list[Tensor]:
+    """Returns the tensors of a structure in order; a TensorArray stands for its flow."""
+    leaves = nest.flatten(structure, expand_composites=True)
+    return [leaf.flow if isinstance(leaf, TensorArray) else convert(leaf) for leaf in leaves]
+
+
+def pack_like(structure: Any, tensors: Sequence[Any]) -> Any:
+    """Returns a structure of the same form with other tensors; TensorArrays go on from the new flows."""
+    leaves = nest.flatten(structure, expand_composites=True)
+    values = [renewed(leaf, tensor) for leaf, tensor in zip(leaves, tensors)]
+    return nest.pack_sequence_as(structure, values, expand_composites=True)
+
+
+def renewed(leaf: Any, tensor: Any) -> Any:
+    """Returns what stands for a tensor in the place of a leaf: a TensorArray if the leaf is one."""
+    return leaf.with_flow(tensor) if isinstance(leaf, TensorArray) else tensor
+
+
+def require_same(wanted: Any, found: Any, message: str, check_types: bool = True) -> None:
+    """Raises ValueError or TypeError, with both in the places of a message, unless structures have the same form."""
+    try:
+        nest.assert_same_structure(wanted, found, check_types, expand_composites=True)
+    except (TypeError, ValueError) as error:
+        raise type(error)(message.format(show(wanted), show(found))) from None
+
+
+def show(structure: Any) -> str:
+    """Returns a structure as Python writes it, with names for tensors."""
+    return repr(nest.map_structure(_Shown, structure))
+
+
+class _Shown:
+    """A leaf of a structure as messages show it."""
+
+    def __init__(self, leaf: Any) -> None:
+        named = isinstance(leaf, Tensor | Operation)
+        self._text = leaf.name if named else repr(leaf) if leaf is None else type(leaf).__name__
+
+    def __repr__(self) -> str:
+        return self._text

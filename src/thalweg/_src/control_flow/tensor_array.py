@@ -1,0 +1,223 @@
+"""TensorArray: an array of tensors that loops write to and read from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src import dtypes, shapes
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.scopes import colocate_with, name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.sequences import range as range_of
+from thalweg._src.ops.tensor_array import (
+    tensor_array_close_op,
+    tensor_array_concat_op,
+    tensor_array_gather_op,
+    tensor_array_grad_op,
+    tensor_array_op,
+    tensor_array_read_op,
+    tensor_array_scatter_op,
+    tensor_array_size_op,
+    tensor_array_split_op,
+    tensor_array_write_op,
+)
+from thalweg._src.shapes import Shape, TensorShape
+
+
+class TensorArray:
+    """Elements of one dtype, each written once and read by index; every write returns the array to go on with."""
+
+    def __init__(
+        self,
+        dtype: Any,
+        size: Any = None,
+        dynamic_size: bool | None = None,
+        clear_after_read: bool | None = None,
+        tensor_array_name: str | None = None,
+        handle: Tensor | None = None,
+        flow: Tensor | None = None,
+        infer_shape: bool = True,
+        element_shape: Any = None,
+        colocate_with_first_write_call: bool = True,
+        name: str | None = None,
+    ) -> None:
+        if handle is not None and tensor_array_name:
+            raise ValueError(
+                "A TensorArray that is given by its handle has a name: tensor_array_name gives it another."
+            )
+        if handle is not None and not isinstance(handle, Tensor):
+            raise TypeError(f"The handle of a TensorArray must be a tensor, not {handle!r}")
+        if handle is None and size is None:
+            raise ValueError("A new TensorArray needs a size.")
+        if handle is not None and (size is not None or dynamic_size is not None or clear_after_read is not None):
+            raise ValueError(
+                "A TensorArray that is given by its handle has a size: size, dynamic_size and "
+                "clear_after_read are for a new one."
+            )
+        self._dtype = dtypes.as_dtype(dtype).base_dtype
+        self._known: list[Shape] = [shapes.as_shape(element_shape)]  # shared by the array at every point of its flow
+        self._infer_shape = bool(infer_shape)
+        self._dynamic_size = bool(dynamic_size)
+        self._size = size
+        if handle is not None:
+            assert flow is not None
+            self._handle, self._flow = handle, flow
+            return
+        with name_scope(name, "TensorArray", [size]) as scope:
+            self._handle, self._flow = tensor_array_op.many(
+                size,
+                dtype=self._dtype,
+                element_shape=self._element_shape,
+                dynamic_size=self._dynamic_size,
+                clear_after_read=True if clear_after_read is None else clear_after_read,
+                identical_element_shapes=self._infer_shape,
+                tensor_array_name=tensor_array_name or "",
+                name=scope,
+            )
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    @property
+    def handle(self) -> Tensor:
+        return self._handle
+
+    @property
+    def flow(self) -> Tensor:
+        """What orders operations: each write takes a flow and gives another."""
+        return self._flow
+
+    @property
+    def graph(self) -> Graph:
+        return self._flow.graph
+
+    @property
+    def dynamic_size(self) -> bool:
+        return self._dynamic_size
+
+    @property
+    def element_shape(self) -> TensorShape:
+        return TensorShape(self._element_shape)
+
+    @property
+    def _element_shape(self) -> Shape:
+        return self._known[0]
+
+    def with_flow(self, flow: Tensor) -> TensorArray:
+        """Returns the same array at another point of its flow."""
+        result = TensorArray.__new__(TensorArray)
+        result.__dict__.update(self.__dict__)
+        result._flow = flow
+        return result
+
+    def identity(self) -> TensorArray:
+        from thalweg._src.ops.identity import identity
+
+        return self.with_flow(identity(self._flow))
+
+    def _learn(self, shape: Shape) -> None:
+        """Notes the shape of an element, which all share unless the array was told otherwise."""
+        if not self._infer_shape:
+            return
+        if not shapes.compatible(self._element_shape, shape):
+            raise ValueError(
+                f"An element of shape {shapes.show(shape)} does not fit a TensorArray whose elements have shape "
+                f"{shapes.show(self._element_shape)}; with infer_shape=False they may differ."
+            )
+        self._known[0] = shapes.merge(self._element_shape, shape)
+
+    def read(self, index: Any, name: str | None = None) -> Tensor:
+        """Returns the element at an index."""
+        value = tensor_array_read_op(self._handle, index, self._flow, dtype=self._dtype, name=name)
+        if self._element_shape is not None:
+            value._shape = self._element_shape
+        return value
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        """Writes an element; go on with the array that is returned."""
+        with name_scope(name, "TensorArrayWrite", [self._handle, index, value]):
+            value = self._converted(value)
+            self._learn(value._shape)
+            return self.with_flow(tensor_array_write_op(self._handle, index, value, self._flow))
+
+    def stack(self, name: str | None = None) -> Tensor:
+        """Returns all elements as one tensor with a new first dimension."""
+        with name_scope(name, "TensorArrayStack", [self._handle]), colocate_with(self._handle):
+            return self.gather(range_of(0, self.size()), name=name)
+
+    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+        """Returns the elements at some indices as one tensor."""
+        return tensor_array_gather_op(
+            self._handle, indices, self._flow, dtype=self._dtype, element_shape=self._element_shape, name=name
+        )
+
+    def concat(self, name: str | None = None) -> Tensor:
+        """Returns all elements joined along their first dimension."""
+        element = self._element_shape
+        rest = None if element is None else element[1:]
+        value: Tensor = tensor_array_concat_op.many(
+            self._handle, self._flow, dtype=self._dtype, element_shape_except0=rest, name=name
+        )[0]
+        is_known = self._infer_shape and not self._dynamic_size and isinstance(self._size, int)
+        if is_known and element and element[0] is not None:
+            value.set_shape([self._size * element[0], *element[1:]])
+        return value
+
+    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+        """Writes the rows of a tensor as elements 0, 1, 2, ..."""
+        from thalweg._src.ops.shaping import shape
+
+        with name_scope(name, "TensorArrayUnstack", [self._handle, value]):
+            value = self._converted(value)
+            return self.scatter(range_of(0, shape(value)[0]), value)
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        """Writes the rows of a tensor as the elements at some indices."""
+        with name_scope(name, "TensorArrayScatter", [self._handle, value, indices]):
+            value = self._converted(value)
+            if value._shape:
+                self._learn(value._shape[1:])
+            return self.with_flow(tensor_array_scatter_op(self._handle, indices, value, self._flow))
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """Writes stretches of a tensor's first dimension, of the given lengths, as elements 0, 1, 2, ..."""
+        with name_scope(name, "TensorArraySplit", [self._handle, value, lengths]):
+            value = self._converted(value)
+            lengths = convert_to_tensor(lengths, preferred_dtype=dtypes.int64)
+            if lengths.dtype is not dtypes.int64:
+                from thalweg._src.ops.math import cast
+
+                lengths = cast(lengths, dtypes.int64)
+            if value._shape:
+                self._learn((None, *value._shape[1:]))
+            return self.with_flow(tensor_array_split_op(self._handle, value, lengths, self._flow))
+
+    def size(self, name: str | None = None) -> Tensor:
+        """Returns how many elements there are."""
+        if not self._dynamic_size and self._size is not None:
+            return convert_to_tensor(self._size, dtypes.int32)
+        return tensor_array_size_op(self._handle, self._flow, name=name)
+
+    def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
+        """Returns the array of gradients of this one's elements that belongs to one call of `gradients`."""
+        with name_scope(name, "TensorArrayGrad", [self._handle]):
+            handle, flow = tensor_array_grad_op.many(
+                self._handle, self._flow if flow is None else flow, source=source, name="gradient"
+            )
+            assert flow is not None
+            return TensorArray(
+                self._dtype, handle=handle, flow=flow, infer_shape=self._infer_shape, element_shape=self._element_shape
+            )
+
+    def close(self, name: str | None = None) -> Any:
+        """Gives the memory back before the step is over."""
+        return tensor_array_close_op.operation(self._handle, name=name)
+
+    def _converted(self, value: Any) -> Tensor:
+        tensor = convert_to_tensor(value, preferred_dtype=self._dtype, name="value")
+        if tensor.dtype is not self._dtype:
+            raise TypeError(f"a TensorArray of {self._dtype.name} cannot hold {tensor.name!r}, {tensor.dtype.name}")
+        return tensor

@@ -1,0 +1,279 @@
+"""while_loop: a body repeated as long as a condition holds."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from thalweg._src import dtypes, shapes
+from thalweg._src.control_flow import structures
+from thalweg._src.control_flow.context import Loop, LoopVariable
+from thalweg._src.control_flow.tensor_array import TensorArray
+from thalweg._src.graph import nest
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.comparison import less, logical_and
+from thalweg._src.ops.constants import constant
+from thalweg._src.ops.control import with_dependencies
+from thalweg._src.ops.identity import ensure_shape
+from thalweg._src.shapes import Shape, TensorShape
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+    recompute: bool = False,
+) -> Any:
+    """Repeats `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` is true, and returns the last loop_vars.
+
+    shape_invariants: the shapes that hold in every iteration, where those of the first values do not. What the
+    gradient needs of each iteration is kept in memory; swap_memory lets it go from an accelerator to the host, and from
+    there to disk when there is too much of it; recompute keeps no more than the loop variables, and computes the body
+    once more.
+    """
+    if not loop_vars and not isinstance(loop_vars, Tensor):
+        raise ValueError("A while loop needs at least one loop variable, and loop_vars has none.")
+    for function, which in ((cond, "cond"), (body, "body")):
+        if not callable(function):
+            raise TypeError(f"{which} of while_loop is not callable: {function!r}")
+    if parallel_iterations < 1:
+        raise TypeError(f"parallel_iterations of while_loop must be 1 or more, not {parallel_iterations}")
+    with name_scope(name, "while", nest.flatten(loop_vars)):
+        plan = _Plan(cond, body, loop_vars, shape_invariants)
+        if maximum_iterations is not None:
+            plan = plan.limited(maximum_iterations)
+        graph = get_default_graph()
+        loop = Loop(graph, graph.unique_name("while_context"), parallel_iterations, back_prop, swap_memory)
+        loop.recompute = recompute
+        results = plan.build(loop)
+        if maximum_iterations is not None:
+            results = results[1]
+    single = len(nest.flatten(results, expand_composites=True)) == 1
+    return nest._parts(results)[0] if single and not return_same_structure else results
+
+
+class _Plan:
+    """The functions and the structure of a loop."""
+
+    def __init__(self, cond: Any, body: Any, loop_vars: Any, invariants: Any, counted: bool = False) -> None:
+        self.counted = counted  # that the first variable is not the user's
+        self.cond = cond
+        self.body = body
+        self.loop_vars = loop_vars if nest.is_nested(loop_vars) else [loop_vars]
+        self.invariants = invariants
+        count = 1 if isinstance(loop_vars, dict) else len(self.loop_vars)
+        for function, which in ((cond, "cond"), (body, "body")):
+            _require_parameters(function, which, count)
+        if invariants is not None:
+            structures.require_same(
+                nest.map_structure(lambda _: None, loop_vars),
+                nest.map_structure(lambda _: None, _as_leaves(invariants, loop_vars)),
+                "shape_invariants must have the structure of loop_vars, {}, not {}",
+                check_types=False,
+            )
+
+    def limited(self, maximum: Any) -> _Plan:
+        """Returns the plan of the same loop with a counter that ends it."""
+        limit = convert_to_tensor(maximum, dtypes.int32, name="maximum_iterations")
+        if limit._shape not in (None, ()):
+            raise ValueError(f"maximum_iterations of while_loop: expected a scalar, received shape {limit.shape}")
+        cond, body, given = self.cond, self.body, self.loop_vars
+
+        def counted(i: Tensor, values: Any) -> tuple[Any, Any]:
+            result = body(*values)
+            if not nest.is_nested(result) or (len(given) == 1 and not _is_sequence_of_one(result)):
+                result = [result]
+            if type(result) in (list, tuple) and type(given) in (list, tuple):
+                result = type(given)(result)  # which of the two it is does not matter here either
+            return i + 1, result
+
+        counter = constant(0, dtypes.int32, name="iteration_counter")
+        invariants = None if self.invariants is None else [TensorShape([]), self.invariants]
+        return _Plan(
+            lambda i, values: logical_and(less(i, limit), cond(*values)),
+            counted,
+            [counter, self.loop_vars],
+            invariants,
+            True,
+        )
+
+    def build(self, loop: Loop) -> Any:
+        """Adds the loop to the graph and returns its results."""
+        leaves = nest.flatten(self.loop_vars, expand_composites=True)
+        if any(leaf is None for leaf in leaves):
+            raise ValueError(f"None cannot be a loop variable, and loop_vars is {structures.show(self.loop_vars)}")
+        initial = structures.flatten(self.loop_vars, convert_to_tensor)
+        for number, (tensor, shape) in enumerate(zip(initial, self._shapes(initial)), start=-self.counted):
+            if not shapes.compatible(shape, tensor._shape) or not _at_least(shape, tensor._shape):
+                raise ValueError(
+                    f"The shape invariant {shapes.show(shape)} of loop variable {number}, {tensor.name!r}, "
+                    f"does not hold for its first value, which has shape {shapes.show(tensor._shape)}"
+                )
+            loop.add_variable(tensor, shape, known=True)
+        pack = self._packed(initial)
+        with loop.entered():
+            pred = self.cond(*pack([variable.merge for variable in loop.variables]))
+            loop.set_condition(_condition(pred))
+            variables = list(loop.variables)
+            given = pack([variable.arrival for variable in variables])
+            returned = self._as_given(self.body(*given), loop)
+            following = self._flattened(returned, loop, variables)
+        for variable, tensor in zip(variables, following):
+            loop.close(variable, tensor)
+        last = [structures.renewed(leaf, variable.exit) for leaf, variable in zip(leaves, variables)]
+        return nest.pack_sequence_as(returned, last, expand_composites=True)
+
+    def _shapes(self, initial: Sequence[Tensor]) -> list[Shape]:
+        if self.invariants is None:
+            return [tensor._shape for tensor in initial]
+        leaves = nest.flatten(_as_leaves(self.invariants, self.loop_vars))
+        return [shapes.as_shape(leaf.shape) for leaf in leaves]
+
+    def _packed(self, initial: Sequence[Tensor]) -> Callable[[Sequence[Tensor]], Sequence[Any]]:
+        def pack(tensors: Sequence[Tensor]) -> Sequence[Any]:
+            packed = structures.pack_like(self.loop_vars, tensors)
+            return packed if not isinstance(packed, dict) else [packed]
+
+        return pack
+
+    def _as_given(self, returned: Any, loop: Loop) -> Any:
+        """Returns what the body gave, which must have the structure of the variables; a list may be a tuple."""
+        if not nest.is_nested(returned) or (len(self.loop_vars) == 1 and not _is_sequence_of_one(returned)):
+            returned = [returned]
+        given, found = (self.loop_vars[1], returned[1]) if self.counted else (list(self.loop_vars), list(returned))
+        structures.require_same(
+            given,
+            found,
+            f"The body of the while loop {loop.title!r} must return what it was given, {len(given)} loop variables of "
+            f"the same structure: {{}}, not {{}}{_missing(given, found)}",
+        )
+        return returned
+
+    def _flattened(self, returned: Any, loop: Loop, variables: Sequence[LoopVariable]) -> list[Tensor]:
+        """Returns what the body gave as tensors in the variables' order, each checked against its variable."""
+        pivot = variables[0].arrival
+
+        def convert(leaf: Any) -> Tensor:
+            if isinstance(leaf, Operation):
+                return with_dependencies([leaf], pivot)  # type: ignore[no-any-return]
+            return convert_to_tensor(leaf)
+
+        leaves = nest.flatten(list(returned), expand_composites=True)
+        before = nest.flatten(list(self.loop_vars), expand_composites=True)
+        for number, each in enumerate(zip(variables, before, leaves), start=-self.counted):
+            _require_kind(loop, number, *each)
+        tensors = structures.flatten(list(returned), convert)
+        for number, (variable, tensor) in enumerate(zip(variables, tensors), start=-self.counted):
+            _require_invariant(loop, number, variable, tensor)
+        return tensors
+
+
+def _require_parameters(function: Any, which: str, count: int) -> None:
+    """Raises TypeError unless a function can be called with so many loop variables."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # some functions of C do not say
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        raise TypeError(
+            f"{which} of while_loop is called with the {count} loop variables, but its parameters are {signature}"
+        ) from None
+
+
+def _missing(given: Any, returned: Any) -> str:
+    """Returns which loop variables have no new value, if there are too few."""
+    missing = [structures.show(variable) for variable in nest._parts(given)[len(returned) :]]
+    return f"; there is no new value of {', '.join(missing)}" if missing else ""
+
+
+def _is_sequence_of_one(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 1
+
+
+class _ShapeLeaf:
+    """A shape as one leaf of a structure: a TensorShape could be taken for a sequence of dimensions."""
+
+    __slots__ = ("shape",)
+
+    def __init__(self, shape: Any) -> None:
+        self.shape = shape
+
+
+def _as_leaves(invariants: Any, loop_vars: Any) -> Any:
+    """Returns shape invariants with each shape wrapped, so that they nest as the loop variables do."""
+    if isinstance(invariants, TensorShape) or invariants is None:
+        return _ShapeLeaf(invariants)
+    if not nest.is_nested(loop_vars):
+        return _ShapeLeaf(invariants)
+    if isinstance(invariants, dict) and isinstance(loop_vars, dict) and invariants.keys() == loop_vars.keys():
+        return {key: _as_leaves(value, loop_vars[key]) for key, value in invariants.items()}
+    if not isinstance(invariants, list | tuple) or len(invariants) != len(loop_vars):
+        raise ValueError(
+            f"shape_invariants must have the structure of loop_vars, {structures.show(loop_vars)}, not {invariants!r}"
+        )
+    parts = [_as_leaves(shape, variable) for shape, variable in zip(invariants, nest._parts(loop_vars))]
+    return type(invariants)(*parts) if hasattr(invariants, "_fields") else type(invariants)(parts)
+
+
+def _condition(pred: Any) -> Tensor:
+    tensor = convert_to_tensor(pred)
+    if tensor.dtype is not dtypes.bool or tensor._shape not in (None, ()):
+        kind = TypeError if tensor.dtype is not dtypes.bool else ValueError
+        raise kind(
+            f"The condition of a while loop must be a scalar bool, but {tensor.name!r} is "
+            f"{tensor.dtype.name}{shapes.show(tensor._shape)}"
+        )
+    return tensor if tensor._shape == () else ensure_shape(tensor, ())
+
+
+def _at_least(invariant: Shape, shape: Shape) -> bool:
+    """Tells whether every value of a shape keeps to the invariant."""
+    if invariant is None:
+        return True
+    if shape is None or len(shape) != len(invariant):
+        return False
+    return all(wanted is None or wanted == size for wanted, size in zip(invariant, shape))
+
+
+def _require_kind(loop: Loop, number: int, variable: LoopVariable, was: Any, leaf: Any) -> None:
+    """Raises unless the body gives a tensor for a tensor and an array for an array."""
+    name = variable.enter.op._inputs[0].name
+    if leaf is None:
+        raise ValueError(
+            f"The body of the while loop {loop.title!r} returns None for loop variable {number}, {name!r}."
+        )
+    if isinstance(was, TensorArray) != isinstance(leaf, TensorArray):
+        before, after = ("TensorArray" if isinstance(value, TensorArray) else "tensor" for value in (was, leaf))
+        raise TypeError(
+            f"Loop variable {number}, {name!r}, enters the loop {loop.title!r} as a {before} and becomes a {after} "
+            "after one iteration."
+        )
+
+
+def _require_invariant(loop: Loop, number: int, variable: LoopVariable, tensor: Tensor) -> None:
+    name = variable.enter.op._inputs[0].name
+    if tensor.dtype is not variable.merge.dtype:
+        raise TypeError(
+            f"Loop variable {number}, {name!r}, enters the loop {loop.title!r} as {variable.merge.dtype.name} and "
+            f"becomes {tensor.dtype.name} after one iteration."
+        )
+    if not _at_least(variable.merge._shape, tensor._shape):
+        raise ValueError(
+            f"Loop variable {number}, {name!r}, enters the loop {loop.title!r} with shape "
+            f"{shapes.show(variable.merge._shape)}, but has shape {shapes.show(tensor._shape)} after one iteration. "
+            "Say which of its dimensions vary by shape_invariants, or use set_shape on the value in the body."
+        )

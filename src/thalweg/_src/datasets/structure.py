@@ -1,0 +1,328 @@
+"""Structures: what one element of a dataset is made of.
+
+Tuples, named tuples, dictionaries and attrs classes have parts; everything else is a leaf: a tensor, a sparse tensor or
+a dataset. Lists are leaves, since they become one tensor. While a pipeline runs an element is a flat tuple of values,
+three for a sparse tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from thalweg._src import dtypes, shapes
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.shapes import Shape, TensorShape
+
+Signature = list[tuple[DType, Shape]]  # of the tensors that stand for something
+
+
+class Spec:
+    """What is known of a leaf before the pipeline runs: type and static shape."""
+
+    __slots__ = ("_dtype", "_shape")
+    value_class: Any = Tensor
+
+    def __init__(self, shape: Any = None, dtype: Any = dtypes.float32) -> None:
+        self._shape: Shape = shapes.as_shape(shape)
+        self._dtype: DType = dtypes.as_dtype(dtype)
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self._shape)
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    @property
+    def value_type(self) -> Any:
+        return self.value_class
+
+    def tensors(self) -> Signature:
+        """Returns the types and shapes of the tensors that stand for a value."""
+        return [(self._dtype, self._shape)]
+
+    def pack(self, tensors: Sequence[Tensor]) -> Any:
+        """Returns the value that tensors stand for."""
+        return tensors[0]
+
+    def with_shape(self, shape: Shape) -> Any:
+        return type(self)(shape, self._dtype)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Tells whether a value of the other kind may be one of this."""
+        other = other if isinstance(other, Spec) else spec_of(other)
+        return (
+            type(self) is type(other) and self._dtype is other._dtype and shapes.compatible(self._shape, other._shape)
+        )
+
+    def most_general(self, other: Any) -> Any:
+        """Returns what values of both kinds are; both have one type."""
+        return self.with_shape(shapes.most_general(self._shape, other._shape))
+
+    def legacy(self) -> tuple[Any, Any, Any]:
+        """Returns type, shape and class as TensorFlow 1 names them."""
+        return self._dtype, self.shape, self.value_class
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and (self._dtype, self._shape) == (other._dtype, other._shape)  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._dtype, self._shape))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(shape={self.shape}, dtype={self._dtype!r})"
+
+
+class TensorSpec(Spec):
+    """A tensor."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, shape: Any = None, dtype: Any = dtypes.float32, name: str | None = None) -> None:
+        super().__init__(shape, dtype)
+        self.name = name
+
+    @classmethod
+    def from_tensor(cls, tensor: Tensor, name: str | None = None) -> TensorSpec:
+        return cls(tensor._shape, tensor.dtype, name or tensor.op.name)
+
+    @classmethod
+    def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
+        return cls(spec.shape, spec.dtype, name or getattr(spec, "name", None))
+
+
+class SparseTensorSpec(Spec):
+    """A sparse tensor of a dense shape."""
+
+    __slots__ = ()
+    value_class = SparseTensor
+
+    def tensors(self) -> Signature:
+        rank = shapes.rank(self._shape)
+        return [(dtypes.int64, (None, rank)), (self._dtype, (None,)), (dtypes.int64, (rank,))]
+
+    def pack(self, tensors: Sequence[Tensor]) -> SparseTensor:
+        result = SparseTensor(*tensors)
+        result._shape = shapes.merge(result._shape, self._shape)
+        return result
+
+
+class DatasetSpec(Spec):
+    """A dataset whose elements have a structure."""
+
+    __slots__ = ("_element",)
+    make: Callable[[Tensor, Any], Any]  # `Dataset`, which is made of this
+
+    def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
+        super().__init__(dataset_shape, dtypes.variant)
+        self._element = element_spec
+
+    @classmethod
+    def from_value(cls, value: Any) -> DatasetSpec:
+        return cls(value.element_spec)
+
+    @property
+    def element_spec(self) -> Any:
+        return self._element
+
+    def pack(self, tensors: Sequence[Tensor]) -> Any:
+        return DatasetSpec.make(tensors[0], self._element)
+
+    def with_shape(self, shape: Shape) -> DatasetSpec:
+        return self
+
+    def legacy(self) -> tuple[Any, Any, Any]:
+        return self, self, self
+
+    def is_compatible_with(self, other: Any) -> bool:
+        other = other if isinstance(other, Spec) else spec_of(other)
+        return isinstance(other, DatasetSpec) and compatible(self._element, other._element)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DatasetSpec) and self._element == other._element
+
+    def __hash__(self) -> int:
+        return hash((DatasetSpec, *flatten(self._element)))
+
+    def __repr__(self) -> str:
+        return f"DatasetSpec({self._element})"
+
+
+# -- nesting ----------------------------------------------------------------------------------------------------------
+
+
+def has_parts(value: Any) -> bool:
+    """Tells whether a value is a structure and no leaf."""
+    if isinstance(value, tuple):
+        return not isinstance(value, SparseTensorValue)
+    return isinstance(value, Mapping) or hasattr(type(value), "__attrs_attrs__")
+
+
+def parts(value: Any) -> list[Any]:
+    """Returns the parts of a structure, those of a dictionary by sorted keys."""
+    if isinstance(value, Mapping):
+        return [value[key] for key in sorted(value)]
+    if hasattr(type(value), "__attrs_attrs__"):
+        return [getattr(value, field.name) for field in type(value).__attrs_attrs__]
+    return list(value)
+
+
+def rebuilt(structure: Any, new_parts: Sequence[Any]) -> Any:
+    """Returns a structure of the same kind with other parts."""
+    if isinstance(structure, Mapping):
+        by_key = dict(zip(sorted(structure), new_parts))
+        return type(structure)((key, by_key[key]) for key in structure)  # type: ignore[call-arg]
+    if hasattr(structure, "_fields") or hasattr(type(structure), "__attrs_attrs__"):
+        return type(structure)(*new_parts)
+    return tuple(new_parts)
+
+
+def flatten(structure: Any) -> list[Any]:
+    """Returns the leaves in order."""
+    return list(_leaves(structure))
+
+
+def _leaves(structure: Any) -> Iterator[Any]:
+    if not has_parts(structure):
+        yield structure
+        return
+    for part in parts(structure):
+        yield from _leaves(part)
+
+
+def pack(structure: Any, leaves: Sequence[Any]) -> Any:
+    """Returns a structure of the same form with other leaves."""
+    remaining = iter(leaves)
+
+    def packed(part: Any) -> Any:
+        return rebuilt(part, [packed(inner) for inner in parts(part)]) if has_parts(part) else next(remaining)
+
+    return packed(structure)
+
+
+def map_leaves(function: Callable[[Any], Any], structure: Any) -> Any:
+    """Returns the structure with the function of each leaf in its place."""
+    return pack(structure, [function(leaf) for leaf in _leaves(structure)])
+
+
+def flatten_up_to(structure: Any, values: Any) -> list[Any]:
+    """Returns what stands in values at the place of each leaf: a shape given as a tuple is no structure there."""
+    if not has_parts(structure):
+        return [values]
+    if isinstance(structure, Mapping):
+        if not isinstance(values, Mapping) or set(values) != set(structure):
+            raise ValueError(f"expected a dictionary with the keys {sorted(structure)}, received {values!r}")
+    elif not isinstance(values, list | tuple) or len(values) != len(parts(structure)):
+        raise ValueError(f"expected a structure like {structure!r}, received {values!r}")
+    pairs = zip(parts(structure), parts(values))
+    return [leaf for one, other in pairs for leaf in flatten_up_to(one, other)]
+
+
+def same_form(first: Any, second: Any) -> bool:
+    """Tells whether two structures differ in their leaves alone."""
+    if has_parts(first) != has_parts(second):
+        return False
+    if not has_parts(first):
+        return True
+    if isinstance(first, Mapping) != isinstance(second, Mapping):
+        return False
+    if isinstance(first, Mapping) and set(first) != set(second):
+        return False
+    mine, theirs = parts(first), parts(second)
+    return len(mine) == len(theirs) and all(map(same_form, mine, theirs))
+
+
+# -- elements ---------------------------------------------------------------------------------------------------------
+
+
+def converted(value: Any, name: str = "component") -> Any:
+    """Returns an element with all leaves as tensors, sparse tensors or datasets."""
+    leaves = flatten(value)
+    return pack(value, [_as_leaf(leaf, f"{name}_{i}") for i, leaf in enumerate(leaves)])
+
+
+def _as_leaf(value: Any, name: str) -> Any:
+    if isinstance(value, SparseTensorValue):
+        return SparseTensor.from_value(value)
+    if isinstance(value, SparseTensor) or hasattr(value, "_variant"):
+        return value
+    if isinstance(value, IndexedSlices):
+        return convert_to_tensor(value)
+    return convert_to_tensor(value, name=name)
+
+
+def spec_of(leaf: Any) -> Any:
+    """Returns the specification of a converted leaf."""
+    if isinstance(leaf, SparseTensor):
+        return SparseTensorSpec(leaf._shape, leaf.dtype)
+    if hasattr(leaf, "_variant"):
+        return leaf._as_spec()
+    return TensorSpec(leaf._shape, leaf.dtype)
+
+
+def tensors_of(element: Any) -> list[Tensor]:
+    """Returns the tensors that stand for a converted element."""
+    result: list[Tensor] = []
+    for leaf in flatten(element):
+        if isinstance(leaf, SparseTensor):
+            result += [leaf.indices, leaf.values, leaf.dense_shape]
+        else:
+            result.append(leaf._variant if hasattr(leaf, "_variant") else leaf)
+    return result
+
+
+def signature_of(structure: Any) -> Signature:
+    """Returns the types and shapes of the tensors that stand for an element."""
+    return [tensor for spec in flatten(structure) for tensor in spec.tensors()]
+
+
+def element_of(structure: Any, tensors: Sequence[Tensor]) -> Any:
+    """Returns the element that tensors stand for."""
+    leaves, start = [], 0
+    for spec in flatten(structure):
+        count = len(spec.tensors())
+        leaves.append(spec.pack(tensors[start : start + count]))
+        start += count
+    return pack(structure, leaves)
+
+
+def structure_of(element: Any) -> Any:
+    """Returns the structure of a converted element: its specifications."""
+    return map_leaves(spec_of, element)
+
+
+def compatible(first: Any, second: Any) -> bool:
+    """Tells whether elements of one structure may be of the other."""
+    return same_form(first, second) and all(
+        one.is_compatible_with(other) for one, other in zip(flatten(first), flatten(second))
+    )
+
+
+def structure_from(types: Any, element_shapes: Any = None, classes: Any = None) -> Any:
+    """Returns the structure that TensorFlow 1 describes by nested types, shapes and classes."""
+    types = map_leaves(lambda leaf: leaf if isinstance(leaf, Spec) else dtypes.as_dtype(leaf), types)
+    flat = flatten(types)
+    sizes = [None] * len(flat) if element_shapes is None else flatten_up_to(types, element_shapes)
+    kinds = [Tensor] * len(flat) if classes is None else flatten_up_to(types, classes)
+    return pack(types, [_leaf_from(*leaf) for leaf in zip(flat, sizes, kinds)])
+
+
+def _leaf_from(dtype: Any, shape: Any, kind: Any) -> Any:
+    if isinstance(dtype, Spec):
+        return dtype
+    if kind is SparseTensor:
+        return SparseTensorSpec(shape, dtype)
+    if kind is not Tensor:
+        raise TypeError(f"output_classes: expected tf.Tensor or tf.SparseTensor, received {kind!r}")
+    return TensorSpec(shape, dtype)
+
+
+def legacy(structure: Any, index: int) -> Any:
+    """Returns the types (0), shapes (1) or classes (2) of a structure."""
+    return map_leaves(lambda spec: spec.legacy()[index], structure)

@@ -1,0 +1,189 @@
+"""Program: a compiled partition: one function, or several where nodes wait in between."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from thalweg._src.execute.bind import Bound, bind
+from thalweg._src.execute.cluster import Clusters
+from thalweg._src.execute.codegen import Code, generate
+from thalweg._src.execute.failure import explain, in_iteration, locate
+from thalweg._src.execute.filters import lay_out_filters
+from thalweg._src.execute.interpret import interpret
+from thalweg._src.execute.recorded import recorded
+from thalweg._src.execute.segment import Segment, divide
+from thalweg._src.graph.step_graph import Node, Output, StepGraph, waits
+
+_LARGE = 20_000  # nodes; writing and compiling that many lines takes longer than a step or two
+
+
+class Program:
+    """A partition ready to run on one device."""
+
+    def __init__(self, step: StepGraph, device: Any, jit: bool = False) -> None:
+        self.device = device
+        self._jit = jit
+        self._more_codes: list[Code] = []
+        self.bound: Bound = bind(step, device)  # first: it may change how loops count, and what they give
+        if device.accelerator is not None:
+            lay_out_filters(self.bound)
+        self.feeds = step.feeds
+        self.fetches = step.fetches
+        positions = range(len(step.fetches)) if step.positions is None else step.positions
+        self.numbered_fetches = list(zip(positions, step.fetches))
+        self.nodes = step.nodes
+        self.is_free = step.is_free
+        self.waiting: list[Node] = [node for node in step.nodes if waits(node)]
+        self.repeated: dict[Node, tuple[Program, Program]] = {
+            node: self._parts(node) for node in self.waiting if node.type == "_While"
+        }
+        self.segments = self._divide(step)
+        self.large = self.is_free or len(self.bound.calls) > _LARGE
+        if not self.large:
+            _ = self.functions  # now, so that the first step need not wait
+
+    @functools.cached_property
+    def codes(self) -> list[Code]:
+        """The function of each segment; without waits there is one, feeds in, fetches out."""
+        return [generate(segment, self.bound.calls, self.bound.constants) for segment in self.segments]
+
+    @functools.cached_property
+    def functions(self) -> list[Callable[..., Any]]:
+        """What runs each segment: its function, or on some devices a record of its kernels."""
+        if self._jit or self._is_asked():
+            return self._made(Clusters(self.bound, self.device, asked=not self._jit))
+        return self._made(None)
+
+    def _is_asked(self) -> bool:
+        """Tells whether a scope asks for compiled nodes."""
+        return any(node.attrs.get("_XlaCompile") for node in self.bound.calls)
+
+    def compile_patiently(self) -> list[Callable[..., Any]]:
+        """Returns functions that get faster while they run: clusters of theirs are compiled in the background.
+
+        Where a scope has said what to compile, that is all.
+        """
+        if self._is_asked():
+            return self.functions
+        for program in (part for parts in self.repeated.values() for part in parts):
+            program.functions = program.compile_patiently()
+        return self._made(Clusters(self.bound, self.device, patient=True))
+
+    def _made(self, clusters: Clusters | None) -> list[Callable[..., Any]]:
+        calls, constants = self.bound.calls, self.bound.constants
+        made: list[Callable[..., Any]] = []
+        for index, segment in enumerate(self.segments):
+            function = recorded(segment, self.bound, self.device, clusters)
+            if function is not None:
+                self._more_codes += function.codes
+                made.append(function)
+            elif clusters is None:
+                made.append(self.codes[index].function)
+            else:
+                self._more_codes.append(generate(segment, calls, constants, clusters))
+                made.append(self._more_codes[-1].function)
+        self._more_codes += [cluster.code for cluster in clusters.made] if clusters is not None else []
+        return made
+
+    def _parts(self, loop: Node) -> tuple[Program, Program]:
+        """Returns the condition and the body of a loop in which somebody waits as programs of their own."""
+        condition, body = (Program(part, self.device, self._jit) for part in loop.attrs["region"].parts())
+        return condition, body
+
+    def _divide(self, step: StepGraph) -> list[Segment]:
+        feeds = [(feed, 0) for feed in step.feeds]
+        known = {*feeds, *self.bound.constants}
+        if not self.waiting or self.is_free:
+            return [Segment(0, step.nodes, frozenset(), list(feeds), list(step.fetches))]
+        segments = divide(step)
+        for segment in segments:
+            used = dict.fromkeys(output for node in segment.nodes for output in _needs(node) if output in feeds)
+            used.update(dict.fromkeys(segment.inputs))
+            segment.inputs = [output for output in used if output not in self.bound.constants]
+            segment.outputs = [output for output in segment.outputs if output not in known]
+        return segments
+
+    @functools.cached_property
+    def schedule(self) -> Schedule:
+        """What comes after what; a program that is one function does not ask."""
+        return Schedule(self)
+
+    @property
+    def text(self) -> str:
+        """The program as it runs, for people; what is compiled is shown call by call."""
+        if self.is_free:
+            return f"# {self.device.name}: by tokens\n" + "\n".join(
+                f"# {node.name} = {node.type}" for node in self.nodes
+            )
+        parts = []
+        for segment, code in zip(self.segments, self.codes):
+            waits = ", ".join(sorted(node.name for node in segment.waits))
+            parts.append(f"# waits for: {waits}\n{code.text}" if waits else code.text)
+        for loop, programs in self.repeated.items():
+            parts += [f"# repeated by {loop.name}:\n{program.text}" for program in programs]
+        return f"# {self.device.name}\n" + "\n".join(parts)
+
+    def interpret(
+        self, segment: Segment, step: Any, inputs: Sequence[Any], iteration: int | None = None
+    ) -> Sequence[Any]:
+        """Runs a segment without its function: under observation, or because it is large and may never run again."""
+        name = self.device.name
+        observer = None if step.trace is None else step.trace.observer(self.device)
+        place = in_iteration(name, iteration)
+        return interpret(segment, self.bound.calls, self.bound.constants, step, inputs, observer, place)
+
+    def explain(self, error: BaseException, iteration: int | None = None) -> BaseException:
+        """Returns the typed error for an exception that came out of this program's code.
+
+        iteration: of the loop that the whole program is repeated by.
+        """
+        found = locate(error, {code.filename: code for code in [*self.__dict__.get("codes", ()), *self._more_codes]})
+        if found is None:
+            return error
+        code, line, values = found
+        node = code.nodes.get(line)
+        if node is None:
+            return error
+        seen = []
+        for output in node.inputs:
+            if output in self.bound.constants:
+                seen.append(self.bound.constants[output])
+            else:
+                seen.append(values.get(code.names.get(output, "")))
+        inner = values.get(code.iterations.get(line, ""), iteration)
+        live = {output: values[name] for output, name in code.names.items() if name in values}
+        return explain(error, node, seen, in_iteration(self.device.name, inner), live)
+
+
+def _needs(node: Node) -> list[Output]:
+    """Returns what must be there before a node runs: its inputs, and what says whether it runs at all."""
+    return [*node.inputs, *(predicate for predicate, _ in node.guard)]
+
+
+class Schedule:
+    """What each segment and waiting node of a program comes after, counted once for all runs."""
+
+    __slots__ = ("followers", "uses", "waits", "works")
+
+    def __init__(self, program: Program) -> None:
+        known = {(feed, 0) for feed in program.feeds} | set(program.bound.constants)
+        home = {node: segment.index for segment in program.segments for node in segment.nodes}
+        before: dict[Any, set[Any]] = {s.index: {*s.waits, *s.after} for s in program.segments}
+        for node in program.waiting:
+            before[node] = {home.get(p, p) for p in node.predecessors() if (p, 0) not in known or p.controls}
+        self.waits = {item: len(earlier) for item, earlier in before.items()}
+        self.followers: dict[Any, list[Any]] = {}
+        for item, earlier in before.items():
+            for e in earlier:
+                self.followers.setdefault(e, []).append(item)
+        self.works = [any(node in program.bound.calls for node in s.nodes) for s in program.segments]
+        self.uses: dict[Output, int] = {}
+        taken = [*program.fetches]
+        for segment in program.segments:
+            taken += segment.inputs
+        for node in program.waiting:
+            taken += _needs(node)
+        for output in taken:
+            self.uses[output] = self.uses.get(output, 0) + 1

@@ -1,0 +1,212 @@
+"""Run: one run of a program whose nodes wait.
+
+Each segment starts when the waits in its set are over, on a thread that it gives back when it ends; what waits holds no
+thread at all. Work that becomes ready is done by the thread that made it ready, as long as there is no more of it than
+one thread can do.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from typing import Any
+
+from thalweg._src.execute.failure import explain, in_iteration
+from thalweg._src.execute.program import Program
+from thalweg._src.execute.threads import computing, threads
+from thalweg._src.execute.tokens import TokenRun
+from thalweg._src.graph.step_graph import Node, Output
+
+
+def new_run(program: Program, step: Any, feeds: Sequence[Any], done: Callable[[], None]) -> Run | TokenRun:
+    """Returns a run of a program on the engine that its control flow needs."""
+    if program.is_free:
+        return TokenRun(program, step, feeds, done)
+    return Run(program, step, feeds, done)
+
+
+class Run:
+    """Counts down to each segment and each waiting node of a program, and calls `done` after the last."""
+
+    def __init__(
+        self,
+        program: Program,
+        step: Any,
+        feeds: Sequence[Any],
+        done: Callable[[], None],
+        iteration: int | None = None,
+    ) -> None:
+        self._program = program
+        self._iteration = iteration
+        self._step = step
+        self._done = done
+        self._lock = threading.Lock()
+        self.values: dict[Output, Any] = {(feed, 0): value for feed, value in zip(program.feeds, feeds)}
+        self.values.update(program.bound.constants)
+        self._waits = dict(program.schedule.waits)
+        self._uses = dict(program.schedule.uses)
+        self._left = len(self._waits)
+
+    def start(self, here: bool = False) -> None:
+        """Starts what waits for nothing; `here`, in this thread, if it may be kept busy."""
+        if not self._left:
+            self._done()
+            return
+        ready = [item for item, count in self._waits.items() if count == 0]
+        if here:
+            self._drive(ready)
+        else:
+            threads.submit(self._drive, ready)
+
+    def fetched(self) -> list[Any]:
+        return [self.values[output] for output in self._program.fetches]
+
+    def _drive(self, ready: Sequence[Any]) -> None:
+        try:
+            with computing():
+                self._work(ready)
+        except BaseException as error:  # of our own: in this thread nobody else would hear of it
+            self._step.fail(error)
+
+    def _work(self, ready: Sequence[Any]) -> None:
+        """Does what is ready and what that makes ready; of several segments each gets a thread."""
+        queue = deque(ready)
+        while queue and not self._step.cancelled:
+            item = queue.popleft()
+            if not isinstance(item, int):
+                self._start_wait(item, queue)
+            elif not self._program.schedule.works[item]:
+                queue.extend(self._finished(item))  # nothing but an order to keep
+            elif any(isinstance(other, int) for other in queue):
+                threads.submit(self._drive, [item])
+            elif self._run_segment(item):
+                queue.extend(self._finished(item))
+
+    def _take(self, output: Output) -> Any:
+        value = self.values[output]
+        with self._lock:
+            self._uses[output] -= 1
+            if self._uses[output] == 0:
+                del self.values[output]
+        return value
+
+    def _run_segment(self, index: int) -> bool:
+        """Runs one segment; False if it failed, and the step with it."""
+        program = self._program
+        segment = program.segments[index]
+        try:
+            inputs = [self._take(output) for output in segment.inputs]
+            if self._step.trace is None:
+                results = program.functions[index](self._step, *inputs)
+            else:
+                results = program.interpret(segment, self._step, inputs, self._iteration)
+        except BaseException as error:
+            self._step.fail(self._program.explain(error, self._iteration))
+            return False
+        with self._lock:
+            self.values.update(zip(segment.outputs, results))
+        return True
+
+    def _start_wait(self, node: Node, queue: deque[Any]) -> None:
+        """Starts a node that waits; what it makes ready joins the queue, or gets a thread if the queue is gone."""
+        wanted = [(self._take(predicate), side) for predicate, side in node.guard]
+        values = [self._take(output) for output in node.inputs]
+        starting, starter = [True], threading.get_ident()
+
+        def finish(*results: Any) -> None:
+            if self._step.cancelled:
+                return
+            with self._lock:
+                for i, value in enumerate(results):
+                    if (node, i) in self._uses:
+                        self.values[node, i] = value
+            self._step.waiting.discard(node.name)
+            ready = self._finished(node)
+            if starting and threading.get_ident() == starter:
+                queue.extend(ready)
+            elif ready:
+                threads.submit(self._drive, ready)
+
+        self._step.waiting.add(node.name)
+        try:
+            if not all(predicate is not None and bool(predicate) is side for predicate, side in wanted):
+                finish(*[None] * len(node.dtypes))  # of a branch that is not taken: nobody will send anything
+            elif node.type == "_While":
+                Repetition(self._program.repeated[node], len(node.dtypes), self._step, values, finish).go_on()
+            else:
+                self._program.bound.waiting[node].function(self._step, finish, *values)
+        except BaseException as error:
+            place = in_iteration(self._program.device.name, self._iteration)
+            self._step.fail(explain(error, node, values, place))
+        starting.clear()
+
+    def _finished(self, item: Any) -> list[Any]:
+        """Notes that something is over and returns what can start now."""
+        with self._lock:
+            self._left -= 1
+            over = self._left == 0
+            ready = []
+            for follower in self._program.schedule.followers.get(item, ()):
+                self._waits[follower] -= 1
+                if self._waits[follower] == 0:
+                    ready.append(follower)
+        if over:
+            self._done()
+        return ready
+
+
+class Repetition:
+    """A loop in which somebody waits: its condition and its body take turns, each a program of its own."""
+
+    def __init__(
+        self, parts: tuple[Program, Program], count: int, step: Any, values: Sequence[Any], finish: Callable[..., None]
+    ) -> None:
+        self._step = step
+        self._variables, self._captured = list(values[:count]), list(values[count:])
+        self._finish = finish
+        self._lock = threading.Lock()
+        self._turns = self._take_turns(*parts)
+        self._iteration = 0
+
+    def _take_turns(self, condition: Program, body: Program) -> Generator[Program, list[Any], None]:
+        """Yields what to run next and is sent what that gave."""
+        while (yield condition)[0]:
+            self._variables = yield body
+            self._iteration += 1
+
+    def go_on(self, results: Any = None) -> None:
+        """Takes turns until one has to wait; its end goes on from there, in a thread of its own."""
+        while True:
+            try:
+                program = self._turns.send(results)
+            except StopIteration:
+                self._finish(*self._variables)
+                return
+            results = self._run(program)
+            if results is None:
+                return
+
+    def _run(self, program: Program) -> list[Any] | None:
+        ended, starting = False, True
+
+        def done() -> None:
+            nonlocal ended
+            with self._lock:
+                ended = True
+                if starting:
+                    return
+            threads.submit(self._resume, run)
+
+        run = Run(program, self._step, [*self._variables, *self._captured], done, self._iteration)
+        run.start(here=True)
+        with self._lock:
+            starting = False
+            return run.fetched() if ended else None
+
+    def _resume(self, run: Run) -> None:
+        try:
+            with computing():
+                self.go_on(run.fetched())
+        except BaseException as error:
+            self._step.fail(error)

@@ -1,0 +1,140 @@
+"""Files that are there whole or not at all, even if the machine stops at any moment: written apart, synced, renamed."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+from thalweg._src import errors
+
+_MARK = ".tempstate"
+_DIRECT = getattr(os, "O_DIRECT", 0)
+_MOST = 1 << 30  # what one call may write; systems take no more than 2 GB
+_CLASSES: dict[int, type[errors._CodedError]] = {
+    errno.ENOENT: errors.NotFoundError,
+    errno.EACCES: errors.PermissionDeniedError,
+    errno.EPERM: errors.PermissionDeniedError,
+    errno.EROFS: errors.PermissionDeniedError,
+    errno.EISDIR: errors.FailedPreconditionError,
+    errno.ENOTDIR: errors.FailedPreconditionError,
+    errno.ENOTEMPTY: errors.FailedPreconditionError,
+    errno.EEXIST: errors.FailedPreconditionError,
+    errno.ENOSPC: errors.ResourceExhaustedError,
+    errno.EFBIG: errors.ResourceExhaustedError,
+    errno.EDQUOT: errors.ResourceExhaustedError,
+    errno.EMFILE: errors.ResourceExhaustedError,
+    errno.ENAMETOOLONG: errors.InvalidArgumentError,
+}
+
+
+def typed_error(error: Exception, path: str) -> errors.OpError:
+    """Returns the typed error for what the system says to a file."""
+    if not isinstance(error, OSError):  # a name with a zero byte
+        return errors.InvalidArgumentError(None, None, f"{path!r}: {error}")
+    kind = _CLASSES.get(error.errno or 0, errors.UnknownError)
+    name = path if error.filename is None else os.fsdecode(error.filename)
+    return kind(None, None, f"{name}: {error.strerror or error}")
+
+
+@contextlib.contextmanager
+def typed_errors(path: str) -> Iterator[None]:
+    """Turns the system's errors about files into typed ones."""
+    try:
+        yield
+    except (OSError, UnicodeError) as error:
+        raise typed_error(error, path) from None
+
+
+def temporary_name(path: str) -> str:
+    """Returns a name beside the path that nobody else uses."""
+    return f"{path}{_MARK}{secrets.token_hex(8)}"
+
+
+def is_temporary(path: str) -> bool:
+    """Tells whether a name is one that a file has while it is being written."""
+    return _MARK in os.path.basename(path)
+
+
+def create(path: str) -> int:
+    """Opens a file to write, which must not exist."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
+
+
+def write_all(file: int, data: Any) -> None:
+    """Writes all of a buffer."""
+    view = memoryview(data).cast("B")
+    while view:
+        try:
+            view = view[os.write(file, view[:_MOST]) :]
+        except OSError as error:
+            # Some file systems refuse only now to go past the page cache, and any does when the disk is nearly full.
+            if error.errno != errno.EINVAL or not use_cache(file):
+                raise
+
+
+def pass_cache(file: int) -> None:
+    """Lets writes of aligned blocks go straight to the disk, where the file system knows how."""
+    if _DIRECT:
+        import fcntl
+
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | _DIRECT)
+
+
+def use_cache(file: int) -> bool:
+    """Lets writes of any length go to the page cache again; tells whether they went past it before."""
+    if not _DIRECT:
+        return False
+    import fcntl
+
+    flags = fcntl.fcntl(file, fcntl.F_GETFL)
+    fcntl.fcntl(file, fcntl.F_SETFL, flags & ~_DIRECT)
+    return bool(flags & _DIRECT)
+
+
+def sync_folder(path: str) -> None:
+    """Makes the names in the folder of a file durable, where the system can."""
+    try:
+        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        with contextlib.suppress(OSError):  # some file systems have no such thing
+            os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def remove_quietly(path: str) -> None:
+    """Deletes a file if it is there."""
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+@contextlib.contextmanager
+def removed_on_failure(*paths: str) -> Iterator[None]:
+    """Deletes files if the block fails, so that a full disk is not filled further."""
+    try:
+        yield
+    except BaseException:
+        for path in paths:
+            remove_quietly(path)
+        raise
+
+
+def write_file(path: str, data: bytes) -> None:
+    """Puts a file in the place of what is there, in one moment and for good."""
+    temporary = temporary_name(path)
+    with removed_on_failure(temporary):
+        file = create(temporary)
+        try:
+            write_all(file, data)
+            os.fsync(file)
+        finally:
+            os.close(file)
+        os.replace(temporary, path)
+    sync_folder(path)

@@ -1,0 +1,295 @@
+"""Files and folders under tf.io.gfile's names, with TensorFlow's errors; it is that namespace."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import glob as _glob
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+from thalweg._src import errors
+
+__all__ = [
+    "GFile",
+    "copy",
+    "exists",
+    "get_registered_schemes",
+    "glob",
+    "isdir",
+    "join",
+    "listdir",
+    "makedirs",
+    "mkdir",
+    "remove",
+    "rename",
+    "rmtree",
+    "stat",
+    "walk",
+]
+
+_CLASSES: dict[int, type[errors._CodedError]] = {
+    errno.ENOENT: errors.NotFoundError,
+    errno.EEXIST: errors.AlreadyExistsError,
+    errno.EACCES: errors.PermissionDeniedError,
+    errno.EPERM: errors.PermissionDeniedError,
+    errno.EROFS: errors.PermissionDeniedError,
+    errno.EISDIR: errors.FailedPreconditionError,
+    errno.ENOTDIR: errors.FailedPreconditionError,
+    errno.ENOTEMPTY: errors.FailedPreconditionError,
+    errno.ENOSPC: errors.ResourceExhaustedError,
+    errno.EMFILE: errors.ResourceExhaustedError,
+    errno.ENAMETOOLONG: errors.InvalidArgumentError,
+    errno.EINVAL: errors.InvalidArgumentError,
+    errno.EXDEV: errors.UnimplementedError,
+}
+_MODES = {"r": "rb", "w": "wb", "a": "ab", "r+": "r+b", "w+": "w+b", "a+": "a+b"}
+
+
+def _path(path: Any) -> str:
+    return os.fsdecode(path).removeprefix("file://")
+
+
+@contextlib.contextmanager
+def _typed_errors(path: Any = None) -> Iterator[None]:
+    """Turns the operating system's errors into TensorFlow's classes."""
+    try:
+        yield
+    except OSError as error:
+        kind = _CLASSES.get(error.errno or 0, errors.UnknownError)
+        name = error.filename if error.filename is not None else path
+        raise kind(None, None, f"{'' if name is None else os.fsdecode(name)}; {error.strerror or error}") from None
+    except ValueError as error:  # a name with a zero byte
+        raise errors.InvalidArgumentError(None, None, f"{path!r}; {error}") from None
+
+
+class GFile:
+    """Is a file, opened when it is first used; text is UTF-8 unless the mode has a "b"."""
+
+    def __init__(self, name: Any, mode: str = "r") -> None:
+        plain = mode.replace("b", "")
+        if plain not in _MODES:
+            raise errors.InvalidArgumentError(
+                None, None, f"mode {mode!r} is none of {', '.join(_MODES)}, with b or not"
+            )
+        self._name = name
+        self._mode = mode
+        self._plain = plain
+        self._file: IO[bytes] | None = None
+
+    @property
+    def name(self) -> Any:
+        return self._name
+
+    @property
+    def mode(self) -> str:
+        return self._mode
+
+    def _open(self) -> IO[bytes]:
+        if self._file is None:
+            with _typed_errors(self._name):
+                self._file = open(_path(self._name), _MODES[self._plain])  # noqa: SIM115
+        return self._file
+
+    def _reading(self) -> IO[bytes]:
+        if self._plain in ("w", "a"):
+            raise errors.PermissionDeniedError(None, None, f"{self._name} is not open for reading")
+        return self._open()
+
+    def _own(self, data: bytes) -> Any:
+        return data if "b" in self._mode else data.decode("utf-8")
+
+    def read(self, n: int = -1) -> Any:
+        """Returns n bytes, or all that are left; as text if the file is a text."""
+        file = self._reading()
+        with _typed_errors(self._name):
+            data = file.read(n)
+        return self._own(data)
+
+    def readline(self) -> Any:
+        """Returns the next line with its end; empty at the end of the file."""
+        file = self._reading()
+        with _typed_errors(self._name):
+            data = file.readline()
+        return self._own(data)
+
+    def readlines(self) -> list[Any]:
+        return list(self)
+
+    def write(self, file_content: Any) -> None:
+        """Appends text or bytes at the file's position."""
+        if self._plain == "r":
+            raise errors.PermissionDeniedError(None, None, f"{self._name} is not open for writing")
+        data = file_content.encode("utf-8") if isinstance(file_content, str) else bytes(file_content)
+        file = self._open()
+        with _typed_errors(self._name):
+            file.write(data)
+
+    def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
+        """Moves to an offset from the start (0), from here (1) or from the end (2)."""
+        offset = position if offset is None else offset
+        if offset is None:
+            raise TypeError("seek(): offset argument required")
+        if whence not in (0, 1, 2):
+            raise errors.InvalidArgumentError(None, None, f"Invalid whence argument: {whence}. Valid are 0, 1, or 2.")
+        with _typed_errors(self._name):
+            self._open().seek(offset, whence)
+
+    def tell(self) -> int:
+        """Returns the position in bytes."""
+        with _typed_errors(self._name):
+            return self._open().tell()
+
+    def size(self) -> int:
+        """Returns the size on disk in bytes."""
+        return int(stat(self._name).length)
+
+    def flush(self) -> None:
+        if self._file is not None:
+            with _typed_errors(self._name):
+                self._file.flush()
+
+    def close(self) -> None:
+        if self._file is not None:
+            file, self._file = self._file, None
+            with _typed_errors(self._name):
+                file.close()
+
+    def seekable(self) -> bool:
+        return True
+
+    def __enter__(self) -> GFile:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        line = self.readline()
+        if not line:
+            raise StopIteration
+        return line
+
+    next = __next__
+
+
+@dataclass(frozen=True, slots=True)
+class FileStatistics:
+    """What is known of a file: bytes, time of the last change, and whether it is a folder."""
+
+    length: int
+    mtime_nsec: int
+    is_directory: bool
+
+
+def exists(path: Any) -> bool:
+    return os.path.exists(_path(path))
+
+
+def isdir(path: Any) -> bool:
+    return os.path.isdir(_path(path))
+
+
+def stat(path: Any) -> FileStatistics:
+    with _typed_errors(path):
+        found = os.stat(_path(path))
+    return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(_path(path)))
+
+
+def listdir(path: Any) -> list[str]:
+    """Returns the names in a folder, sorted."""
+    if not isdir(path):
+        raise errors.NotFoundError(None, None, f"Could not find directory {os.fsdecode(path)}")
+    with _typed_errors(path):
+        return sorted(os.listdir(_path(path)))
+
+
+def glob(pattern: Any) -> list[str]:
+    """Returns the paths that match a pattern, or any of several, sorted; `*` matches hidden names too."""
+    patterns: Iterable[Any] = [pattern] if isinstance(pattern, str | bytes | os.PathLike) else pattern
+    return [path for each in patterns for path in sorted(_glob.glob(_path(each), include_hidden=True))]
+
+
+def mkdir(path: Any) -> None:
+    """Makes a folder in one that is there."""
+    with _typed_errors(path):
+        os.mkdir(_path(path))
+
+
+def makedirs(path: Any) -> None:
+    """Makes a folder and those above it; one that is there already is fine."""
+    try:
+        with _typed_errors(path):
+            os.makedirs(_path(path), exist_ok=True)
+    except errors.AlreadyExistsError:
+        raise errors.FailedPreconditionError(None, None, f"{os.fsdecode(path)} is not a directory") from None
+
+
+def remove(path: Any) -> None:
+    """Deletes a file."""
+    with _typed_errors(path):
+        os.remove(_path(path))
+
+
+def rmtree(path: Any) -> None:
+    """Deletes a folder with all that is in it, or a file."""
+    with _typed_errors(path):
+        if isdir(path) and not os.path.islink(_path(path)):
+            shutil.rmtree(_path(path))
+        else:
+            os.remove(_path(path))
+
+
+def _require_free(path: Any, overwrite: bool) -> None:
+    if not overwrite and exists(path):
+        raise errors.AlreadyExistsError(None, None, f"{os.fsdecode(path)}; file already exists")
+
+
+def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
+    """Copies a file's bytes."""
+    _require_free(dst, overwrite)
+    with _typed_errors(src):
+        shutil.copyfile(_path(src), _path(dst))
+
+
+def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
+    """Moves a file or folder within a file system."""
+    _require_free(dst, overwrite)
+    with _typed_errors(src):
+        os.replace(_path(src), _path(dst))
+
+
+def walk(
+    top: Any, topdown: bool = True, onerror: Callable[[Exception], Any] | None = None
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yields (folder, its folders, its files) for a folder and all below; nothing if it is not there."""
+    top = _path(top)
+    try:
+        names = listdir(top)
+    except errors.OpError as error:
+        if onerror is not None:
+            onerror(error)
+        return
+    folders = [name for name in names if isdir(os.path.join(top, name))]
+    here = (top, folders, [name for name in names if name not in set(folders)])
+    if topdown:
+        yield here
+    for folder in folders:
+        yield from walk(os.path.join(top, folder), topdown, onerror)
+    if not topdown:
+        yield here
+
+
+def join(path: Any, *paths: Any) -> Any:
+    return os.path.join(path, *paths)
+
+
+def get_registered_schemes() -> list[str]:
+    """Returns the kinds of paths that are served: plain ones and file://."""
+    return ["", "file"]

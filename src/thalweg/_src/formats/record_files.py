@@ -1,0 +1,237 @@
+"""Files of records as programs write and read them: whole files, compressed or not, a record at a time."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import IO, Any, ClassVar, Protocol
+
+from thalweg._src import errors
+from thalweg._src.formats.crc32c import masked_crc32c
+from thalweg._src.formats.gfile import _path, _typed_errors
+from thalweg._src.formats.records import framed
+
+_HEADER = struct.Struct("<QI")
+_FOOTER = struct.Struct("<I")
+_PIECE = 1 << 18  # bytes that are read or inflated at a time, whatever length a damaged file claims
+_GZIP_BITS = 16  # added to zlib's window bits, they ask for gzip's header
+
+
+class TFRecordCompressionType:
+    """The ways in which a file of records may be compressed."""
+
+    NONE = 0
+    ZLIB = 1
+    GZIP = 2
+
+
+class TFRecordOptions:
+    """How a file of records is compressed."""
+
+    compression_type_map: ClassVar[dict[Any, str]] = {
+        TFRecordCompressionType.ZLIB: "ZLIB",
+        TFRecordCompressionType.GZIP: "GZIP",
+        TFRecordCompressionType.NONE: "",
+    }
+
+    def __init__(
+        self,
+        compression_type: Any = None,
+        flush_mode: int | None = None,
+        input_buffer_size: int | None = None,
+        output_buffer_size: int | None = None,
+        window_bits: int | None = None,
+        compression_level: int | None = None,
+        compression_method: int | None = None,
+        mem_level: int | None = None,
+        compression_strategy: int | None = None,
+    ) -> None:
+        self.get_compression_type_string(compression_type)
+        self.compression_type = compression_type
+        self.flush_mode = flush_mode
+        self.input_buffer_size = input_buffer_size
+        self.output_buffer_size = output_buffer_size
+        self.window_bits = window_bits
+        self.compression_level = compression_level
+        self.compression_method = compression_method
+        self.mem_level = mem_level
+        self.compression_strategy = compression_strategy
+
+    @classmethod
+    def get_compression_type_string(cls, options: Any) -> str:
+        """Returns "", "ZLIB" or "GZIP" for options, a compression type or its name."""
+        if not options:
+            return ""
+        if isinstance(options, TFRecordOptions):
+            return cls.get_compression_type_string(options.compression_type)
+        if options in cls.compression_type_map:
+            return cls.compression_type_map[options]
+        if options in cls.compression_type_map.values():
+            return str(options)
+        raise ValueError(f"not a valid compression_type: {options!r}")
+
+    def compressor(self) -> Any:
+        """Returns zlib's compressor with these settings; None for a file that is not compressed."""
+        kind = self.get_compression_type_string(self)
+        if not kind:
+            return None
+        bits = 15 if self.window_bits is None else self.window_bits
+        return zlib.compressobj(
+            zlib.Z_DEFAULT_COMPRESSION if self.compression_level is None else self.compression_level,
+            zlib.DEFLATED if self.compression_method is None else self.compression_method,
+            bits + _GZIP_BITS if kind == "GZIP" else bits,
+            zlib.DEF_MEM_LEVEL if self.mem_level is None else self.mem_level,
+            zlib.Z_DEFAULT_STRATEGY if self.compression_strategy is None else self.compression_strategy,
+        )
+
+
+class TFRecordWriter:
+    """Writes records to a file; a context manager that closes it."""
+
+    def __init__(self, path: Any, options: Any = None) -> None:
+        if not isinstance(options, TFRecordOptions):
+            options = TFRecordOptions(options)
+        self._path = path
+        self._compressor = options.compressor()
+        with _typed_errors(path):
+            self._file: IO[bytes] | None = open(_path(path), "wb")  # noqa: SIM115
+
+    def _write(self, data: bytes) -> None:
+        if self._file is None:
+            raise errors.FailedPreconditionError(None, None, f"the writer of {self._path} is closed")
+        with _typed_errors(self._path):
+            self._file.write(data)
+
+    def write(self, record: Any) -> None:
+        """Appends a record."""
+        if isinstance(record, str):
+            raise TypeError(f"record: expected bytes, received the text {record[:40]!r}")
+        data = framed(bytes(record))
+        self._write(data if self._compressor is None else self._compressor.compress(data))
+
+    def flush(self) -> None:
+        """Hands all records written so far to the operating system."""
+        self._write(b"" if self._compressor is None else self._compressor.flush(zlib.Z_SYNC_FLUSH))
+        if self._file is not None:
+            with _typed_errors(self._path):
+                self._file.flush()
+
+    def close(self) -> None:
+        if self._file is None:
+            return
+        if self._compressor is not None:
+            self._write(self._compressor.flush())
+        with _typed_errors(self._path):
+            file, self._file = self._file, None
+            file.close()
+
+    def __enter__(self) -> TFRecordWriter:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
+    """Yields the records of a file; one that is cut off or damaged raises DataLossError."""
+    compression = TFRecordOptions.get_compression_type_string(options)
+    for _, record in records_of(path, compression):
+        yield record
+
+
+class Source(Protocol):
+    """Bytes one after another."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+
+class _Inflated:
+    """The bytes of a compressed file, inflated a piece at a time."""
+
+    def __init__(self, file: IO[bytes], path: Any, kind: str) -> None:
+        self._file = file
+        self._path = path
+        self._bits = 15 + (_GZIP_BITS if kind == "GZIP" else 0)
+        self._inflate = zlib.decompressobj(self._bits)
+        self._begun = False
+        self._ready = b""
+
+    def read(self, size: int, /) -> bytes:
+        """Returns up to so many bytes; fewer only at the end."""
+        parts, missing = [], size
+        while missing > 0 and (self._ready or self._fill()):
+            part, self._ready = self._ready[:missing], self._ready[missing:]
+            parts.append(part)
+            missing -= len(part)
+        return b"".join(parts)
+
+    def _fill(self) -> bool:
+        """Inflates a further piece; False at the end of the file."""
+        while not self._ready:
+            if self._inflate.eof:  # a file may be made of several, one after another
+                rest = self._inflate.unused_data or self._file.read(_PIECE)
+                if not rest:
+                    return False
+                self._inflate = zlib.decompressobj(self._bits)
+            else:
+                rest = self._inflate.unconsumed_tail or self._file.read(_PIECE)
+                if not rest:
+                    if self._begun:
+                        raise _lost(self._path, "the compressed data is cut off")
+                    return False
+            self._begun = True
+            try:
+                self._ready = self._inflate.decompress(rest, _PIECE)
+            except zlib.error as error:
+                raise _lost(self._path, str(error)) from None
+        return True
+
+
+def _lost(path: Any, what: str) -> errors.DataLossError:
+    return errors.DataLossError(None, None, f"{os.fsdecode(path)}: {what}")
+
+
+def open_source(path: Any, compression: str = "") -> tuple[Source, Any]:
+    """Opens a file to read; returns where its bytes come from, and the file to close."""
+    if compression not in TFRecordOptions.compression_type_map.values():
+        raise errors.InvalidArgumentError(None, None, f"no such compression: {compression!r}")
+    with _typed_errors(path):
+        file = open(_path(path), "rb")  # noqa: SIM115
+    return (_Inflated(file, path, compression) if compression else file), file
+
+
+def _exactly(source: Source, size: int) -> bytes:
+    """Returns so many bytes, or fewer at the end; a length that is a lie costs no memory."""
+    if size <= _PIECE:
+        return source.read(size)
+    parts, missing = [], size
+    while missing > 0:
+        part = source.read(min(missing, _PIECE))
+        if not part:
+            break
+        parts.append(part)
+        missing -= len(part)
+    return b"".join(parts)
+
+
+def records_of(path: Any, compression: str = "") -> Iterator[tuple[int, bytes]]:
+    """Yields the records of a file, each with the place where it begins."""
+    source, file = open_source(path, compression)
+    with file, _typed_errors(path):
+        position = 0
+        while header := source.read(_HEADER.size):
+            if len(header) < _HEADER.size:
+                raise _lost(path, f"truncated record at {position}")
+            length, checksum = _HEADER.unpack(header)
+            if checksum != masked_crc32c(header[:8]):
+                raise _lost(path, f"corrupted record at {position}")
+            data = _exactly(source, length)
+            footer = source.read(_FOOTER.size)
+            if len(data) < length or len(footer) < _FOOTER.size:
+                raise _lost(path, f"truncated record at {position}")
+            if _FOOTER.unpack(footer)[0] != masked_crc32c(data):
+                raise _lost(path, f"corrupted record at {position}")
+            yield position, data
+            position += _HEADER.size + length + _FOOTER.size

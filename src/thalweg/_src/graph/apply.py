@@ -1,0 +1,267 @@
+"""Apply: from an OpDef and what the user passed to an operation in the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thalweg._src.dtypes import DType, as_dtype
+from thalweg._src.graph.attr import AttrDef
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.graph.tensor import Tensor
+
+if TYPE_CHECKING:
+    from thalweg._src.graph.op_def import ArgDef, OpDef
+
+
+_MAX_OUTPUTS = 1 << 20  # more would fill the memory with tensors that nobody can use
+
+
+def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: str | None) -> Any:
+    """Converts the inputs, infers the attributes that they imply, adds the operation, returns its outputs."""
+    if len(args) == len(definition.inputs) and not attrs:
+        values = args
+    else:
+        values, name = _arrange(definition, args, attrs, name)
+    graph = _graph_of(values)
+    given: dict[str, Any] = {}
+    if attrs:
+        for key in definition.implied:
+            if key in attrs:
+                given[key] = normalize(definition, key, definition.attrs[key], attrs[key])
+    inputs: list[Tensor] = []
+    for value in values:
+        if type(value) is not Tensor:
+            if definition.keeps_places and isinstance(value, SparseTensor):
+                return value.with_values(apply(definition, [value.values], attrs, name))
+            with graph.as_default(), graph.name_scope(_argument_scope(graph, name or definition.name.lstrip("_"))):
+                _convert_inputs(definition, values, given, inputs)
+            break
+    else:
+        _convert_inputs(definition, values, given, inputs)
+    for key in definition.explicit:
+        if key in definition.defaults and attrs.get(key) is None:  # None asks for the default
+            given[key] = definition.defaults[key]
+        elif key in attrs:
+            given[key] = normalize(definition, key, definition.attrs[key], attrs[key])
+        else:
+            raise TypeError(f"{definition.name} misses its attribute {key!r}")
+    operation = graph.add(definition, inputs, given, output_types(definition, given), name)
+    if definition.single_output:
+        return operation.outputs[0]
+    return _result(definition, operation)
+
+
+def _argument_scope(graph: Graph, name: str) -> str:
+    """Returns the scope that constants made for an operation's arguments belong to: the operation's own name."""
+    return name if name.endswith("/") else graph.unique_name(name, mark_as_used=False) + "/"
+
+
+def _arrange(
+    definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: str | None
+) -> tuple[list[Any], str | None]:
+    """Returns the inputs in order and the name; keywords that are inputs leave `attrs`, surplus positions enter it."""
+    count = len(definition.inputs)
+    values, surplus = list(args[:count]), list(args[count:])
+    if len(surplus) > len(definition.explicit) and name is None and isinstance(surplus[-1], str | None):
+        name = surplus.pop()
+    if len(surplus) > len(definition.explicit):
+        raise TypeError(f"{definition.name} takes {count + len(definition.explicit)} arguments, {len(args)} were given")
+    attrs.update(zip(definition.explicit, surplus))
+    for arg in definition.inputs[len(values) :]:
+        if arg.name not in attrs:
+            raise TypeError(f"{definition.name} misses its input {arg.name!r}")
+        values.append(attrs.pop(arg.name))
+    for key in attrs:
+        if key not in definition.attrs:
+            known = ", ".join([arg.name for arg in definition.inputs] + list(definition.attrs))
+            raise TypeError(f"{definition.name} has no argument {key!r}; it has {known}, name")
+    return values, name
+
+
+def _graph_of(values: Sequence[Any]) -> Graph:
+    """Returns the graph of the inputs, which must be one, or the default graph if there are no tensors."""
+    graph: Graph | None = None
+    default = get_default_graph()
+    if default.captures:
+        return default
+    for value in values:
+        if type(value) is Tensor:
+            if graph is None:
+                graph = value.op.graph
+            elif value.op.graph is not graph:
+                raise ValueError(f"the inputs come from different graphs: {value} is not in that of the others")
+        elif isinstance(value, list | tuple):
+            for element in value:
+                if type(element) is Tensor:
+                    if graph is None:
+                        graph = element.op.graph
+                    elif element.op.graph is not graph:
+                        raise ValueError(
+                            f"the inputs come from different graphs: {element} is not in that of the others"
+                        )
+    return graph if graph is not None else default
+
+
+def _convert_inputs(definition: OpDef, values: Sequence[Any], attrs: dict[str, Any], inputs: list[Tensor]) -> None:
+    for position, (arg, value) in enumerate(zip(definition.inputs, values)):
+        if arg.number_attr is not None:
+            inputs += _convert_list(definition, arg, value, attrs, values, position)
+        elif arg.type_list_attr is not None:
+            inputs += _convert_typed_list(definition, arg, value, attrs)
+        else:
+            inputs.append(_convert_input(definition, arg, value, attrs, values, position))
+
+
+def _convert_input(
+    definition: OpDef, arg: ArgDef, value: Any, attrs: dict[str, Any], values: Sequence[Any], position: int
+) -> Tensor:
+    expected: DType | None = arg.dtype if arg.type_attr is None else attrs.get(arg.type_attr)
+    if type(value) is Tensor:
+        tensor = value
+    elif expected is not None:
+        tensor = _convert_to(definition, arg, value, expected)
+    else:
+        tensor = _convert_free(definition, arg, value, values, position)
+    if expected is None:
+        assert arg.type_attr is not None
+        _admit_type(definition, arg, tensor.dtype)
+        attrs[arg.type_attr] = tensor.dtype
+    elif tensor.dtype is not expected and tensor.dtype.base_dtype != expected.base_dtype:
+        raise TypeError(mismatch(definition, arg, tensor, expected))
+    return tensor
+
+
+def _convert_to(definition: OpDef, arg: ArgDef, value: Any, expected: DType) -> Tensor:
+    try:
+        return convert_to_tensor(value, expected, name=arg.name)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"Input {arg.name!r} of {definition.name!r} Op expects {expected.name}, "
+            f"which {value!r} of type {type(value).__name__} cannot become: {error}"
+        ) from None
+
+
+def _convert_free(definition: OpDef, arg: ArgDef, value: Any, values: Sequence[Any], position: int) -> Tensor:
+    """Converts a value whose type is not settled yet: by a tensor given later, by the default, by the value itself."""
+    for other, candidate in zip(definition.inputs[position + 1 :], values[position + 1 :]):
+        if other.type_attr == arg.type_attr and not other.is_list and hasattr(candidate, "dtype"):
+            try:
+                return convert_to_tensor(value, candidate.dtype, name=arg.name)
+            except (TypeError, ValueError):
+                break
+    assert arg.type_attr is not None
+    attr = definition.attrs[arg.type_attr]
+    if isinstance(value, np.ndarray | np.generic) and (attr.allowed is None or as_dtype(value.dtype) in attr.allowed):
+        return convert_to_tensor(value, name=arg.name)  # an array keeps its own type before the default
+    preferred = attr.default if isinstance(attr.default, DType) else None
+    return convert_to_tensor(value, name=arg.name, preferred_dtype=preferred)
+
+
+def _convert_list(
+    definition: OpDef, arg: ArgDef, value: Any, attrs: dict[str, Any], values: Sequence[Any], position: int
+) -> list[Tensor]:
+    if isinstance(value, Tensor) or not isinstance(value, list | tuple):
+        raise TypeError(f"Expected list for {arg.name!r} argument to {definition.name!r} Op, not {value!r}.")
+    if arg.type_attr is not None and arg.type_attr not in attrs:
+        for item in value:
+            if hasattr(item, "dtype"):
+                attrs[arg.type_attr] = convert_to_tensor(item, name=arg.name).dtype
+                _admit_type(definition, arg, attrs[arg.type_attr])
+                break
+    tensors = [_convert_input(definition, arg, item, attrs, values, position) for item in value]
+    number = arg.number_attr
+    assert number is not None
+    if number in attrs and attrs[number] != len(tensors):
+        raise ValueError(
+            f"{definition.name}: list {arg.name!r} has {len(tensors)} entries, another has {attrs[number]}."
+        )
+    minimum = definition.attrs[number].minimum or 0
+    if len(tensors) < minimum:
+        raise ValueError(f"{definition.name}: list {arg.name!r} needs at least {minimum} entries, got {len(tensors)}.")
+    attrs[number] = len(tensors)
+    return tensors
+
+
+def _convert_typed_list(definition: OpDef, arg: ArgDef, value: Any, attrs: dict[str, Any]) -> list[Tensor]:
+    key = arg.type_list_attr
+    assert key is not None
+    if isinstance(value, Tensor) or not isinstance(value, list | tuple):
+        raise TypeError(f"Expected list for {arg.name!r} argument to {definition.name!r} Op, not {value!r}.")
+    expected = attrs.get(key)
+    if expected is not None and len(expected) != len(value):
+        raise TypeError(f"{definition.name}: {arg.name!r} needs {len(expected)} values, got {len(value)}.")
+    tensors = [
+        convert_to_tensor(item, None if expected is None else expected[i], name=f"{arg.name}_{i}")
+        for i, item in enumerate(value)
+    ]
+    attrs[key] = normalize(definition, key, definition.attrs[key], [tensor.dtype for tensor in tensors])
+    return tensors
+
+
+def _admit_type(definition: OpDef, arg: ArgDef, dtype: DType) -> None:
+    assert arg.type_attr is not None
+    attr = definition.attrs[arg.type_attr]
+    if attr.allowed is not None and dtype not in attr.allowed and dtype.base_dtype not in attr.allowed:
+        raise TypeError(
+            f"input {arg.name!r} of {definition.name!r} has dtype {dtype.name}, expected one of {attr.show_allowed()}"
+        )
+
+
+def mismatch(definition: OpDef, arg: ArgDef, tensor: Tensor, expected: DType) -> str:
+    text = f"Input {arg.name!r} of {definition.name!r} Op has type {tensor.dtype.name} that does not match "
+    if arg.type_attr is None:
+        return text + f"expected type of {expected.name}."
+    first = next(other for other in definition.inputs if other.type_attr == arg.type_attr)
+    return text + f"type {expected.name} of argument {first.name!r}; use tf.cast to convert one of them."
+
+
+def normalize(definition: OpDef, key: str, attr: AttrDef, value: Any) -> Any:
+    try:
+        return attr.normalize(value)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"attribute {key!r} of {definition.name!r} Op: {error}") from None
+
+
+def output_types(definition: OpDef, attrs: dict[str, Any]) -> list[DType]:
+    """Returns the dtypes of all outputs, lists unrolled."""
+    types: list[DType] = []
+    for arg in definition.outputs:
+        if arg.type_list_attr is not None:
+            types += attrs[arg.type_list_attr]
+            continue
+        dtype: DType = arg.dtype or attrs[arg.type_attr or ""]
+        count = 1 if arg.number_attr is None else attrs[arg.number_attr]
+        if count > _MAX_OUTPUTS:
+            raise ValueError(f"{definition.name} cannot have {count} outputs; {arg.number_attr} is too large.")
+        types += [dtype] * count
+    return types
+
+
+def _result(definition: OpDef, operation: Operation) -> Any:
+    outputs = operation.outputs
+    if definition.result is None and definition.plain_outputs:
+        return outputs[0] if outputs else operation
+    parts: list[Any] = []
+    start = 0
+    for arg in definition.outputs:
+        if not arg.is_list:
+            parts.append(outputs[start])
+            start += 1
+            continue
+        if arg.number_attr is not None:
+            length = operation._attrs[arg.number_attr]
+        else:
+            length = len(operation._attrs[arg.type_list_attr or ""])
+        parts.append(outputs[start : start + length])
+        start += length
+    if definition.result is None:
+        return parts[0]
+    return definition.result(*parts)

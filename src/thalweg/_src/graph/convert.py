@@ -1,0 +1,70 @@
+"""Conversion: from what users pass (numbers, arrays, variables, their own types) to tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.tensor import Tensor
+
+Conversion = Callable[..., Any]
+
+# In order of priority, then of registration; the first whose types match and that does not decline is used.
+_conversions: list[tuple[int, tuple[type, ...], Conversion]] = []
+_by_type: dict[type, list[Conversion]] = {}
+
+
+def register_tensor_conversion_function(base_type: Any, conversion_func: Conversion, priority: int = 100) -> None:
+    """Teaches `convert_to_tensor` a type: `conversion_func(value, dtype=None, name=None, as_ref=False)`."""
+    base_types = base_type if isinstance(base_type, tuple) else (base_type,)
+    if not all(isinstance(t, type) for t in base_types):
+        raise TypeError(f"base_type: expected a class or a tuple of classes, received {base_type!r}")
+    if not callable(conversion_func):
+        raise TypeError("conversion_func must be callable.")
+    _conversions.append((priority, base_types, conversion_func))
+    _conversions.sort(key=lambda entry: entry[0])
+    _by_type.clear()
+
+
+def _conversions_for(kind: type) -> list[Conversion]:
+    found = _by_type.get(kind)
+    if found is None:
+        found = _by_type[kind] = [f for _, base_types, f in _conversions if issubclass(kind, base_types)]
+    return found
+
+
+def convert_to_tensor(
+    value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None, dtype_hint: Any = None
+) -> Tensor:
+    """Returns the value as a tensor of the given dtype; a preferred dtype is tried first and may fail."""
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(value, Tensor):
+        if wanted is not None and value.dtype is not wanted and not wanted.is_compatible_with(value.dtype):
+            raise ValueError(
+                f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {value.dtype.name}: {value!r}"
+            )
+        return value
+    hint = preferred_dtype if preferred_dtype is not None else dtype_hint
+    if wanted is None and hint is not None:
+        try:
+            return _convert(value, dtypes.as_dtype(hint), name)
+        except (TypeError, ValueError):
+            pass
+    return _convert(value, wanted, name)
+
+
+def _convert(value: Any, dtype: DType | None, name: str | None) -> Tensor:
+    for conversion in _conversions_for(type(value)):
+        result = conversion(value, dtype=dtype, name=name, as_ref=False)
+        if result is NotImplemented:
+            continue
+        if not isinstance(result, Tensor):
+            raise RuntimeError(f"the conversion function {conversion} gave {result!r}, which is not a Tensor")
+        if dtype is not None and not dtype.is_compatible_with(result.dtype):
+            raise RuntimeError(f"the conversion function {conversion} gave {result.dtype.name}, not {dtype.name}")
+        return result
+    raise TypeError(
+        f"Cannot convert {value!r} of type {type(value).__name__} to a Tensor: no conversion is registered."
+    )

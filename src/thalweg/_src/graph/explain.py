@@ -1,0 +1,39 @@
+"""Explanations: errors told with the node, its inputs and the user's line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from thalweg._src import errors
+from thalweg._src.graph.source_line import made_at
+
+if TYPE_CHECKING:
+    from thalweg._src.graph.op_def import OpDef
+
+
+def explain_shape_error(
+    error: errors.ShapeError, operation: Any, received: Sequence[tuple[str, str, str]], where: str = ""
+) -> str:
+    """Returns the text of a shape error with the node, its inputs and the user's line."""
+    names = argument_names(operation.definition, len(received))
+    parts = [f"{arg} = {name!r} {dtype}{shape}" for arg, (name, dtype, shape) in zip(names, received)]
+    return errors.describe(
+        f"{operation.definition.name} '{operation.name}'{where}: {error.what}",
+        expected=error.expected,
+        received=", ".join(parts) or None,
+        hint=error.hint,
+        made_at=made_at(operation._stack),
+    )
+
+
+def argument_names(definition: OpDef, count: int) -> list[str]:
+    """Returns the names of the inputs in order, numbered where an argument is a list."""
+    if definition.plain_inputs:
+        return [arg.name for arg in definition.inputs]
+    lists = [arg for arg in definition.inputs if arg.is_list]
+    length = (count - (len(definition.inputs) - len(lists))) // len(lists)
+    names: list[str] = []
+    for arg in definition.inputs:
+        names += [f"{arg.name}[{i}]" for i in range(length)] if arg.is_list else [arg.name]
+    return names

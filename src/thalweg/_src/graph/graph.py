@@ -1,0 +1,546 @@
+"""Graph: the append-only program that users build, with its scopes, names and collections."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from thalweg._src import errors
+from thalweg._src.devices import DeviceSpec, canonical_name, merge_devices
+from thalweg._src.graph.default import default_graph_scope, get_default_session
+from thalweg._src.graph.explain import explain_shape_error
+from thalweg._src.graph.infer import Inference, WithoutValues
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.source_line import user_stack
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.shapes import show
+
+if TYPE_CHECKING:
+    from thalweg._src.dtypes import DType
+    from thalweg._src.graph.op_def import OpDef
+
+_VALID_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
+_VALID_SCOPE = re.compile(r"^[A-Za-z0-9_.\-/]*$")
+DeviceFunction = Callable[[Operation], Any]
+
+
+class _ControlScope:
+    """One `control_dependencies` block: what it waits for and what was made inside it."""
+
+    __slots__ = ("controls", "made")
+
+    def __init__(self, controls: list[Operation]) -> None:
+        self.controls = controls
+        self.made: set[Operation] = set()
+
+
+class _Scopes(threading.local):
+    """The stacks of `with` blocks, each thread its own."""
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.devices: list[str | DeviceFunction | None] = []
+        self.device = ""
+        self.device_functions = False
+        self.controls: list[_ControlScope] = []
+        self.colocated: list[Operation] = []
+        self.container = ""
+        self.gradient_overrides: dict[str, str] = {}
+        self.attributes: dict[str, Any] = {}
+        self.context: Context | None = None
+        self.gradients = ""  # the scope of the call of `gradients` that is under way
+
+
+class Context(Protocol):
+    """A branch or loop that is being built: it sees each operation before it is added, and brings its inputs in."""
+
+    in_loop: bool
+
+    def admit(
+        self, definition: OpDef, inputs: list[Tensor], controls: list[Operation]
+    ) -> tuple[list[Tensor], list[Operation]]: ...
+
+    def require_outside(self, definition: OpDef, elements: Iterable[Tensor | Operation]) -> None: ...
+
+
+class Graph:
+    """A dataflow graph: operations that may only be added, never changed."""
+
+    captures = False  # whether operations may take tensors of an outer graph, as those of a function's body do
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._operations: list[Operation] = []
+        self._by_name: dict[str, Operation] = {}
+        self._names_in_use: dict[str, int] = {}
+        self._collections: dict[Any, list[Any]] = {}
+        self._scopes = _Scopes()
+        self._version = 0
+        self._edits = 0  # changes other than growth, after which compiled steps are stale
+        self._finalized = False
+        self._unfeedable: set[Tensor] = set()
+        self._unfetchable: set[Operation] = set()
+        self._seed: int | None = None
+        self._functions: dict[str, Any] = {}
+        self._kept: dict[str, Any] = {}
+
+    # -- operations ---------------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        definition: OpDef,
+        inputs: list[Tensor],
+        attrs: dict[str, Any],
+        output_types: Sequence[DType],
+        name: str | None = None,
+        controls: Sequence[Operation] = (),
+    ) -> Operation:
+        """Appends an operation under the scopes in force; shapes are inferred and checked here."""
+        stack = user_stack()
+        scopes = self._scopes
+        with self._lock:
+            if self._finalized:
+                self._require_mutable()
+            if name is None:
+                full_name = self.unique_name(definition.name.lstrip("_"))
+            else:
+                full_name = name[:-1] if name.endswith("/") else self.unique_name(name)
+            if scopes.controls:
+                controls = self._controls_for(inputs, controls)
+            if scopes.context is not None:
+                inputs, controls = scopes.context.admit(definition, inputs, list(controls))
+            else:
+                for tensor in inputs:
+                    if tensor.op._context is not None:
+                        tensor.op._context.require_outside(definition, inputs)
+                for control in controls:
+                    if control._context is not None:
+                        control._context.require_outside(definition, controls)
+            if scopes.colocated or scopes.attributes or scopes.gradient_overrides:
+                self._scoped_attrs(definition, attrs)
+            operation = Operation(self, definition, full_name, inputs, list(controls), attrs, scopes.device, stack)
+            operation._context = scopes.context
+            outputs = operation.outputs
+            for index, dtype in enumerate(output_types):
+                outputs.append(Tensor(operation, index, dtype))
+            self._infer_shapes(operation)
+            for key, value in scopes.attributes.items():
+                if callable(value):
+                    attrs[key] = value(operation.node_def)
+            operation._id = len(self._operations)
+            self._operations.append(operation)
+            self._by_name[full_name] = operation
+            self._version += 1
+            for tensor in inputs:
+                tensor._consumers.append(operation)
+            for control in controls:
+                control._control_outputs.append(operation)
+            for scope in scopes.controls:
+                scope.made.add(operation)
+            if scopes.colocated and scopes.colocated[-1].device:
+                operation.device = scopes.colocated[-1].device
+            if scopes.device_functions:
+                self._apply_device_functions(operation)
+        return operation
+
+    def _infer_shapes(self, operation: Operation) -> None:
+        definition, outputs = operation.definition, operation.outputs
+        inputs = operation._inputs
+        try:
+            inferred = definition.infer(Inference(definition, operation._attrs, inputs, len(outputs)))
+            for tensor, shape in zip(outputs, inferred, strict=True):
+                tensor._shape = shape
+        except errors.ShapeError as error:
+            if operation._context is not None and self._infer_without_values(operation):
+                return
+            text = explain_shape_error(error, operation, [(t.name, t.dtype.name, show(t._shape)) for t in inputs])
+            self._names_in_use.pop(operation.name.lower(), None)
+            raise ValueError(text) from None
+
+    def _infer_without_values(self, operation: Operation) -> bool:
+        """Infers shapes again for an operation that may never run; tells whether only values were at odds."""
+        definition, outputs = operation.definition, operation.outputs
+        try:
+            inferred = definition.infer(WithoutValues(definition, operation._attrs, operation._inputs, len(outputs)))
+        except errors.ShapeError:
+            return False
+        for tensor, shape in zip(outputs, inferred, strict=True):
+            tensor._shape = None if shape is None else (None,) * len(shape)  # sizes would be as wrong as the values
+        return True
+
+    def _controls_for(self, inputs: list[Tensor], given: Sequence[Operation]) -> list[Operation]:
+        """Returns the control inputs of a new operation: scopes whose inside it already depends on add nothing."""
+        controls = list(given)
+        for scope in reversed(self._scopes.controls):
+            if scope.controls and not any(t.op in scope.made for t in inputs):
+                controls += [op for op in scope.controls if op not in controls]
+        producers = {t.op for t in inputs}
+        return [op for op in controls if op not in producers]
+
+    def _scoped_attrs(self, definition: OpDef, attrs: dict[str, Any]) -> None:
+        scopes = self._scopes
+        if scopes.colocated:
+            groups = {group.decode() for op in scopes.colocated for group in op.colocation_groups()}
+            attrs["_class"] = tuple(sorted(groups | set(attrs.get("_class", ()))))
+        attrs.update((key, value) for key, value in scopes.attributes.items() if not callable(value))
+        if definition.name in scopes.gradient_overrides:
+            attrs["_gradient_op_type"] = scopes.gradient_overrides[definition.name]
+
+    def _apply_device_functions(self, operation: Operation) -> None:
+        colocated = self._scopes.colocated
+        operation.device = colocated[-1].device if colocated else ""
+        for entry in reversed(self._scopes.devices):
+            if entry is None:
+                break
+            if callable(entry):
+                chosen = entry(operation)
+                chosen = chosen.to_string() if isinstance(chosen, DeviceSpec) else chosen
+                operation.device = canonical_name(chosen) if chosen else ""
+            else:
+                operation.device = merge_devices(entry, operation.device)
+
+    def create_op(
+        self,
+        op_type: str,
+        inputs: Sequence[Tensor],
+        dtypes: Sequence[Any] | None = None,
+        input_types: Any = None,
+        name: str | None = None,
+        attrs: dict[str, Any] | None = None,
+        op_def: Any = None,
+        compute_shapes: bool = True,
+        compute_device: bool = True,
+    ) -> Operation:
+        """Adds an operation by the name of its type; the constructors of `thalweg._src.ops` are the usual way."""
+        from thalweg._src.graph.by_type import add_by_type
+
+        return add_by_type(self, op_type, list(inputs), attrs or {}, name)
+
+    def get_operations(self) -> list[Operation]:
+        return list(self._operations)
+
+    @property
+    def version(self) -> int:
+        return self._version
+
+    def _changed(self) -> None:
+        self._version += 1
+        self._edits += 1
+
+    @property
+    def finalized(self) -> bool:
+        return self._finalized
+
+    def finalize(self) -> None:
+        """Forbids further additions, so that a training loop cannot grow its graph by mistake."""
+        self._finalized = True
+
+    def _unsafe_unfinalize(self) -> None:
+        self._finalized = False
+
+    def _require_mutable(self) -> None:
+        if self._finalized:
+            raise RuntimeError("the graph is finalized: no operation can be added")
+
+    # -- look-up ------------------------------------------------------------------------------------------------------
+
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+        """Returns the tensor or operation that an object or a name stands for in this graph."""
+        wanted = " or ".join(k for k, on in (("Tensor", allow_tensor), ("Operation", allow_operation)) if on)
+        if isinstance(obj, str):
+            return self._by_string(obj, allow_tensor, allow_operation)
+        convert = getattr(obj, "_as_graph_element", None)
+        if convert is not None:
+            obj = convert()
+        if (isinstance(obj, Tensor) and allow_tensor) or (isinstance(obj, Operation) and allow_operation):
+            if obj.graph is not self:
+                raise ValueError(f"{type(obj).__name__} {obj} belongs to another graph")
+            return obj
+        raise TypeError(f"expected a {wanted} or its name, received {type(obj).__name__}")
+
+    def _by_string(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
+        op_name, colon, index = name.rpartition(":")
+        if colon and allow_tensor:
+            if not index.isdigit() or not op_name:
+                raise ValueError(f"{name!r} is no name of a tensor: expected '<operation>:<output number>'")
+            operation = self._by_name.get(op_name)
+            if operation is None:
+                raise KeyError(f"no tensor {name!r}: the graph has no operation {op_name!r}")
+            if int(index) >= len(operation.outputs):
+                raise KeyError(
+                    f"no tensor {name!r}: the operation {op_name!r} has only {len(operation.outputs)} outputs"
+                )
+            return operation.outputs[int(index)]
+        if colon:
+            raise ValueError(f"{name!r} looks like a tensor name, but an operation was asked for: drop the ':{index}'.")
+        if not allow_operation:
+            raise ValueError(f"{name!r} names an operation, not a tensor: tensor names have the form '<op_name>:0'.")
+        if name not in self._by_name:
+            raise KeyError(f"the graph has no operation {name!r}")
+        return self._by_name[name]
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        if not isinstance(name, str):
+            raise TypeError(f"expected the name of an operation, received {type(name).__name__}")
+        return self.as_graph_element(name, allow_tensor=False)  # type: ignore[no-any-return]
+
+    def get_tensor_by_name(self, name: str) -> Tensor:
+        if not isinstance(name, str):
+            raise TypeError(f"expected the name of a tensor, received {type(name).__name__}")
+        return self.as_graph_element(name, allow_operation=False)  # type: ignore[no-any-return]
+
+    # -- names --------------------------------------------------------------------------------------------------------
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """Returns the name under the current scope, with a number added if it is taken (case is ignored)."""
+        if not _VALID_NAME.match(name) and not (self._scopes.name and _VALID_SCOPE.match(name)):
+            raise ValueError(f"{name!r} is not a valid operation name")
+        scope = self._scopes.name
+        if scope:
+            name = f"{scope}/{name}"
+        key = name.lower()
+        used = self._names_in_use
+        count = used.get(key, 0)
+        if mark_as_used:
+            used[key] = count + 1
+        if count == 0:
+            return name
+        base = key
+        while key in used:
+            key = f"{base}_{count}"
+            count += 1
+        if mark_as_used:
+            used[key] = 1
+            used[base] = count
+        return f"{name}_{count - 1}"
+
+    @contextlib.contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        """Prefixes the names of operations made inside; a name that ends in '/' re-enters that very scope."""
+        scopes = self._scopes
+        if name and not (_VALID_SCOPE if scopes.name else _VALID_NAME).match(name):
+            raise ValueError(
+                f"{name!r} cannot name a scope: expected letters, digits and . _ - / (at the top not _ - / first)"
+            )
+        before = scopes.name
+        if not name:
+            scopes.name = ""
+        elif name.endswith("/"):
+            scopes.name = name[:-1]
+        else:
+            scopes.name = self.unique_name(name)
+        try:
+            yield scopes.name + "/" if scopes.name else ""
+        finally:
+            scopes.name = before
+
+    def get_name_scope(self) -> str:
+        return self._scopes.name
+
+    # -- scopes -------------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def device(self, device_name_or_function: Any) -> Iterator[None]:
+        """Asks for a device for operations made inside: a string, DeviceSpec, function of the operation, or None."""
+        entry = device_name_or_function
+        if isinstance(entry, DeviceSpec):
+            entry = entry.to_string()
+        if isinstance(entry, str):
+            entry = canonical_name(entry)
+        scopes = self._scopes
+        before = scopes.device, scopes.device_functions
+        scopes.devices.append(entry)
+        self._combine_devices()
+        try:
+            yield
+        finally:
+            scopes.devices.pop()
+            scopes.device, scopes.device_functions = before
+
+    def _combine_devices(self) -> None:
+        scopes = self._scopes
+        scopes.device, scopes.device_functions = "", False
+        for entry in reversed(scopes.devices):
+            if entry is None:
+                break
+            if callable(entry):
+                scopes.device_functions = True
+            else:
+                scopes.device = merge_devices(entry, scopes.device)
+
+    @contextlib.contextmanager
+    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+        """Makes operations inside run after all of the given ones; None forgets the enclosing blocks.
+
+        Branches and loops are forgotten as well, so that a variable made in one can be initialized outside.
+        """
+        if control_inputs is None:
+            with self.control_flow(None):
+                yield
+            return
+        controls = []
+        for element in control_inputs:
+            element = element._as_graph_element() if hasattr(element, "_as_graph_element") else element
+            element = getattr(element, "op", element) if not isinstance(element, Operation) else element
+            element = self.as_graph_element(element)
+            operation = element.op if isinstance(element, Tensor) else element
+            if operation not in controls:
+                controls.append(operation)
+        scope = _ControlScope(controls)
+        self._scopes.controls.append(scope)
+        try:
+            yield
+        finally:
+            self._scopes.controls.pop()
+
+    @contextlib.contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Keeps operations made inside on the device of `op`."""
+        scopes = self._scopes
+        before = scopes.colocated, scopes.devices, scopes.device, scopes.device_functions
+        operation = None if op is None else getattr(op, "op", op)
+        if operation is None or ignore_existing:
+            scopes.colocated = []
+        if operation is not None:
+            scopes.colocated = [*scopes.colocated, self.as_graph_element(operation, allow_tensor=False)]
+            scopes.devices, scopes.device, scopes.device_functions = [], "", False
+        try:
+            yield
+        finally:
+            scopes.colocated, scopes.devices, scopes.device, scopes.device_functions = before
+
+    @contextlib.contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        """Names the container that holds the state of stateful operations made inside."""
+        before, self._scopes.container = self._scopes.container, container_name
+        try:
+            yield container_name
+        finally:
+            self._scopes.container = before
+
+    @contextlib.contextmanager
+    def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
+        """Makes operations inside use the gradient registered under another name."""
+        before = self._scopes.gradient_overrides
+        self._scopes.gradient_overrides = {**before, **op_type_map}
+        try:
+            yield
+        finally:
+            self._scopes.gradient_overrides = before
+
+    @contextlib.contextmanager
+    def control_flow(self, context: Context | None) -> Iterator[None]:
+        """Makes operations inside belong to a branch or loop, or to none; outer control dependencies stay outside."""
+        scopes = self._scopes
+        before = scopes.context, scopes.controls
+        scopes.context, scopes.controls = context, []
+        try:
+            yield
+        finally:
+            scopes.context, scopes.controls = before
+
+    def _get_control_flow_context(self) -> Context | None:
+        return self._scopes.context
+
+    @contextlib.contextmanager
+    def _attr_scope(self, attr_map: dict[str, Any]) -> Iterator[None]:
+        before = self._scopes.attributes
+        self._scopes.attributes = {**before, **attr_map}
+        try:
+            yield
+        finally:
+            self._scopes.attributes = before
+
+    # -- collections --------------------------------------------------------------------------------------------------
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        self._require_mutable()
+        self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        for name in dict.fromkeys((names,) if isinstance(names, str) else names):
+            self.add_to_collection(name, value)
+
+    def get_collection_ref(self, name: Any) -> list[Any]:
+        return self._collections.setdefault(name, [])
+
+    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+        """Returns a copy of a collection, or of those members whose names match the scope from their start."""
+        members = self._collections.get(name, [])
+        if scope is None:
+            return list(members)
+        pattern = re.compile(scope)
+        return [member for member in members if hasattr(member, "name") and pattern.match(member.name)]
+
+    def get_all_collection_keys(self) -> list[str]:
+        return [key for key, members in self._collections.items() if isinstance(key, str) and members]
+
+    @property
+    def collections(self) -> list[str]:
+        return list(self._collections)
+
+    def clear_collection(self, name: Any) -> None:
+        self._require_mutable()
+        self._collections.pop(name, None)
+
+    def kept(self, key: str, make: Callable[[], Any]) -> Any:
+        """Returns an object that belongs to this graph, made on first use: variable store, random seeds, functions."""
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = make()
+            return self._kept[key]
+
+    # -- seeds, feeding and fetching ----------------------------------------------------------------------------------
+
+    @property
+    def seed(self) -> int | None:
+        return self._seed
+
+    @seed.setter
+    def seed(self, value: int | None) -> None:
+        self._seed = value
+
+    def prevent_feeding(self, tensor: Tensor) -> None:
+        self._unfeedable.add(tensor)
+
+    def is_feedable(self, tensor: Tensor) -> bool:
+        return tensor not in self._unfeedable and not _is_in_loop(tensor.op)
+
+    def prevent_fetching(self, op: Operation) -> None:
+        self._unfetchable.add(op)
+
+    def is_fetchable(self, tensor_or_op: Tensor | Operation) -> bool:
+        operation = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
+        return operation not in self._unfetchable and not _is_in_loop(operation)
+
+    def session_for(self, session: Any, name: str) -> Any:
+        """Returns the session to evaluate in: the given one or the default one, which must be of this graph."""
+        session = session or get_default_session()
+        if session is None:
+            raise ValueError(
+                f"Cannot evaluate {name!r}: there is no default session; "
+                "pass session=, or enter `with session.as_default():`"
+            )
+        if session.graph is not self:
+            raise ValueError(f"Cannot evaluate {name!r}: the session runs another graph")
+        return session
+
+    # -- default graph ------------------------------------------------------------------------------------------------
+
+    def as_default(self) -> contextlib.AbstractContextManager[Graph]:
+        """Makes this the graph that operations without inputs are added to."""
+        return default_graph_scope(self)
+
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
+        """Returns the graph as a GraphDef message that TensorFlow reads."""
+        from thalweg._src.graph.graphdef import to_graph_def
+
+        return to_graph_def(self, add_shapes)
+
+
+def _is_in_loop(operation: Operation) -> bool:
+    """Tells whether an operation has values of its own in each iteration of a loop, none of them the step's."""
+    return operation._context is not None and operation._context.in_loop

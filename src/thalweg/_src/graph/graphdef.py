@@ -1,0 +1,161 @@
+"""Graphs as GraphDef messages, which TensorFlow, TensorBoard and `import_graph_def` read."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thalweg._src.dtypes import DType, as_dtype
+from thalweg._src.graph.tensor_proto import array_proto, shape_proto
+
+if TYPE_CHECKING:
+    from thalweg._src.graph.graph import Graph
+    from thalweg._src.graph.operation import Operation
+
+PRODUCER = 134  # the GraphDef version of TensorFlow 1.15, whose meanings the ops have
+MIN_CONSUMER = 0
+
+
+MESSAGES = {
+    "AssetFileDef": "meta_graph",
+    "AttrValue": "attr_value",
+    "Event": "event",
+    "GraphDef": "graph",
+    "HistogramProto": "histogram",
+    "LogMessage": "event",
+    "MetaGraphDef": "meta_graph",
+    "NameAttrList": "attr_value",
+    "NodeDef": "node_def",
+    "SessionLog": "event",
+    "SignatureDef": "meta_graph",
+    "Summary": "summary",
+    "SummaryMetadata": "summary",
+    "TensorInfo": "meta_graph",
+}
+
+
+def message_type(name: str) -> Any:
+    """Returns the class of a protocol message."""
+    return getattr(import_module(f"tensorboard.compat.proto.{MESSAGES[name]}_pb2"), name)
+
+
+def to_graph_def(graph: Graph, add_shapes: bool = False) -> Any:
+    """Returns a graph as a GraphDef, nodes in the order they were made; defaults are written out."""
+    from tensorboard.compat.proto.graph_pb2 import GraphDef
+
+    message = GraphDef()
+    message.versions.producer = PRODUCER
+    message.versions.min_consumer = MIN_CONSUMER
+    for operation in graph.get_operations():
+        _write(operation, message.node.add(), add_shapes)
+    for function in graph._functions.values():
+        message.library.function.add().CopyFrom(function)
+    return message
+
+
+def node_def(operation: Operation) -> Any:
+    """Returns an operation as a NodeDef."""
+    from tensorboard.compat.proto.node_def_pb2 import NodeDef
+
+    message = NodeDef()
+    _write(operation, message, False)
+    return message
+
+
+def _write(operation: Operation, message: Any, add_shapes: bool) -> None:
+    message.name = operation.name
+    message.op = operation.definition.name
+    message.device = operation.device
+    for tensor in operation._inputs:
+        message.input.append(tensor.name if tensor.value_index else tensor.op.name)
+    message.input.extend(f"^{control.name}" for control in operation._control_inputs)
+    definitions = operation.definition.attrs
+    for key, value in operation._attrs.items():
+        definition = definitions.get(key)
+        write_attr(message.attr[key], value, None if definition is None else definition.kind)
+    if add_shapes and operation.outputs:
+        shapes = message.attr["_output_shapes"].list
+        shapes.SetInParent()
+        shapes.shape.extend(shape_proto(tensor._shape) for tensor in operation.outputs)
+
+
+def write_attr(message: Any, value: Any, kind: str | None = None) -> None:
+    """Writes an attribute into an AttrValue; a kind is needed only where the value does not tell it."""
+    if hasattr(value, "DESCRIPTOR"):
+        (message if value.DESCRIPTOR.name == "AttrValue" else message.func).CopyFrom(value)
+        return
+    kind = kind or kind_of(value)
+    if kind.startswith("list("):
+        message.list.SetInParent()
+        _write_list(message.list, kind[5:-1], value)
+    elif kind == "shape":
+        message.shape.CopyFrom(shape_proto(value))
+    elif kind == "tensor":
+        message.tensor.CopyFrom(array_proto(value, _dtype_of(value)))
+    else:
+        setattr(message, _FIELD[kind], _plain(kind, value))
+
+
+def _write_list(message: Any, kind: str, values: Any) -> None:
+    if kind == "shape":
+        message.shape.extend(shape_proto(value) for value in values)
+    elif kind == "tensor":
+        message.tensor.extend(array_proto(value, _dtype_of(value)) for value in values)
+    elif kind == "func":
+        message.func.extend(values)
+    else:
+        getattr(message, _FIELD[kind]).extend(_plain(kind, value) for value in values)
+
+
+_FIELD = {"type": "type", "int": "i", "float": "f", "bool": "b", "string": "s"}
+
+
+def _plain(kind: str, value: Any) -> Any:
+    if kind == "type":
+        return value.as_datatype_enum
+    if kind == "string":
+        return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+    return value
+
+
+def _dtype_of(array: np.ndarray[Any, Any]) -> DType:
+    return as_dtype(array.dtype)
+
+
+def kind_of(value: Any) -> str:
+    """Returns the kind of an attribute that no definition names, by its value."""
+    if isinstance(value, list | tuple):
+        return f"list({kind_of(value[0]) if value else 'string'})"
+    for types, kind in _KINDS:
+        if isinstance(value, types):
+            return kind
+    raise TypeError(f"an attribute cannot hold {value!r} of type {type(value).__name__}")
+
+
+_KINDS: tuple[tuple[Any, str], ...] = (
+    (bool, "bool"),
+    (int, "int"),
+    (float, "float"),
+    (str | bytes, "string"),
+    (DType, "type"),
+    (np.ndarray, "tensor"),
+)
+
+
+def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
+    """Writes a graph into a file, as text or in protobuf's binary form, and returns the path."""
+    from google.protobuf import text_format
+
+    message = graph_or_graph_def
+    if not hasattr(message, "SerializeToString"):
+        message = to_graph_def(message)
+    os.makedirs(logdir, exist_ok=True)
+    path = os.path.join(logdir, name)
+    content = text_format.MessageToString(message).encode() if as_text else message.SerializeToString()
+    with open(path + ".tmp", "wb") as file:
+        file.write(content)
+    os.replace(path + ".tmp", path)  # readers never see half a graph
+    return path

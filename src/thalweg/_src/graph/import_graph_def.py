@@ -1,0 +1,299 @@
+"""Import: adds the nodes of a GraphDef, ours or TensorFlow's, to the default graph."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from thalweg._src.dtypes import as_dtype
+from thalweg._src.graph.by_type import add_by_type
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.graphdef import PRODUCER
+from thalweg._src.graph.op_def import OPS
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.ref_variables import has_ref_variables, with_resources
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.graph.tensor_proto import MakeNdarray
+from thalweg._src.shapes import as_shape
+
+_GROUP = "loc:@"
+_SCALAR_PLACEHOLDERS = 24  # before this version an empty shape of a Placeholder meant that nothing is known
+
+
+def import_graph_def(
+    graph_def: Any,
+    input_map: dict[str, Any] | None = None,
+    return_elements: Sequence[str] | None = None,
+    name: str | None = None,
+    op_dict: Any = None,
+    producer_op_list: Any = None,
+) -> list[Any] | None:
+    """Adds the nodes under a name prefix; returns the elements asked for: operations by name, tensors by "name:0".
+
+    input_map puts tensors of the graph in the place of the GraphDef's own: keys are "name:0", "name" (its first
+    output) and "^name" (a control input). op_dict is ignored, as in TensorFlow.
+    """
+    if getattr(getattr(graph_def, "DESCRIPTOR", None), "name", "") != "GraphDef":
+        raise TypeError(f"graph_def: expected a GraphDef message, received {type(graph_def).__name__}")
+    if graph_def.versions.min_consumer > PRODUCER:
+        raise ValueError(
+            f"the GraphDef needs a reader of version {graph_def.versions.min_consumer}, this one has {PRODUCER}"
+        )
+    wanted = _checked(return_elements)
+    mapped = {_key(key): value for key, value in (input_map or {}).items()}
+    if has_ref_variables(graph_def):
+        graph_def = with_resources(graph_def, {node for node, _ in mapped})
+    with name_scope(name, "import", list(mapped.values())) as scope:
+        graph = get_default_graph()
+        process = _Import(graph, graph_def, scope[:-1], _as_tensors(mapped, name), producer_op_list)
+        process.run()
+    graph._functions.update((function.signature.name, function) for function in graph_def.library.function)
+    return None if wanted is None else [process.element(element) for element in wanted]
+
+
+def _checked(return_elements: Any) -> list[str] | None:
+    if return_elements is None:
+        return None
+    elements = list(return_elements)
+    if isinstance(return_elements, str) or not all(isinstance(element, str) for element in elements):
+        raise TypeError(f"return_elements: expected a list of names, received {return_elements!r}")
+    return elements
+
+
+def _key(key: Any) -> tuple[str, int]:
+    """Returns a name of the input map, or of an element to return, as (node, output); a control input is output -1."""
+    if not isinstance(key, str):
+        raise TypeError(f"input_map: expected names as keys, received {key!r}")
+    if key.startswith("^"):
+        return key[1:], -1
+    node, colon, index = key.rpartition(":")
+    if not colon:
+        return key, 0
+    if not node or not index.isdigit():
+        raise ValueError(f"Cannot convert {key!r} to a tensor name: write 'name' or 'name:0'")
+    return node, int(index)
+
+
+def _as_tensors(mapped: dict[tuple[str, int], Any], name: str | None) -> dict[tuple[str, int], Any]:
+    for (key, output), value in mapped.items():
+        if output >= 0 and isinstance(value, Operation):
+            raise TypeError(f"input_map[{key!r}] must be a Tensor, not the Operation {value.name!r}")
+    if all(isinstance(value, Tensor | Operation) for value in mapped.values()):
+        return mapped
+    if name == "":
+        raise ValueError(
+            "import_graph_def with name='' takes only tensors in input_map: "
+            "convert the other values with tf.convert_to_tensor first"
+        )
+    with name_scope("_inputs"):
+        return {k: v if isinstance(v, Tensor | Operation) else convert_to_tensor(v) for k, v in mapped.items()}
+
+
+class _Import:
+    """One import: the nodes by their names in the message, and the operations made of them."""
+
+    def __init__(
+        self, graph: Graph, graph_def: Any, prefix: str, mapped: dict[tuple[str, int], Any], producer_ops: Any
+    ) -> None:
+        self._graph = graph
+        self._prefix = prefix
+        self._producer = graph_def.versions.producer
+        self._mapped = mapped
+        self._nodes: dict[str, Any] = {}
+        for node in graph_def.node:
+            if node.name in self._nodes:
+                raise ValueError(f"Node {node.name!r} is not unique in the graph_def")
+            self._nodes[node.name] = node
+        self._producer_ops = {op.name: op for op in producer_ops.op} if producer_ops is not None else {}
+        self._inputs = {name: self._sources(node) for name, node in self._nodes.items()}
+        self._names = {name: self._reserve(name) for name in self._nodes}
+        self._made: dict[str, Operation] = {}
+        self._later: list[tuple[Operation, int, tuple[str, int]]] = []  # back edges of loops
+
+    def run(self) -> None:
+        self._require_mapped_exist()
+        for name in self._order():
+            self._made[name] = self._add(name, self._nodes[name])
+        for operation, position, (node, output) in self._later:
+            operation._replace_input(position, self._made[node].outputs[output])
+        self._colocate()
+
+    def element(self, name: str) -> Any:
+        """Returns an operation or a tensor of the import by the name it has in the message."""
+        node, output = _key(name)
+        if ":" in name and (node, output) in self._mapped:
+            return self._mapped[node, output]
+        operation = self._made.get(node)
+        if operation is None or (":" in name and output >= len(operation.outputs)):
+            raise ValueError(f"Requested return_element {name!r} not found in graph_def.")
+        return operation.outputs[output] if ":" in name else operation
+
+    # -- names and order ----------------------------------------------------------------------------------------------
+
+    def _reserve(self, name: str) -> str:
+        """Returns a node's name in the graph: its own under the prefix, with a number added if that is taken."""
+        known = self._graph._by_name
+        start = f"{self._prefix}/" if self._prefix else ""
+        result, number = name, 0
+        while start + result in known or (number and result in self._nodes):
+            number += 1
+            result = f"{name}_{number}"
+        self._graph._names_in_use.setdefault((start + result).lower(), 1)
+        return start + result
+
+    def _sources(self, node: Any) -> list[tuple[str, int]]:
+        """Returns what a node takes, as (node, output), controls as output -1, all known to exist."""
+        sources = [_key(text) for text in node.input]
+        outputs = [output for _, output in sources]
+        if -1 in outputs and max(outputs[outputs.index(-1) :]) >= 0:
+            raise ValueError(f"Node {node.name!r}: a control input stands before a data input")
+        for source, text in zip(sources, node.input):
+            if source not in self._mapped and source[0] not in self._nodes:
+                raise ValueError(f"Node {node.name!r}: Unknown input node {text!r}")
+        return sources
+
+    def _order(self) -> Iterator[str]:
+        """Gives the nodes so that each follows its inputs; a loop's way back, NextIteration to Merge, is no input."""
+        followers: dict[str, list[str]] = {}
+        waits: dict[str, int] = {}
+        for name, sources in self._inputs.items():
+            needed = {n for n, o in sources if (n, o) not in self._mapped and not self._is_back_edge(name, n)}
+            waits[name] = len(needed)
+            for source in needed:
+                followers.setdefault(source, []).append(name)
+        ready = [name for name in reversed(self._nodes) if not waits[name]]
+        count = 0
+        while ready:
+            name = ready.pop()
+            count += 1
+            yield name
+            for follower in reversed(followers.get(name, ())):
+                waits[follower] -= 1
+                if not waits[follower]:
+                    ready.append(follower)
+        if count < len(self._nodes):
+            stuck = [name for name, left in waits.items() if left]
+            raise ValueError(f"the graph_def has a cycle through {', '.join(stuck[:5])}")
+
+    def _is_back_edge(self, consumer: str, producer: str) -> bool:
+        return self._nodes[consumer].op in ("Merge", "RefMerge") and self._nodes[producer].op in (
+            "NextIteration",
+            "RefNextIteration",
+        )
+
+    def _require_mapped_exist(self) -> None:
+        used = {source for sources in self._inputs.values() for source in sources}
+        missing = [source[0] for source in self._mapped if source not in used and source[0] not in self._nodes]
+        if missing:
+            raise ValueError(f"graph_def has no such inputs, named in input_map: [{', '.join(missing)}]")
+
+    # -- nodes --------------------------------------------------------------------------------------------------------
+
+    def _add(self, name: str, node: Any) -> Operation:
+        try:
+            definition = OPS.lookup(node.op)
+        except LookupError as error:
+            raise ValueError(f"Node {name!r}: {error}") from None
+        inputs, controls, later = self._resolve(name)
+        attrs = {}
+        for key, message in node.attr.items():
+            if key in definition.attrs or key.startswith("_"):
+                attrs[key] = read_attr(message)
+            elif not self._may_drop(node.op, key, message):
+                known = ", ".join(definition.attrs)
+                raise ValueError(f"Node {name!r}: {node.op} has no attribute {key!r}; it has {known}")
+        if node.op == "Placeholder" and self._producer < _SCALAR_PLACEHOLDERS and attrs.get("shape") == ():
+            attrs["shape"] = None
+        shapes = attrs.pop("_output_shapes", None)
+        if "_class" in attrs:
+            attrs["_class"] = tuple(self._renamed_group(group) for group in attrs["_class"])
+        device = self._graph.device(node.device) if node.device else contextlib.nullcontext()
+        order = self._graph.control_dependencies(controls) if controls else contextlib.nullcontext()
+        with device, order:
+            try:
+                operation = add_by_type(self._graph, node.op, inputs, attrs, self._names[name] + "/")
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"Node {name!r}: {error}") from None
+        self._later += [(operation, position, source) for position, source in later]
+        for tensor, shape in zip(operation.outputs, shapes or ()):
+            tensor.set_shape(shape)
+        return operation
+
+    def _resolve(self, name: str) -> tuple[list[Tensor], list[Operation], list[tuple[int, tuple[str, int]]]]:
+        """Returns a node's inputs, its control inputs, and the inputs that are not made yet: the ways back of loops."""
+        inputs: list[Tensor] = []
+        controls: list[Operation] = []
+        later: list[tuple[int, tuple[str, int]]] = []
+        for source, output in self._inputs[name]:
+            found = self._mapped.get((source, output))
+            if output == -1:
+                found = self._made[source] if found is None else found
+                controls.append(found if isinstance(found, Operation) else found.op)
+            elif found is not None:
+                inputs.append(found)
+            elif source not in self._made:
+                later.append((len(inputs), (source, output)))
+                inputs.append(inputs[0])  # stands in until the loop is closed
+            else:
+                outputs = self._made[source].outputs
+                if output >= len(outputs):
+                    raise ValueError(
+                        f"Node {name!r}: Connecting to invalid output {output} of source node {source} "
+                        f"which has {len(outputs)} outputs"
+                    )
+                inputs.append(outputs[output])
+        return inputs, controls, later
+
+    def _may_drop(self, op_type: str, key: str, message: Any) -> bool:
+        """Tells whether an attribute of a newer producer says nothing: it has that producer's default, or is zero."""
+        producer = self._producer_ops.get(op_type)
+        if producer is not None:
+            return any(a.name == key and a.default_value == message for a in producer.attr)
+        value = read_attr(message)
+        return value is None or (isinstance(value, bool | int | float | str | tuple) and not value)
+
+    def _renamed_group(self, group: str) -> str:
+        """Returns a colocation group under the names of this graph."""
+        member = group.removeprefix(_GROUP)
+        if not group.startswith(_GROUP) or member not in self._names:
+            return group
+        mapped = self._mapped.get((member, 0))
+        return _GROUP + (mapped.op.name if isinstance(mapped, Tensor) else self._names[member])
+
+    def _colocate(self) -> None:
+        """Gives colocated operations the device of the operation they go with."""
+        for name, operation in self._made.items():
+            for group in operation._attrs.get("_class", ()):
+                member = group.removeprefix(_GROUP)
+                leader = self._graph._by_name.get(member)
+                if group.startswith(_GROUP) and leader is None:
+                    raise ValueError(f"Node {name!r} is colocated with {member!r}, which does not exist")
+                if leader is not None and leader is not operation:
+                    operation.device = leader.device
+
+
+def read_attr(message: Any) -> Any:
+    """Returns an attribute in the form that graphs keep."""
+    kind = message.WhichOneof("value")
+    if kind == "list":
+        for field, values in message.list.ListFields():
+            return tuple(_READ[field.name](value) for value in values)
+        return ()
+    return None if kind is None else _READ[kind](getattr(message, kind))
+
+
+_READ: dict[str, Callable[[Any], Any]] = {
+    "s": lambda value: value.decode("utf-8", "surrogateescape"),
+    "i": int,
+    "f": float,
+    "b": bool,
+    "type": as_dtype,
+    "shape": as_shape,
+    "tensor": MakeNdarray,
+    "func": lambda value: value,
+    "placeholder": str,
+}

@@ -1,0 +1,79 @@
+"""IndexedSlices: a tensor given by some of its rows, as gradients of look-ups are."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.shapes import TensorShape
+
+
+class IndexedSlices:
+    """Rows `values[i]` that belong at `indices[i]`; equal indices add up."""
+
+    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
+        self._values = values
+        self._indices = indices
+        self._dense_shape = dense_shape
+
+    @property
+    def values(self) -> Tensor:
+        return self._values
+
+    @property
+    def indices(self) -> Tensor:
+        return self._indices
+
+    @property
+    def dense_shape(self) -> Tensor | None:
+        return self._dense_shape
+
+    @property
+    def shape(self) -> TensorShape:
+        from thalweg._src.graph.infer import as_static_shape
+
+        if self._dense_shape is None:
+            return TensorShape(None)
+        return TensorShape(as_static_shape(self._dense_shape))
+
+    def get_shape(self) -> TensorShape:
+        return self.shape
+
+    @property
+    def name(self) -> str:
+        return self._values.name
+
+    @property
+    def device(self) -> str:
+        return self._values.device
+
+    @property
+    def op(self) -> Operation:
+        return self._values.op
+
+    @property
+    def dtype(self) -> DType:
+        return self._values.dtype
+
+    @property
+    def graph(self) -> Graph:
+        return self._values.graph
+
+    def __neg__(self) -> IndexedSlices:
+        values: Any = self._values
+        return IndexedSlices(-values, self._indices, self._dense_shape)
+
+    def __str__(self) -> str:
+        dense = f", dense_shape={self._dense_shape}" if self._dense_shape is not None else ""
+        return f"IndexedSlices(indices={self._indices}, values={self._values}{dense})"
+
+
+class IndexedSlicesValue(NamedTuple):
+    """The value of IndexedSlices that a session fetched."""
+
+    values: Any
+    indices: Any
+    dense_shape: Any

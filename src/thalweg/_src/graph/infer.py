@@ -1,0 +1,114 @@
+"""Inference: what a shape function may ask about the operation whose output shapes it infers.
+
+The same functions check shapes twice: when the graph is built, on what is known then, and when a kernel has failed, on
+the shapes that it was given, so that both errors read the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thalweg._src.dtypes import DType
+from thalweg._src.shapes import Shape
+
+if TYPE_CHECKING:
+    from thalweg._src.graph.op_def import OpDef
+
+_DEPTH = 60
+_SIZE = 1 << 12
+
+
+class Inference:
+    """The facts known of one operation's inputs: shapes, dtypes, and values where they follow from the graph."""
+
+    __slots__ = ("_sources", "attrs", "definition", "num_outputs", "shapes")
+
+    def __init__(self, definition: OpDef, attrs: dict[str, Any], sources: Sequence[Any], num_outputs: int = 1) -> None:
+        self.definition = definition
+        self.attrs = attrs
+        self._sources = sources
+        self.shapes: list[Shape] = [source._shape for source in sources]
+        self.num_outputs = num_outputs
+
+    @property
+    def dtypes(self) -> list[DType]:
+        return [source.dtype for source in self._sources]
+
+    def partial(self, index: int) -> np.ndarray[Any, Any] | None:
+        """Returns the value of an input as an array of objects, None where an element is unknown."""
+        return static_value(self._sources[index])
+
+    def value(self, index: int) -> np.ndarray[Any, Any] | None:
+        """Returns the value of an input if all of it is known statically."""
+        return complete(static_value(self._sources[index]))
+
+    def shape_value(self, index: int) -> Shape:
+        """Returns the shape that an input's value describes, as far as it is known."""
+        return as_static_shape(self._sources[index])
+
+
+class WithoutValues(Inference):
+    """Inference from shapes and dtypes alone: what a branch that is never taken computes need not fit the values."""
+
+    __slots__ = ()
+
+    def partial(self, index: int) -> np.ndarray[Any, Any] | None:
+        return None
+
+    def value(self, index: int) -> np.ndarray[Any, Any] | None:
+        return None
+
+    def shape_value(self, index: int) -> Shape:
+        return _unknown_sizes(self.shapes[index])
+
+
+def static_value(tensor: Any, depth: int = _DEPTH) -> np.ndarray[Any, Any] | None:
+    """Returns what is known of a tensor's value without running anything; unknown elements are None."""
+    known = tensor._static
+    if known is not False:
+        return known  # type: ignore[no-any-return]
+    operation = tensor.op
+    evaluate = operation.definition.evaluate
+    result = None
+    if evaluate is not None and depth > 0 and (not operation._inputs or _is_small(tensor._shape)):
+        for source in operation._inputs:
+            static_value(source, depth - 1)
+        context = Inference(operation.definition, operation._attrs, operation._inputs)
+        try:
+            result = evaluate(context)
+        except (TypeError, ValueError, IndexError, ArithmeticError):
+            result = None  # an unknown element took part, or the kernel will report the mistake
+    tensor._static = result
+    return result
+
+
+def _is_small(shape: Shape) -> bool:
+    """Tells whether a value may be worth knowing: shapes and indices are, data is not."""
+    return shape is None or None in shape or prod(shape) <= _SIZE  # type: ignore[arg-type]
+
+
+def complete(value: np.ndarray[Any, Any] | None) -> np.ndarray[Any, Any] | None:
+    """Returns the array with its own dtype if no element is unknown."""
+    if value is None or value.dtype != object:
+        return value
+    flat = value.ravel().tolist()
+    if any(element is None or isinstance(element, bytes) for element in flat):
+        return None if any(element is None for element in flat) else value
+    return value.astype(np.int64) if all(isinstance(e, int | np.integer) for e in flat) else np.array(value.tolist())
+
+
+def as_static_shape(tensor: Any) -> Shape:
+    """Returns the shape that an integer vector describes: unknown elements and -1 are unknown dimensions."""
+    value = static_value(tensor)
+    if value is not None and value.ndim == 1:
+        return tuple(None if e is None or e < 0 else int(e) for e in value.tolist())
+    return _unknown_sizes(tensor._shape)
+
+
+def _unknown_sizes(shape: Shape) -> Shape:
+    """Returns the shape described by a vector of which only the length may be known."""
+    return (None,) * shape[0] if shape is not None and len(shape) == 1 and shape[0] is not None else None

@@ -1,0 +1,147 @@
+"""Nested structures: lists, tuples, dictionaries, named tuples and attrs classes, in any depth, as trees of leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence
+from typing import Any
+
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.sparse_tensor import SparseTensor
+
+Rebuild = Callable[[list[Any]], Any]
+
+
+def is_nested(seq: Any) -> bool:
+    """Tells whether a value has parts; strings, arrays and tensors have none."""
+    return _is_sequence(seq) or isinstance(seq, Mapping | MappingView) or hasattr(type(seq), "__attrs_attrs__")
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | range | memoryview)
+
+
+def _is_composite(value: Any) -> bool:
+    return isinstance(value, SparseTensor | IndexedSlices)
+
+
+def _has_parts(value: Any, expand: bool) -> bool:
+    return is_nested(value) or (expand and _is_composite(value))
+
+
+def _parts(value: Any) -> list[Any]:
+    """Returns the parts of a structure, those of a dictionary by sorted keys."""
+    if isinstance(value, Mapping):
+        return [value[key] for key in _sorted_keys(value)]
+    if isinstance(value, SparseTensor):
+        return [value.indices, value.values, value.dense_shape]
+    if isinstance(value, IndexedSlices):
+        return [value.values, value.indices, *([] if value.dense_shape is None else [value.dense_shape])]
+    if hasattr(type(value), "__attrs_attrs__"):
+        return [getattr(value, field.name) for field in type(value).__attrs_attrs__]
+    return list(value)
+
+
+def _sorted_keys(value: Mapping[Any, Any]) -> list[Any]:
+    try:
+        return sorted(value)
+    except TypeError:
+        raise TypeError(f"the keys of a dict in a structure need an order, {list(value)} have none") from None
+
+
+def _rebuilt(structure: Any, parts: list[Any]) -> Any:
+    """Returns a structure of the same type with other parts."""
+    if isinstance(structure, Mapping):
+        by_key = dict(zip(_sorted_keys(structure), parts))
+        ordered = [(key, by_key[key]) for key in structure]
+        factory = getattr(structure, "default_factory", False)
+        return type(structure)(ordered) if factory is False else type(structure)(factory, ordered)  # type: ignore[call-arg]
+    if isinstance(structure, MappingView):
+        return list(parts)
+    if isinstance(structure, SparseTensor | IndexedSlices) or hasattr(type(structure), "__attrs_attrs__"):
+        return type(structure)(*parts)
+    if hasattr(structure, "_fields"):
+        return type(structure)(*parts)
+    return type(structure)(parts)
+
+
+def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
+    """Returns the leaves in order; of a leaf, a list with it alone."""
+    return list(_leaves(structure, expand_composites))
+
+
+def _leaves(structure: Any, expand: bool) -> Iterator[Any]:
+    if not _has_parts(structure, expand):
+        yield structure
+        return
+    for part in _parts(structure):
+        yield from _leaves(part, expand)
+
+
+def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
+    """Returns a structure of the same form with the leaves of the sequence."""
+    if not is_nested(flat_sequence):
+        raise TypeError(f"flat_sequence must be a sequence, got {flat_sequence!r}")
+    flat = _parts(flat_sequence)
+    count = sum(1 for _ in _leaves(structure, expand_composites))
+    if count != len(flat):
+        raise ValueError(
+            f"flat_sequence has {len(flat)} elements, expected {count} for the structure {structure}: {flat}"
+        )
+    remaining = iter(flat)
+
+    def pack(part: Any) -> Any:
+        if not _has_parts(part, expand_composites):
+            return next(remaining)
+        return _rebuilt(part, [pack(inner) for inner in _parts(part)])
+
+    return pack(structure)
+
+
+def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+    """Returns the structure with func called on the leaves of all structures, which must have the same form."""
+    if not callable(func):
+        raise TypeError(f"func must be callable, got: {func}")
+    if not structure:
+        raise ValueError("map_structure has no structure to map")
+    check_types = kwargs.pop("check_types", True)
+    expand = kwargs.pop("expand_composites", False)
+    if kwargs:
+        raise ValueError(f"Only check_types and expand_composites are valid keywords, not {', '.join(kwargs)}")
+    for other in structure[1:]:
+        assert_same_structure(structure[0], other, check_types, expand)
+    rows = zip(*(_leaves(each, expand) for each in structure))
+    return pack_sequence_as(structure[0], [func(*row) for row in rows], expand)
+
+
+def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:
+    """Raises ValueError unless both have the same form, TypeError if only the types of their sequences differ."""
+    try:
+        _compare(nest1, nest2, check_types, expand_composites)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"the structures differ in form: {error}\n  first: {nest1}\n  second: {nest2}") from None
+
+
+def _compare(first: Any, second: Any, check_types: bool, expand: bool) -> None:
+    nested = _has_parts(first, expand)
+    if nested != _has_parts(second, expand):
+        raise ValueError(f"{first if nested else second!r} has parts, {second if nested else first!r} has none")
+    if not nested:
+        return
+    if check_types and not _same_type(first, second):
+        raise TypeError(f"{first!r} is a {type(first).__name__}, {second!r} is a {type(second).__name__}")
+    if isinstance(first, Mapping) and isinstance(second, Mapping) and set(first) != set(second):
+        raise ValueError(f"the keys {list(first)} and {list(second)} differ")
+    mine, theirs = _parts(first), _parts(second)
+    if len(mine) != len(theirs):
+        raise ValueError(f"{first!r} has {len(mine)} parts, {second!r} has {len(theirs)}")
+    for one, other in zip(mine, theirs):
+        _compare(one, other, check_types, expand)
+
+
+def _same_type(first: Any, second: Any) -> bool:
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return True
+    fields = getattr(first, "_fields", None)
+    if fields is not None and fields == getattr(second, "_fields", None):
+        return type(first).__name__ == type(second).__name__
+    return type(first) is type(second)

@@ -1,0 +1,199 @@
+"""OpDef: the schema of an operation, what may be assumed of it, and the call that adds one to a graph."""
+
+from __future__ import annotations
+
+import functools
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from thalweg._src import dtypes
+from thalweg._src.dtypes import DType
+from thalweg._src.graph import attr
+from thalweg._src.graph.apply import apply
+from thalweg._src.graph.attr import AttrDef
+from thalweg._src.registry import Registry
+from thalweg._src.shapes import Shape
+
+if TYPE_CHECKING:
+    from thalweg._src.graph.infer import Inference
+    from thalweg._src.graph.operation import Operation
+    from thalweg._src.graph.tensor import Tensor
+
+Infer = Callable[["Inference"], Sequence[Shape]]
+Evaluate = Callable[["Inference"], Any]
+FromShapes = Callable[[Sequence[Any]], Sequence[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ArgDef:
+    """One input or output: of a fixed type, of an attribute's type, `N*T` (a list), or `list(T)` (a typed list)."""
+
+    name: str
+    dtype: DType | None = None
+    type_attr: str | None = None
+    number_attr: str | None = None
+    type_list_attr: str | None = None
+
+    @property
+    def is_list(self) -> bool:
+        return self.number_attr is not None or self.type_list_attr is not None
+
+
+OPS: Registry[OpDef] = Registry("operation")
+
+
+class OpDef:
+    """What an operation takes and gives, and the facts that passes and executors may rely on.
+
+    Calling it adds an operation to the graph of its inputs. For readers and type checkers the call says what comes
+    back: `d(...)` one tensor, `d.many(...)` several, `d.operation(...)` none.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: tuple[ArgDef, ...],
+        outputs: tuple[ArgDef, ...],
+        attrs: dict[str, AttrDef],
+        *,
+        infer: Infer,
+        evaluate: Evaluate | None,
+        stateful: bool,
+        commutative: bool,
+        waits: bool,
+        host: frozenset[str],
+        numbers: frozenset[str],
+        differentiable: bool,
+        from_shapes: FromShapes | None,
+        doc: str,
+    ) -> None:
+        self.name = name
+        self.inputs = inputs
+        self.outputs = outputs
+        self.attrs = attrs
+        self.infer = infer
+        self.evaluate = evaluate
+        self.stateful = stateful
+        self.commutative = commutative
+        self.waits = waits
+        self.host = host
+        self.numbers = numbers
+        self.differentiable = differentiable
+        self.from_shapes = from_shapes
+        self.keeps_places = False  # may be applied to the values of a sparse tensor
+        self.doc = doc
+        self.__name__ = name
+        self.__doc__ = doc
+        self.defaults = {key: a.default for key, a in attrs.items() if a.default is not attr.REQUIRED}
+        self.implied = {
+            key for arg in inputs for key in (arg.type_attr, arg.number_attr, arg.type_list_attr) if key is not None
+        }
+        self.explicit = tuple(key for key in attrs if key not in self.implied)
+        self.plain_inputs = not any(arg.is_list for arg in inputs)
+        self.plain_outputs = not any(arg.is_list for arg in outputs)
+        self.single_output = len(outputs) == 1 and self.plain_outputs
+
+    @functools.cached_property
+    def result(self) -> Any:
+        """The named tuple of several outputs; making one takes long enough to wait for its first use."""
+        return namedtuple(self.name.lstrip("_"), [arg.name for arg in self.outputs]) if len(self.outputs) > 1 else None
+
+    def __call__(self, *args: Any, name: str | None = None, **attrs: Any) -> Tensor:
+        """Adds the operation and returns its one output."""
+        return apply(self, args, attrs, name)  # type: ignore[no-any-return]
+
+    def many(self, *args: Any, name: str | None = None, **attrs: Any) -> Any:
+        """Adds the operation and returns its outputs: a list, or a named tuple."""
+        return apply(self, args, attrs, name)
+
+    def operation(self, *args: Any, name: str | None = None, **attrs: Any) -> Operation:
+        """Adds the operation, which has no outputs, and returns it."""
+        return apply(self, args, attrs, name)  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        def show(args: tuple[ArgDef, ...]) -> str:
+            return ", ".join(f"{arg.name}: {show_type(arg)}" for arg in args)
+
+        return f"<op {self.name}({show(self.inputs)}) -> ({show(self.outputs)})>"
+
+
+def show_type(arg: ArgDef) -> str:
+    if arg.type_list_attr:
+        return f"list({arg.type_list_attr})"
+    base = arg.type_attr or (arg.dtype.name if arg.dtype else "?")
+    return f"{arg.number_attr}*{base}" if arg.number_attr else base
+
+
+def _parse_args(text: str, attrs: dict[str, AttrDef]) -> tuple[ArgDef, ...]:
+    return tuple(_parse_arg(part.strip(), attrs) for part in text.split(",") if part.strip())
+
+
+def _parse_arg(text: str, attrs: dict[str, AttrDef]) -> ArgDef:
+    name, colon, kind = (part.strip() for part in text.partition(":"))
+    number, _, base = (part.strip() for part in kind.rpartition("*"))
+    if not colon or not name.isidentifier() or not kind:
+        raise ValueError(f"cannot read the argument {text!r}: write 'x: T', 'x: int32', 'x: N*T' or 'x: list(T)'")
+    if kind.startswith("list(") and kind.endswith(")"):
+        return ArgDef(name, type_list_attr=kind[5:-1])
+    if base in attrs:
+        return ArgDef(name, type_attr=base, number_attr=number or None)
+    return ArgDef(name, dtype=dtypes.as_dtype(base), number_attr=number or None)
+
+
+def unknown_shapes(c: Inference) -> Sequence[Shape]:
+    """Infers nothing: every output has unknown rank."""
+    return [None] * c.num_outputs
+
+
+def op(
+    name: str,
+    signature: str,
+    *,
+    infer: Infer = unknown_shapes,
+    evaluate: Evaluate | None = None,
+    stateful: bool = False,
+    commutative: bool = False,
+    waits: bool = False,
+    host: str = "",
+    numbers: str = "",
+    differentiable: bool = True,
+    from_shapes: FromShapes | None = None,
+    doc: str = "",
+    **attrs: Any,
+) -> OpDef:
+    """Registers an operation and returns the function that adds it to a graph.
+
+    signature: `"a: T, b: T -> product: T"`; every attribute is a further keyword, given by its AttrDef, by its set of
+    types, or by its default value. infer: static shapes of the outputs. evaluate: the value of a small integer output
+    when it follows from static facts. host: names of inputs and outputs that live in host memory on every device.
+    numbers: names of inputs that kernels take as Python numbers too, which loops count with.
+    waits: the kernel may wait for someone else. from_shapes: the outputs' values, when the inputs' shapes decide them.
+    """
+    attr_defs = {key: attr.from_default(value) for key, value in attrs.items()}
+    for word in signature.replace(",", " ").replace("->", " ").split():
+        if word.startswith("list("):
+            attr_defs.setdefault(word[5:-1], attr.type_list(0))
+        elif "*" in word:
+            attr_defs.setdefault(word.partition("*")[0], attr.integer(1))
+    left, arrow, right = signature.partition("->")
+    if not arrow:
+        raise ValueError(f"the signature of {name} has no '->': {signature!r}")
+    definition = OpDef(
+        name,
+        _parse_args(left, attr_defs),
+        _parse_args(right, attr_defs),
+        attr_defs,
+        infer=infer,
+        evaluate=evaluate,
+        stateful=stateful,
+        commutative=commutative,
+        waits=waits,
+        host=frozenset(part.strip() for part in host.split(",") if part.strip()),
+        numbers=frozenset(part.strip() for part in numbers.split(",") if part.strip()),
+        differentiable=differentiable,
+        from_shapes=from_shapes,
+        doc=doc,
+    )
+    return OPS.register(name, definition)

@@ -1,0 +1,153 @@
+"""Operation: a node of the graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thalweg._src.graph.source_line import Stack, made_at
+from thalweg._src.shapes import TensorShape
+
+if TYPE_CHECKING:
+    from thalweg._src.graph.graph import Context, Graph
+    from thalweg._src.graph.op_def import OpDef
+    from thalweg._src.graph.tensor import Tensor
+
+
+class Operation:
+    """A node: an op type with its attributes, its inputs, and the tensors it gives."""
+
+    __slots__ = (
+        "__weakref__",
+        "_attrs",
+        "_context",
+        "_control_inputs",
+        "_control_outputs",
+        "_id",
+        "_inputs",
+        "_stack",
+        "definition",
+        "device",
+        "graph",
+        "name",
+        "outputs",
+    )
+
+    def __init__(
+        self,
+        graph: Graph,
+        definition: OpDef,
+        name: str,
+        inputs: list[Tensor],
+        control_inputs: list[Operation],
+        attrs: dict[str, Any],
+        device: str,
+        stack: Stack,
+    ) -> None:
+        self.graph = graph
+        self.definition = definition
+        self.name = name
+        self._inputs = inputs
+        self._control_inputs = control_inputs
+        self._control_outputs: list[Operation] = []
+        self._attrs = attrs
+        self.device = device
+        self._stack = stack
+        self._context: Context | None = None
+        self._id = -1
+        self.outputs: list[Tensor] = []
+
+    @property
+    def type(self) -> str:
+        return self.definition.name
+
+    @property
+    def op_def(self) -> OpDef:
+        return self.definition
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        return self._inputs
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        return list(self._control_inputs)
+
+    @property
+    def traceback(self) -> list[tuple[str, int, str, None]]:
+        """Returns (file, line, function, None) of the user's frames, outermost first."""
+        return [(code.co_filename, line, code.co_name, None) for code, line in reversed(self._stack)]
+
+    @property
+    def made_at(self) -> str | None:
+        return made_at(self._stack)
+
+    @property
+    def node_def(self) -> Any:
+        from thalweg._src.graph.graphdef import node_def
+
+        return node_def(self)
+
+    def get_attr(self, name: str) -> Any:
+        """Returns an attribute in the form TensorFlow gives it: strings as bytes, shapes as TensorShape."""
+        try:
+            value = self._attrs[name]
+        except KeyError:
+            raise ValueError(f"Operation {self.name!r} has no attr named {name!r}.") from None
+        kind = self.definition.attrs[name].kind if name in self.definition.attrs else ""
+        if kind == "shape":
+            return TensorShape(value)
+        if isinstance(value, str):
+            return value.encode("utf-8", "surrogateescape")
+        if isinstance(value, tuple):
+            return [item.encode() if isinstance(item, str) else item for item in value]
+        return np.array(value) if isinstance(value, np.ndarray) else value
+
+    def values(self) -> tuple[Tensor, ...]:
+        return tuple(self.outputs)
+
+    def colocation_groups(self) -> list[bytes]:
+        """Returns the groups this operation shares a device with; by default its own."""
+        groups = [name.encode() for name in self._attrs.get("_class", ()) if name.startswith("loc:@")]
+        return groups or [f"loc:@{self.name}".encode()]
+
+    def _get_control_flow_context(self) -> Context | None:
+        """Returns the branch or loop that the operation belongs to."""
+        return self._context
+
+    def _replace_input(self, index: int, tensor: Tensor) -> None:
+        """Takes another tensor as an input: what closes a loop is made after what it closes."""
+        self._inputs[index]._consumers.remove(self)
+        self._inputs[index] = tensor
+        tensor._consumers.append(self)
+
+    def run(self, feed_dict: Any = None, session: Any = None) -> None:
+        """Runs the operation in the given or the default session."""
+        self.graph.session_for(session, self.name).run(self, feed_dict)
+
+    def _set_device(self, device: Any) -> None:
+        from thalweg._src.devices import canonical_name
+
+        self.graph._require_mutable()
+        self.device = canonical_name(device if isinstance(device, str) else device.to_string()) if device else ""
+        self.graph._changed()
+
+    def _add_control_input(self, operation: Operation) -> None:
+        self._add_control_inputs([operation])
+
+    def _add_control_inputs(self, operations: list[Operation]) -> None:
+        self.graph._require_mutable()
+        for operation in operations:
+            if operation.graph is not self.graph:
+                raise ValueError(f"{operation.name!r} is from another graph than {self.name!r}")
+            if operation not in self._control_inputs:
+                self._control_inputs.append(operation)
+                operation._control_outputs.append(self)
+        self.graph._changed()
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type}>"
+
+    def __str__(self) -> str:
+        return str(self.node_def)

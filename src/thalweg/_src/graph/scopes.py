@@ -1,0 +1,140 @@
+"""Scopes: the `with` blocks of the default graph, under their public names."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.tensor import Tensor
+
+
+class name_scope:
+    """A context manager for `with tf.name_scope(name, default_name, values) as scope`."""
+
+    def __init__(self, name: str | None, default_name: str | None = None, values: Any = None) -> None:
+        if name is None and default_name is None and values is not None:
+            raise TypeError("at least one of name and default_name must be given")
+        self._name = default_name if name is None else name
+        self._values = values
+        self._stack: list[contextlib.ExitStack] = []
+
+    @property
+    def name(self) -> str | None:
+        return self._name
+
+    def __enter__(self) -> str:
+        stack = contextlib.ExitStack()
+        graph = graph_of(self._values) if self._values else None
+        if graph is None:
+            graph = get_default_graph()
+        else:
+            stack.enter_context(graph.as_default())
+        self._stack.append(stack)
+        return stack.enter_context(graph.name_scope(self._name))
+
+    def __exit__(self, *exc: object) -> None:
+        self._stack.pop().__exit__(None, None, None)
+
+
+@contextlib.contextmanager
+def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Iterator[str]:
+    """Is the older form of `name_scope`, with the values first."""
+    with name_scope(name, default_name, values) as scope:
+        yield scope
+
+
+def graph_of(values: Any) -> Graph | None:
+    """Returns the graph of the first tensor among the values; a function's body stays in its own."""
+    default = get_default_graph()
+    if default.captures:
+        return default
+    for value in values:
+        if isinstance(value, Tensor):
+            return value.graph
+        if isinstance(value, list | tuple):
+            found = graph_of(value)
+            if found is not None:
+                return found
+        element = getattr(value, "graph", None)
+        if isinstance(element, Graph):
+            return element
+    return None
+
+
+def device(device_name_or_function: Any) -> contextlib.AbstractContextManager[None]:
+    return get_default_graph().device(device_name_or_function)
+
+
+def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:
+    return get_default_graph().control_dependencies(control_inputs)
+
+
+def container(container_name: str) -> contextlib.AbstractContextManager[str]:
+    return get_default_graph().container(container_name)
+
+
+def colocate_with(op: Any, ignore_existing: bool = False) -> contextlib.AbstractContextManager[None]:
+    return get_default_graph().colocate_with(op, ignore_existing)
+
+
+@contextlib.contextmanager
+def init_scope() -> Iterator[None]:
+    """Lifts operations out of control dependencies, so that they can run before everything else."""
+    with get_default_graph().control_dependencies(None):
+        yield
+
+
+def add_to_collection(name: Any, value: Any) -> None:
+    get_default_graph().add_to_collection(name, value)
+
+
+def add_to_collections(names: Any, value: Any) -> None:
+    get_default_graph().add_to_collections(names, value)
+
+
+def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    return get_default_graph().get_collection(key, scope)
+
+
+def get_collection_ref(key: Any) -> list[Any]:
+    return get_default_graph().get_collection_ref(key)
+
+
+class GraphKeys:
+    """The standard names of collections."""
+
+    GLOBAL_VARIABLES = "variables"
+    LOCAL_VARIABLES = "local_variables"
+    METRIC_VARIABLES = "metric_variables"
+    MODEL_VARIABLES = "model_variables"
+    TRAINABLE_VARIABLES = "trainable_variables"
+    SUMMARIES = "summaries"
+    QUEUE_RUNNERS = "queue_runners"
+    TABLE_INITIALIZERS = "table_initializer"
+    ASSET_FILEPATHS = "asset_filepaths"
+    MOVING_AVERAGE_VARIABLES = "moving_average_variables"
+    REGULARIZATION_LOSSES = "regularization_losses"
+    CONCATENATED_VARIABLES = "concatenated_variables"
+    SAVERS = "savers"
+    WEIGHTS = "weights"
+    BIASES = "biases"
+    ACTIVATIONS = "activations"
+    UPDATE_OPS = "update_ops"
+    LOSSES = "losses"
+    SAVEABLE_OBJECTS = "saveable_objects"
+    RESOURCES = "resources"
+    LOCAL_RESOURCES = "local_resources"
+    TRAINABLE_RESOURCE_VARIABLES = "trainable_resource_variables"
+    INIT_OP = "init_op"
+    LOCAL_INIT_OP = "local_init_op"
+    READY_OP = "ready_op"
+    READY_FOR_LOCAL_INIT_OP = "ready_for_local_init_op"
+    SUMMARY_OP = "summary_op"
+    GLOBAL_STEP = "global_step"
+    EVAL_STEP = "eval_step"
+    TRAIN_OP = "train_op"
+    COND_CONTEXT = "cond_context"
+    WHILE_CONTEXT = "while_context"

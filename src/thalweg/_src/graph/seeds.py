@@ -1,0 +1,24 @@
+"""Seeds: of a graph, and of each random operation in it."""
+
+from __future__ import annotations
+
+from thalweg._src.graph.default import get_default_graph
+
+DEFAULT_GRAPH_SEED = 87654321
+_MODULUS = 2**31 - 1
+
+
+def set_random_seed(seed: int | None) -> None:
+    """Sets the default graph's seed; random operations made afterwards follow from it and from their place."""
+    get_default_graph().seed = seed
+
+
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """Returns the pair of seeds of a random operation; (None, None) makes it different in every session."""
+    graph = get_default_graph()
+    if graph.seed is None and op_seed is None:
+        return None, None
+    first = DEFAULT_GRAPH_SEED if graph.seed is None else graph.seed
+    second = graph._version if op_seed is None else op_seed
+    pair = first % _MODULUS, second % _MODULUS
+    return pair if pair != (0, 0) else (0, _MODULUS)  # a kernel reads two zeros as no seed

@@ -1,0 +1,112 @@
+"""Nested structures as tf.contrib.framework.nest knows them: also down to the leaves of a shallower structure alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from thalweg._src.graph.nest import (
+    _parts,
+    _same_type,
+    _sorted_keys,
+    assert_same_structure,
+    flatten,
+    is_nested,
+    map_structure,
+    pack_sequence_as,
+)
+
+is_sequence = is_nested
+
+__all__ = [
+    "assert_same_structure",
+    "assert_shallow_structure",
+    "flatten",
+    "flatten_dict_items",
+    "flatten_up_to",
+    "flatten_with_joined_string_paths",
+    "is_nested",
+    "is_sequence",
+    "map_structure",
+    "map_structure_up_to",
+    "pack_sequence_as",
+]
+
+
+def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> None:
+    """Raises an error unless the input has the shallow structure, with anything for its leaves."""
+    if not is_nested(shallow_tree):
+        return
+    if not is_nested(input_tree):
+        raise TypeError(f"{input_tree!r} of {type(input_tree)} has no parts, but {shallow_tree!r} has")
+    if check_types and not _same_type(shallow_tree, input_tree):
+        raise TypeError(f"the types differ: {type(input_tree)} is no {type(shallow_tree)}")
+    if isinstance(shallow_tree, Mapping) and isinstance(input_tree, Mapping):
+        missing = [key for key in shallow_tree if key not in input_tree]
+        if missing:
+            raise ValueError(f"the input has no keys {missing}, only {list(input_tree)}")
+    shallow_parts, parts = _parts(shallow_tree), _parts(input_tree)
+    if len(shallow_parts) != len(parts):
+        raise ValueError(f"the input has {len(parts)} parts, the shallow structure {len(shallow_parts)}")
+    for shallow, part in zip(shallow_parts, parts):
+        assert_shallow_structure(shallow, part, check_types)
+
+
+def flatten_up_to(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> list[Any]:
+    """Returns the parts of the input that are in the places of the shallow structure's leaves."""
+    assert_shallow_structure(shallow_tree, input_tree, check_types)
+    return list(_parts_up_to(shallow_tree, input_tree))
+
+
+def _parts_up_to(shallow: Any, value: Any) -> Iterator[Any]:
+    if not is_nested(shallow):
+        yield value
+        return
+    for inner, part in zip(_parts(shallow), _parts(value)):
+        yield from _parts_up_to(inner, part)
+
+
+def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:
+    """Applies a function to the parts in the places of the shallow structure's leaves."""
+    if not inputs:
+        raise ValueError("map_structure_up_to needs at least one structure")
+    flat = [flatten_up_to(shallow_tree, value, kwargs.get("check_types", True)) for value in inputs]
+    return pack_sequence_as(shallow_tree, [func(*parts) for parts in zip(*flat)])
+
+
+def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Returns a dictionary whose structured keys and values are taken apart together."""
+    if not isinstance(dictionary, Mapping):
+        raise TypeError(f"expected a dictionary, got {type(dictionary)}")
+    result: dict[Any, Any] = {}
+    for keys, values in dictionary.items():
+        flat_keys, flat_values = flatten(keys), flatten(values)
+        if len(flat_keys) != len(flat_values):
+            raise ValueError(f"the key {keys!r} has {len(flat_keys)} parts, its value {len(flat_values)}")
+        for key, value in zip(flat_keys, flat_values):
+            if key in result:
+                raise ValueError(f"the key {key!r} is there twice")
+            result[key] = value
+    return result
+
+
+def flatten_with_joined_string_paths(
+    structure: Any, separator: str = "/", expand_composites: bool = False
+) -> list[tuple[str, Any]]:
+    """Returns the leaves, each with its keys and indices from the outside inwards as one string."""
+    leaves = flatten(structure, expand_composites)
+    return [(separator.join(map(str, path)), leaf) for path, leaf in zip(_paths(structure), leaves)]
+
+
+def _paths(structure: Any) -> Iterator[tuple[Any, ...]]:
+    if not is_nested(structure):
+        yield ()
+        return
+    if isinstance(structure, Mapping):
+        names: Any = _sorted_keys(structure)
+    elif hasattr(type(structure), "__attrs_attrs__"):
+        names = [field.name for field in type(structure).__attrs_attrs__]
+    else:
+        names = getattr(structure, "_fields", range(len(structure)))
+    for name, part in zip(names, _parts(structure)):
+        yield from ((name, *path) for path in _paths(part))

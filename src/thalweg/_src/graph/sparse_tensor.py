@@ -1,0 +1,168 @@
+"""SparseTensor: a tensor given by the places and the values of its elements that are not the default."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from thalweg._src import dtypes, shapes
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.infer import as_static_shape
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.shapes import Shape, TensorShape
+
+
+class SparseTensorValue(NamedTuple):
+    """The value of a SparseTensor: what a session fetches, and what feeds one."""
+
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+
+class SparseTensor:
+    """Values `values[i]` that belong at `indices[i]` in a tensor of shape `dense_shape`."""
+
+    # NumPy's operators give way to ours.
+    __array_priority__ = 100
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
+        if type(indices) is not Tensor or type(values) is not Tensor or type(dense_shape) is not Tensor:
+            with name_scope(None, "SparseTensor", [indices, values, dense_shape]):
+                indices = convert_to_tensor(indices, dtypes.int64, name="indices")
+                values = convert_to_tensor(values, name="values")
+                dense_shape = convert_to_tensor(dense_shape, dtypes.int64, name="dense_shape")
+        for part, tensor in (("indices", indices), ("dense_shape", dense_shape)):
+            if tensor.dtype is not dtypes.int64:
+                raise ValueError(f"{part} of a SparseTensor must be int64, but {tensor.name!r} is {tensor.dtype.name}")
+        self._indices: Tensor = indices
+        self._values: Tensor = values
+        self._dense_shape: Tensor = dense_shape
+        self._shape: Shape = as_static_shape(dense_shape)
+        _require_parts_that_fit(indices._shape, values._shape, dense_shape._shape)
+
+    @classmethod
+    def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
+        """Returns a SparseTensor of a SparseTensorValue's parts."""
+        if not is_sparse(sparse_tensor_value):
+            raise TypeError(f"Neither a SparseTensor nor SparseTensorValue: {sparse_tensor_value}.")
+        return cls(*parts_of(sparse_tensor_value))
+
+    @property
+    def indices(self) -> Tensor:
+        return self._indices
+
+    @property
+    def values(self) -> Tensor:
+        return self._values
+
+    @property
+    def dense_shape(self) -> Tensor:
+        return self._dense_shape
+
+    def with_values(self, new_values: Any) -> SparseTensor:
+        """Returns a SparseTensor with other values at the same places."""
+        result = SparseTensor(self._indices, new_values, self._dense_shape)
+        result._shape = self._shape
+        return result
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self._shape)
+
+    def get_shape(self) -> TensorShape:
+        return TensorShape(self._shape)
+
+    def set_shape(self, shape: Any) -> None:
+        """Merges what the caller knows of the shape into what was inferred."""
+        self._shape = shapes.merge(self._shape, shapes.as_shape(shape))
+
+    @property
+    def dtype(self) -> DType:
+        return self._values.dtype
+
+    @property
+    def op(self) -> Operation:
+        return self._values.op
+
+    @property
+    def name(self) -> str:
+        return self._values.name
+
+    @property
+    def device(self) -> str:
+        return self._values.device
+
+    @property
+    def graph(self) -> Graph:
+        return self._indices.graph
+
+    def consumers(self) -> list[Operation]:
+        parts = (self._values, self._indices, self._dense_shape)
+        return list(dict.fromkeys(consumer for part in parts for consumer in part._consumers))
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Runs the tensor in the given or the default session and returns its SparseTensorValue."""
+        return self.graph.session_for(session, self._values.name).run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"SparseTensor(indices={self._indices}, values={self._values}, dense_shape={self._dense_shape})"
+
+    if TYPE_CHECKING:  # what thalweg._src.ops.sparse_math installs
+
+        def __mul__(self, other: Any) -> SparseTensor: ...
+        def __rmul__(self, other: Any) -> SparseTensor: ...
+        def __truediv__(self, other: Any) -> SparseTensor: ...
+
+
+def _require_parts_that_fit(indices: Shape, values: Shape, dense_shape: Shape) -> None:
+    """Raises ValueError unless a SparseTensor can have parts of these static shapes."""
+    for part, shape, rank in (("indices", indices, 2), ("values", values, 1), ("dense_shape", dense_shape, 1)):
+        if shape is not None and len(shape) != rank:
+            raise ValueError(f"{part} of a SparseTensor must have rank {rank}, got shape {shapes.show(shape)}")
+    rows, rank_of_index = indices or (None, None)
+    for what, size, other, its in (
+        ("values", rows, values, "rows"),
+        ("dense_shape", rank_of_index, dense_shape, "columns"),
+    ):
+        if other and not shapes.compatible((size,), other):
+            raise ValueError(
+                f"indices of a SparseTensor has {size} {its}, but {what} has {other[0]} elements: they must agree"
+            )
+
+
+def is_sparse(value: Any) -> bool:
+    """Tells whether a value is a SparseTensor or the value of one."""
+    return isinstance(value, SparseTensor | SparseTensorValue)
+
+
+def parts_of(value: Any) -> tuple[Any, Any, Any]:
+    return value.indices, value.values, value.dense_shape
+
+
+def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """Returns a value as a SparseTensor if it is a sparse one, else as a Tensor."""
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(value, SparseTensorValue):
+        value = SparseTensor.from_value(value)
+    if isinstance(value, SparseTensor):
+        if wanted is not None and not wanted.is_compatible_with(value.dtype):
+            raise RuntimeError(f"Sparse dtype: requested = {wanted.name}, actual = {value.dtype.name}")
+        return value
+    return convert_to_tensor(value, dtype=wanted, name=name)
+
+
+def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """Returns IndexedSlices and sparse tensors as they are, everything else as a Tensor."""
+    if isinstance(value, Tensor | IndexedSlices | SparseTensor):
+        if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(value.dtype):
+            raise ValueError(
+                f"Tensor conversion requested dtype {dtypes.as_dtype(dtype).name} for Tensor with dtype "
+                f"{value.dtype.name}: {value!r}"
+            )
+        return value
+    return convert_to_tensor(value, dtype=dtype, name=name)

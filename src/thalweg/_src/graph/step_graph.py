@@ -1,0 +1,248 @@
+"""StepGraph: the private copy of the part of a graph that one kind of step needs; passes rewrite it freely."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.op_def import OPS, OpDef
+from thalweg._src.graph.source_line import Stack
+from thalweg._src.shapes import Shape
+
+Output = tuple["Node", int]
+Guard = tuple[tuple[Output, bool], ...]  # predicates and the values that they must have, from outside in
+
+
+class Node:
+    """An operation in a step: what it runs, on what, after whom, and where."""
+
+    __slots__ = (
+        "_stack",
+        "attrs",
+        "controls",
+        "definition",
+        "device",
+        "dtypes",
+        "guard",
+        "inputs",
+        "name",
+        "order",
+        "shapes",
+        "type",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        definition: OpDef,
+        inputs: list[Output],
+        attrs: dict[str, Any],
+        dtypes: Sequence[DType],
+        shapes: Sequence[Shape],
+        *,
+        controls: list[Node] | None = None,
+        device: str = "",
+        order: float = 0,
+        stack: Stack = (),
+        guard: Guard = (),
+    ) -> None:
+        self.name = name
+        self.definition = definition
+        self.type = definition.name
+        self.inputs = inputs
+        self.controls: list[Node] = controls if controls is not None else []
+        self.attrs = attrs
+        self.dtypes = dtypes
+        self.shapes = shapes
+        self.device = device
+        self.order = order
+        self.guard = guard
+        self._stack = stack
+
+    def constant(self, index: int) -> np.ndarray[Any, Any] | None:
+        """Returns the value of an input that is a constant of the graph."""
+        producer = self.inputs[index][0]
+        return producer.attrs["value"] if producer.definition.name == "Const" else None
+
+    def input_shape(self, index: int) -> Shape:
+        producer, output = self.inputs[index]
+        return producer.shapes[output]
+
+    def input_dtype(self, index: int) -> DType:
+        producer, output = self.inputs[index]
+        return producer.dtypes[output]
+
+    def predecessors(self) -> Iterable[Node]:
+        for producer, _ in self.inputs:
+            yield producer
+        yield from self.controls
+        for (predicate, _), _ in self.guard:
+            yield predicate
+
+    def like(self, op_type: str, inputs: list[Output], attrs: dict[str, Any], **changes: Any) -> Node:
+        """Returns a node of another type in this one's place: same name, outputs, device, order and user line."""
+        given: dict[str, Any] = {
+            "dtypes": self.dtypes,
+            "shapes": self.shapes,
+            "controls": list(self.controls),
+            "device": self.device,
+            "order": self.order,
+            "stack": self._stack,
+            "guard": self.guard,
+        }
+        given.update(changes)
+        name = given.pop("name", self.name)
+        return Node(name, OPS.lookup(op_type), inputs, attrs, **given)
+
+    def __repr__(self) -> str:
+        return f"<Node {self.name!r} {self.type}>"
+
+
+@dataclass(slots=True)
+class Region:
+    """What a `_While` node repeats: `condition` gives one bool, `body` the values of the next iteration.
+
+    Both are graphs over the same arguments: the variables, then the values of outside that never change.
+    """
+
+    condition: StepGraph
+    body: StepGraph
+
+    def parts(self) -> tuple[StepGraph, StepGraph]:
+        return self.condition, self.body
+
+
+@dataclass(slots=True)
+class StepGraph:
+    """Nodes in an order that respects all dependencies, with what comes in and what must come out."""
+
+    nodes: list[Node]
+    feeds: list[Node]
+    fetches: list[Output]
+    targets: list[Node] = field(default_factory=list)
+    positions: list[int] | None = None  # of the fetches among the whole step's, in a partition
+    is_free: bool = False  # control flow that has no structure, which runs by tokens and may go in circles
+
+    def waits(self) -> bool:
+        """Tells whether somebody in here waits for someone else."""
+        return any(map(waits, self.nodes))
+
+    def roots(self) -> Iterable[Node]:
+        for node, _ in self.fetches:
+            yield node
+        yield from self.targets
+
+    def regions(self) -> Iterable[Region]:
+        """Yields the loops of this graph, not those inside of them."""
+        for node in self.nodes:
+            if node.type == "_While":
+                yield node.attrs["region"]
+
+    def everything(self) -> Iterable[Node]:
+        """Yields the nodes of this graph and of all loops in it; arguments of loops come more than once."""
+        for node in self.nodes:
+            yield node
+            if node.type == "_While":
+                for part in node.attrs["region"].parts():
+                    yield from part.everything()
+
+    def consumers(self) -> dict[Node, list[Node]]:
+        """Returns the nodes that take each node's outputs or wait for it."""
+        result: dict[Node, list[Node]] = {node: [] for node in self.nodes}
+        for node in self.nodes:
+            for producer in node.predecessors():
+                result[producer].append(node)
+        return result
+
+    def rewrite(self, replaced: dict[Output, Output], moved: dict[Node, Node] | None = None) -> None:
+        """Points every use of a replaced output, and every control on a moved node, to its successor."""
+        moved = moved or {}
+        made = {node for node, _ in replaced.values()} | set(moved.values())
+        for node in {*self.nodes, *made}:
+            if replaced:
+                node.inputs = [_follow(replaced, output) for output in node.inputs]
+                if node.guard:
+                    node.guard = tuple((_follow(replaced, predicate), side) for predicate, side in node.guard)
+            if moved and node.controls:
+                node.controls = list(dict.fromkeys(_follow(moved, control) for control in node.controls))
+        self.fetches = [_follow(replaced, output) for output in self.fetches]
+        self.targets = list(dict.fromkeys(_follow(moved, target) for target in self.targets))
+        self.settle()
+
+    def settle(self) -> None:
+        """Drops what no fetch or target needs and restores the order: topological, then as the user wrote it."""
+        needed = reachable(self.roots())
+        self.nodes = topological(needed)
+        for region in self.regions():
+            for part in region.parts():
+                part.settle()
+
+
+def waits(node: Node) -> bool:
+    """Tells whether a node may wait for someone else, itself or by what it repeats."""
+    if node.type == "_While":
+        return any(part.waits() for part in node.attrs["region"].parts())
+    return node.definition.waits
+
+
+def _follow(replaced: dict[Any, Any], item: Any) -> Any:
+    while item in replaced:
+        item = replaced[item]
+    return item
+
+
+def reachable(roots: Iterable[Node]) -> set[Node]:
+    """Returns the nodes that the roots depend on, themselves included."""
+    found: set[Node] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack += node.predecessors()
+    return found
+
+
+def _is_ordered(nodes: list[Node]) -> bool:
+    before: set[Node] = set()
+    for node in nodes:
+        for producer, _ in node.inputs:
+            if producer not in before:
+                return False
+        if (node.controls or node.guard) and not before.issuperset(node.predecessors()):
+            return False
+        before.add(node)
+    return True
+
+
+def topological(nodes: Iterable[Node]) -> list[Node]:
+    """Returns the nodes so that each follows all it depends on, ties broken by the order they were written in."""
+    nodes = sorted(nodes, key=attrgetter("order"))
+    if _is_ordered(nodes):
+        return nodes  # a user's graph is in order as it was written
+    position = {node: i for i, node in enumerate(nodes)}
+    waiting = {node: len(set(node.predecessors())) for node in nodes}
+    followers: dict[Node, list[Node]] = {node: [] for node in nodes}
+    for node in nodes:
+        for producer in set(node.predecessors()):
+            followers[producer].append(node)
+    ready = [position[node] for node in nodes if waiting[node] == 0]
+    heapq.heapify(ready)
+    result: list[Node] = []
+    while ready:
+        node = nodes[heapq.heappop(ready)]
+        result.append(node)
+        for follower in followers[node]:
+            waiting[follower] -= 1
+            if waiting[follower] == 0:
+                heapq.heappush(ready, position[follower])
+    if len(result) < len(nodes):
+        stuck = [node.name for node in nodes if waiting[node] > 0]
+        raise ValueError(f"the graph has a cycle through {', '.join(stuck[:5])}")
+    return result

@@ -1,0 +1,155 @@
+"""Tensor: one output of an operation, a symbolic value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from thalweg._src import shapes
+from thalweg._src.dtypes import DType
+from thalweg._src.shapes import Shape, TensorShape
+
+if TYPE_CHECKING:
+    from thalweg._src.graph.graph import Graph
+    from thalweg._src.graph.operation import Operation
+
+
+class Tensor:
+    """A symbolic handle to one output of an operation; it has a value only while a step runs."""
+
+    # A dictionary comes into being only for the tensors on which some library hangs attributes of its own.
+    __slots__ = ("__dict__", "__weakref__", "_consumers", "_shape", "_static", "dtype", "op", "value_index")
+
+    # NumPy's operators give way to ours, so that `array + tensor` calls Tensor.__radd__ once.
+    __array_priority__ = 100
+
+    OVERLOADABLE_OPERATORS: ClassVar[set[str]] = set()
+
+    def __init__(self, op: Operation, value_index: int, dtype: DType, shape: Shape = None) -> None:
+        self.op = op
+        self.value_index = value_index
+        self.dtype = dtype
+        self._shape: Shape = shape
+        self._static: Any = False  # not looked for yet
+        self._consumers: list[Operation] = []
+
+    @property
+    def name(self) -> str:
+        return f"{self.op.name}:{self.value_index}"
+
+    @property
+    def graph(self) -> Graph:
+        return self.op.graph
+
+    @property
+    def device(self) -> str:
+        return self.op.device
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self._shape)
+
+    def get_shape(self) -> TensorShape:
+        return TensorShape(self._shape)
+
+    def set_shape(self, shape: Any) -> None:
+        """Merges what the caller knows of the shape into what was inferred."""
+        try:
+            self._shape = shapes.merge(self._shape, shapes.as_shape(shape))
+        except ValueError as error:
+            raise ValueError(f"set_shape of {self.name!r}: {error}") from None
+        if self._static is None:
+            self._static = False
+
+    def consumers(self) -> list[Operation]:
+        return list(self._consumers)
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """Runs the tensor in the given or the default session and returns its value."""
+        return self.op.graph.session_for(session, self.name).run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor '{self.name}' shape={_show_shape(self._shape)} dtype={self.dtype.name}>"
+
+    def __str__(self) -> str:
+        shape = "" if self._shape is None else f", shape={_show_shape(self._shape)}"
+        device = f", device={self.device}" if self.device else ""
+        return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name}{device})'
+
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            f"a tensor is neither true nor false: {self.name!r} has no value while the graph is "
+            "built. Use `if t is not None:` to test whether a tensor is defined, `tf.cond` to choose by its value."
+        )
+
+    def __iter__(self) -> Iterator[Tensor]:
+        raise TypeError(
+            f"Tensor objects are only iterable when eager execution is enabled: {self.name!r} has no value while the "
+            "graph is built. Use `tf.unstack` to split it along an axis, or `tf.map_fn` to treat each part in a step."
+        )
+
+    def __len__(self) -> NoReturn:
+        raise TypeError(f"{self.name!r} is a tensor of the graph and has no len; use `x.shape` or `tf.shape(x)`")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise TypeError(
+            f"{self.name!r} is a tensor of the graph and no NumPy array: run it in a session, `sess.run(...)`"
+        )
+
+    def __int__(self) -> NoReturn:
+        self._no_number("int")
+
+    def __float__(self) -> NoReturn:
+        self._no_number("float")
+
+    def __index__(self) -> int:
+        raise TypeError(f"a symbolic Tensor ({self.name}) cannot be an index of a Python sequence: run it in a session")
+
+    def _no_number(self, kind: str) -> NoReturn:
+        raise TypeError(f"a symbolic Tensor ({self.name}) has no Python {kind} value: run it in a session")
+
+    if TYPE_CHECKING:  # what thalweg._src.ops.operators and thalweg._src.ops.slicing install
+
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __floordiv__(self, other: Any) -> Tensor: ...
+        def __rfloordiv__(self, other: Any) -> Tensor: ...
+        def __mod__(self, other: Any) -> Tensor: ...
+        def __rmod__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __rpow__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __rmatmul__(self, other: Any) -> Tensor: ...
+        def __and__(self, other: Any) -> Tensor: ...
+        def __rand__(self, other: Any) -> Tensor: ...
+        def __or__(self, other: Any) -> Tensor: ...
+        def __ror__(self, other: Any) -> Tensor: ...
+        def __xor__(self, other: Any) -> Tensor: ...
+        def __rxor__(self, other: Any) -> Tensor: ...
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+        def __getitem__(self, other: Any) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+
+    @classmethod
+    def _override_operator(cls, operator: str, function: Callable[..., Any]) -> None:
+        """Gives tensors an operator; the vocabulary lives in higher layers and installs its own."""
+        cls.OVERLOADABLE_OPERATORS.add(operator)
+        setattr(cls, operator, function)
+
+
+def _show_shape(shape: Shape) -> str:
+    return "<unknown>" if shape is None else str(tuple("?" if d is None else d for d in shape)).replace("'", "")

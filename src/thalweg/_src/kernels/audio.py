@@ -1,0 +1,94 @@
+"""Kernels of WAV files."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from thalweg._src import errors
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.registry import kernel
+from thalweg._src.ops.shape_functions import require
+
+
+def _invalid(data: bytes, why: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, f"invalid WAV data of {len(data)} bytes: {why}")
+
+
+def _chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Yields kind, start and size of the chunks of a RIFF file."""
+    position = 12
+    while position + 8 <= len(data):
+        kind, size = struct.unpack_from("<4sI", data, position)
+        yield kind, position + 8, size
+        position += 8 + size + size % 2
+
+
+def _parse(data: bytes) -> tuple[np.ndarray[Any, Any], int]:
+    """Returns the samples, a row for each moment, and how many there are in a second."""
+    if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
+        raise _invalid(data, "it does not start as a WAV file")
+    channels = rate = 0
+    for kind, start, size in _chunks(data):
+        if start + size > len(data):
+            raise _invalid(data, f"its chunk {kind!r} of {size} bytes is cut off")
+        if kind == b"fmt ":
+            if size < 16:
+                raise _invalid(data, "its format is cut off")
+            form, channels, rate, _, _, bits = struct.unpack_from("<HHIIHH", data, start)
+            if form != 1 or bits != 16:
+                raise _invalid(data, f"its format is {form} with {bits} bits a sample, not PCM with 16")
+            if not channels or not 0 < rate < 2**31:
+                raise _invalid(data, f"it has {channels} channels and {rate} samples a second")
+        elif kind == b"data":
+            if not channels:
+                raise _invalid(data, "its samples precede their format")
+            count = size // (2 * channels)
+            return np.frombuffer(data, "<i2", count * channels, start).reshape(count, channels), rate
+    raise _invalid(data, "it has no samples")
+
+
+@kernel("DecodeWav", devices=("CPU",))
+def bind_decode_wav(node: Node, device: Any) -> Callable[..., Any]:
+    channels, moments = node.attrs["desired_channels"], node.attrs["desired_samples"]
+
+    def decode(contents: Any) -> Any:
+        require(contents.ndim == 0, f"contents has shape {list(contents.shape)}", expected="a scalar")
+        samples, rate = _parse(contents.item())
+        audio = torch.from_numpy(samples.astype(np.float32)).div_(2**15)
+        if moments >= 0:
+            audio = audio[:moments]
+        if channels >= 0 and channels != audio.shape[1]:
+            columns = torch.arange(channels).clamp_(max=audio.shape[1] - 1)
+            audio = audio.index_select(1, columns)
+        if moments > audio.shape[0]:
+            audio = torch.cat([audio, audio.new_zeros((moments - audio.shape[0], audio.shape[1]))])
+        return audio, torch.tensor(rate, dtype=torch.int32)
+
+    return decode
+
+
+@kernel("EncodeWav", devices=("CPU",))
+def bind_encode_wav(node: Node, device: Any) -> Callable[..., Any]:
+    def encode(audio: torch.Tensor, sample_rate: torch.Tensor) -> Any:
+        require(audio.ndim == 2, f"audio has rank {audio.ndim}", expected="samples and channels")
+        require(sample_rate.ndim == 0, f"sample_rate has shape {list(sample_rate.shape)}", expected="a scalar")
+        rate, channels = int(sample_rate), audio.shape[1]
+        require(rate > 0, f"sample_rate is {rate}", expected="a positive number")
+        require(0 < channels < 2**15, f"audio has {channels} channels", expected="a channel at least")
+        samples = torch.nan_to_num(audio * 2**15)
+        rounded = torch.where(samples < 0, torch.ceil(samples - 0.5), torch.floor(samples + 0.5))
+        body = rounded.clamp_(-(2**15), 2**15 - 1).to(torch.int16).numpy().astype("<i2").tobytes()
+        step = 2 * channels
+        require(len(body) < 2**32 - 36 and rate * step < 2**32, "the sound is too long for a WAV file")
+        header = struct.pack("<4sI4s4sI", b"RIFF", 36 + len(body), b"WAVE", b"fmt ", 16)
+        header += struct.pack("<HHIIHH4sI", 1, channels, rate, rate * step, step, 16, b"data", len(body))
+        result = np.empty((), dtype=object)
+        result[()] = header + body
+        return result
+
+    return encode

@@ -1,0 +1,21 @@
+"""The kernel of buckets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from thalweg._src import dtypes
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.registry import Call, Input, kernel
+
+
+@kernel("Bucketize")
+def bind_bucketize(node: Node, device: Any) -> Call:
+    # Boundaries are single floats, which integers are compared with as such.
+    boundaries = torch.tensor(list(node.attrs["boundaries"]), dtype=torch.float32, device=device.torch)
+    wide = node.attrs["T"] is dtypes.float64
+    value = Input(0) if node.attrs["T"].is_floating else Call(torch.Tensor.to, (Input(0), torch.float32))
+    held = boundaries.to(torch.float64) if wide else boundaries
+    return Call(torch.bucketize, (value, held), {"out_int32": True, "right": True})

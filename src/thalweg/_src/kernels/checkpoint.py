@@ -1,0 +1,244 @@
+"""Kernels of checkpoints."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from thalweg._src import dtypes, errors
+from thalweg._src.dtypes import DType
+from thalweg._src.formats import slices
+from thalweg._src.formats.bundle import BundleWriter, index_name, merge_bundles
+from thalweg._src.formats.bundle_reader import BundleReader
+from thalweg._src.formats.table_checkpoint import open_checkpoint, write_table_checkpoint
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.files import local_path
+from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.state import find_variable
+from thalweg._src.kernels.types import TORCH
+from thalweg._src.resources.checkpoint_writers import writer_for
+from thalweg._src.resources.variables import VariableResource, locked
+
+Array = np.ndarray[Any, Any]
+_TENSORS = dtypes.ALL - {dtypes.resource, dtypes.variant}
+
+
+def _path(value: Array) -> str:
+    return os.fsdecode(local_path(value.item()))
+
+
+def _texts(values: Array) -> list[str]:
+    return [value.decode("utf-8", "surrogateescape") for value in values.tolist()]
+
+
+def _require_tensors(types: tuple[DType, ...]) -> None:
+    for dtype in types:
+        if dtype not in _TENSORS:
+            raise errors.InvalidArgumentError(None, None, f"a checkpoint cannot hold values of {dtype.name}")
+
+
+@kernel("SaveV2", devices=("CPU",))
+def bind_save(node: Node, device: Any) -> Callable[..., None]:
+    types = tuple(node.attrs["dtypes"])
+    _require_tensors(types)
+    variables = _variables(node, device) if node.attrs.get("_consistent") else {}
+
+    def save(prefix: Array, names: Array, specs: Array, *tensors: Any) -> None:
+        path, values = _path(prefix), _one_moment(variables, list(tensors))
+        plan = _planned(_texts(names), _texts(specs), types, values)
+        writer = writer_for(path)
+        if writer is None:
+            _write(path, plan, values)
+        else:
+            writer.put(lambda: _write(path, plan, values, writer.rest))
+
+    return save
+
+
+def _variables(node: Node, device: Any) -> dict[int, VariableResource]:
+    """Returns the variables of this device that are read for the checkpoint, by position."""
+    found = {}
+    for index, (producer, _) in enumerate(node.inputs[3:]):
+        if producer.type == "ReadVariableOp" and producer.inputs[0][0].type == "VarHandleOp":
+            found[index] = find_variable(producer.inputs[0][0], device)
+    return found
+
+
+def _one_moment(variables: dict[int, VariableResource], values: list[Any]) -> list[Any]:
+    """Returns the values of one moment: a variable that a step elsewhere has changed since is read again with all."""
+    if variables:
+        with locked(list(variables.values())):
+            for index, variable in variables.items():
+                values[index] = values[index] if variable.value is None else variable.value
+    return values
+
+
+_Plan = list[tuple[str, DType, tuple[int, ...], Any]]
+
+
+def _planned(names: list[str], specs: list[str], types: tuple[DType, ...], values: list[Any]) -> _Plan:
+    """Returns name, type, shape of the whole and slice, all that can be refused before anything is written."""
+    plan: _Plan = []
+    for name, spec, dtype, value in zip(names, specs, types, values, strict=True):
+        shape, part = tuple(value.shape), None
+        if spec:
+            try:
+                shape, part = slices.parse(spec)
+                sizes = [length for _, length in part.within(shape)]
+            except ValueError as error:
+                raise errors.InvalidArgumentError(None, None, f"tensor {name!r}: {error}") from None
+            if sizes != list(value.shape):
+                raise errors.InvalidArgumentError(
+                    None, None, f"tensor {name!r} has shape {list(value.shape)}, its slice {spec!r} has shape {sizes}"
+                )
+        plan.append((name, dtype, shape, part))
+    return plan
+
+
+def _write(path: str, plan: _Plan, values: list[Any], rest: Callable[[], None] | None = None) -> None:
+    with BundleWriter(path, rest) as writer:
+        for index, (name, dtype, shape, part) in enumerate(plan):
+            value, values[index] = values[index], None  # what is written is held no longer
+            data = value.ravel().tolist() if dtype is dtypes.string else _bytes(value)
+            if part is None:
+                writer.add(name, dtype, shape, data)
+            else:
+                writer.add_slice(name, shape, part, dtype, data)
+        writer.finish()
+
+
+def _bytes(value: torch.Tensor) -> Array:
+    """Returns a tensor's elements in order, without a copy where they already lie so on the host."""
+    value = value.detach().resolve_conj().resolve_neg().cpu().contiguous()
+    return value.reshape(-1).view(torch.uint8).numpy()
+
+
+@kernel("Save", "SaveSlices", devices=("CPU",))
+def bind_save_in_table(node: Node, device: Any) -> Callable[..., None]:
+    types = tuple(node.attrs["T"])
+    _require_tensors(types)
+    whole = node.type == "Save"
+
+    def save(path: Array, names: Array, *rest: Any) -> None:
+        specs, values = ([""] * len(types), rest) if whole else (_texts(rest[0]), rest[1:])
+        plan = _planned(_texts(names), specs, types, list(values))
+        write_table_checkpoint(
+            _path(path),
+            (
+                (name, dtype, shape, part, value.ravel().tolist() if dtype is dtypes.string else _bytes(value))
+                for (name, dtype, shape, part), value in zip(plan, values)
+            ),
+        )
+
+    return save
+
+
+@kernel("RestoreV2", devices=("CPU",))
+def bind_restore(node: Node, device: Any) -> Callable[..., Any]:
+    types = tuple(node.attrs["dtypes"])
+    _require_tensors(types)
+
+    def restore(prefix: Array, names: Array, specs: Array) -> Any:
+        with open_checkpoint(_path(prefix)) as reader:
+            wanted = list(zip(_texts(names), _texts(specs), types, strict=True))
+            _require_present(reader, wanted)
+            result = _restored(reader, wanted)
+        return result[0] if len(result) == 1 else result
+
+    return restore
+
+
+@kernel("Restore", "RestoreSlice", devices=("CPU",))
+def bind_restore_one(node: Node, device: Any) -> Callable[..., Any]:
+    dtype = node.attrs["dt"]
+    _require_tensors((dtype,))
+
+    def restore(pattern: Array, name: Array, spec: Array | None = None) -> Any:
+        wanted = [(*_texts(name.reshape(1)), "" if spec is None else _texts(spec.reshape(1))[0], dtype)]
+        with open_checkpoint(_path(pattern)) as reader:
+            _require_present(reader, wanted)
+            return _restored(reader, wanted)[0]
+
+    return restore
+
+
+def _require_present(reader: BundleReader, wanted: list[tuple[str, str, DType]]) -> None:
+    """Requires all tensors, in their types, before any is read; one error tells of all that are missing."""
+    missing = [name for name, _, _ in wanted if name not in reader]
+    if missing:
+        keys = ", ".join(missing)
+        raise errors.NotFoundError(None, None, f"Key {keys} not found in checkpoint {reader.prefix}")
+    for name, spec, dtype in wanted:
+        found = reader.entry(name).dtype
+        if found is not dtype:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"tensor {name!r} is {found.name} in the checkpoint {reader.prefix}, {dtype.name} was asked for",
+            )
+        reader.require_room(name, spec)
+
+
+def _restored(reader: BundleReader, wanted: list[tuple[str, str, DType]]) -> tuple[Any, ...]:
+    result: list[Any] = []
+    buffers: list[tuple[str, str, Array]] = []
+    for name, spec, dtype in wanted:
+        if dtype is dtypes.string:
+            result.append(reader.strings(name, spec))
+            continue
+        value = torch.empty(reader.shape(name, spec), dtype=TORCH[dtype])
+        buffers.append((name, spec, value.reshape(-1).view(torch.uint8).numpy()))
+        result.append(value)
+    reader.read_all_into(buffers)
+    return tuple(result)
+
+
+@kernel("MergeV2Checkpoints", devices=("CPU",))
+def bind_merge(node: Node, device: Any) -> Callable[..., None]:
+    may_miss, delete_folders = node.attrs["allow_missing_files"], node.attrs["delete_old_dirs"]
+
+    def merge(prefixes: Array, destination: Array) -> None:
+        paths = [os.fsdecode(local_path(prefix)) for prefix in prefixes.tolist()]
+        target = _path(destination)
+
+        def work() -> None:
+            there = [path for path in paths if not may_miss or os.path.exists(index_name(path))]
+            merge_bundles(there, target)
+            if delete_folders:
+                for folder in {os.path.dirname(path) for path in paths}:
+                    with contextlib.suppress(OSError):  # it may hold something else
+                        os.rmdir(folder)
+
+        writer = writer_for(target)
+        if writer is None:
+            work()
+        else:
+            writer.put(work)
+
+    return merge
+
+
+@kernel("ShardedFilename", devices=("CPU",))
+def bind_filename(node: Node, device: Any) -> Callable[..., Array]:
+    def filename(basename: Array, shard: torch.Tensor, count: torch.Tensor) -> Array:
+        return np.array(b"%s-%05d-of-%05d" % (basename.item(), int(shard), int(count)), dtype=object)
+
+    return filename
+
+
+@kernel("ShardedFilespec", devices=("CPU",))
+def bind_filespec(node: Node, device: Any) -> Callable[..., Array]:
+    def filespec(basename: Array, count: torch.Tensor) -> Array:
+        return np.array(b"%s-?????-of-%05d" % (basename.item(), int(count)), dtype=object)
+
+    return filespec
+
+
+@kernel("DisableCopyOnRead")
+def bind_disable_copy(node: Node, device: Any) -> Callable[..., None]:
+    return lambda resource: None

@@ -1,0 +1,70 @@
+"""Kernels of constants and placeholders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+import torch
+
+from thalweg._src import dtypes, errors
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.registry import Call, Input, Known, kernel
+from thalweg._src.kernels.types import from_numpy
+from thalweg._src.shapes import compatible, show
+
+
+@kernel("Const")
+def bind_constant(node: Node, device: Any) -> Known:
+    return Known(from_numpy(node.attrs["value"], node.dtypes[0], device.torch))
+
+
+@kernel("NoOp", "ControlTrigger")
+def bind_no_op(node: Node, device: Any) -> Known:
+    """Does nothing: the order that its control inputs ask for is that of the lines around it."""
+    return Known()
+
+
+@kernel("_Arg")
+def bind_arg(node: Node, device: Any) -> NoReturn:
+    raise errors.InternalError(None, None, "a fed value has no kernel: the step brings it")
+
+
+@kernel("Placeholder")
+def bind_placeholder(node: Node, device: Any) -> Callable[[], NoReturn]:
+    def missing() -> NoReturn:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"nothing was fed to placeholder '{node.name}', which takes {node.dtypes[0].name}{show(node.shapes[0])}",
+        )
+
+    return missing
+
+
+@kernel("PlaceholderWithDefault")
+def bind_placeholder_with_default(node: Node, device: Any) -> Callable[[Any], Any]:
+    shape = node.attrs["shape"]
+    if node.input_dtype(0) is dtypes.resource:
+        return lambda handle: handle  # a scalar, whatever it stands for
+
+    def default(value: Any) -> Any:
+        if not compatible(shape, tuple(value.shape)):
+            raise errors.ShapeError(f"the default value has shape {show(tuple(value.shape))}", expected=show(shape))
+        return value
+
+    return default
+
+
+@kernel("Fill")
+def bind_fill(node: Node, device: Any) -> Callable[..., torch.Tensor] | Call:
+    dims = node.constant(0)
+    if dims is not None:
+        return Call(torch.Tensor.expand, (Input(1), tuple(dims.tolist())))
+    return lambda dims, value: value.expand(dims.tolist())
+
+
+@kernel("Fill", devices=("CPU",), T=[dtypes.string], priority=1)
+def bind_fill_strings(node: Node, device: Any) -> Callable[..., Any]:
+    return lambda dims, value: np.full(dims.tolist(), value.item(), dtype=object)

@@ -1,0 +1,32 @@
+"""Kernels of control flow: the engines pass values on themselves; what is bound here is for a look at one node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.registry import Call, Input, Known, kernel
+from thalweg._src.kernels.types import TORCH
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+@kernel("Enter", "Exit", "NextIteration", "LoopCond", "Switch", "Merge", "_Choose", "_Alive", "_While", "_Cluster")
+def bind_by_engine(node: Node, device: Any) -> Callable[..., Any]:
+    """Is never called: deciding which values exist is what the engines do."""
+    return _same
+
+
+@kernel("_AsNumber")
+def bind_as_number(node: Node, device: Any) -> Callable[..., Any] | Known:
+    return torch.Tensor.item if node.inputs else Known(node.attrs["value"].item())
+
+
+@kernel("_AsTensor")
+def bind_as_tensor(node: Node, device: Any) -> Call:
+    return Call(torch.tensor, (Input(0),), {"dtype": TORCH[node.dtypes[0]]})

@@ -1,0 +1,314 @@
+"""Kernels of convolutions.
+
+An NHWC tensor seen as NCHW by a permutation is what torch calls channels-last, its fastest layout, and what comes back
+is so too: activations are never copied for their layout.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from thalweg._src import dtypes, errors
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.nn import activate
+from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.ops.windows import Pads, Window, window_of
+
+Tensor = torch.Tensor
+Function = Callable[..., Any]
+_backward = torch.ops.aten.convolution_backward.default
+_OF_INPUT, _OF_FILTER = (True, False, False), (False, True, False)
+_FORMATS = {2: torch.channels_last, 3: torch.channels_last_3d}
+
+
+class Layout:
+    """The permutations between a layout of TensorFlow's and torch's NC..., for values, calls and filters."""
+
+    def __init__(self, window: Window) -> None:
+        rank = window.rank
+        self.first = window.channels_first
+        self.to_torch = (0, rank + 1, *range(1, rank + 1))
+        self.from_torch = (0, *range(2, rank + 2), 1)
+        self.filter_to_torch = (rank + 1, rank, *range(rank))
+        self.filter_from_torch = (*range(2, rank + 2), 1, 0)
+
+    def enter(self, x: Tensor) -> Tensor:
+        return x if self.first else x.permute(self.to_torch)
+
+    def leave(self, x: Tensor) -> Tensor:
+        return x if self.first else x.permute(self.from_torch)
+
+    def entering(self, value: Any) -> Any:
+        return value if self.first else Call(torch.permute, (value, self.to_torch))
+
+    def leaving(self, value: Call) -> Call:
+        return value if self.first else Call(torch.permute, (value, self.from_torch))
+
+    def filter(self, value: Any, depthwise: bool) -> Any:
+        if depthwise:
+            value = Call(torch.unsqueeze, (Call(torch.flatten, (value, -2)), -2))
+        return Call(torch.permute, (value, self.filter_to_torch))
+
+
+def _filter(w: Tensor, layout: Layout, depthwise: bool) -> Tensor:
+    """Returns a filter as [out, in, ...]; a depthwise one has one channel in and its pairs in a row."""
+    if depthwise:
+        w = w.flatten(-2).unsqueeze(-2)
+    return w.permute(layout.filter_to_torch)
+
+
+def _is_depthwise(node: Node) -> bool:
+    return node.type.startswith("Depthwise")
+
+
+def _settled(pads: Pads) -> tuple[list[int], list[int] | None]:
+    """Returns the padding that torch does itself, and the one to do before it where the two sides differ."""
+    if all(before == after for before, after in pads):
+        return [before for before, _ in pads], None
+    return [0] * len(pads), [size for pair in reversed(pads) for size in pair]
+
+
+class _Seen:
+    """An input as it came, in the form that shape functions ask for."""
+
+    __slots__ = ("_shape", "_static")
+
+    def __init__(self, shape: Any, value: Any) -> None:
+        self._shape, self._static = tuple(shape), value
+
+
+def check(node: Node, *shapes: Any, values: dict[int, Any] | None = None) -> None:
+    """Runs the op's shape function on what came, for conditions that torch does not refuse."""
+    sources = [_Seen(shape, None if values is None else values.get(i)) for i, shape in enumerate(shapes)]
+    node.definition.infer(Inference(node.definition, node.attrs, sources, len(node.dtypes)))
+
+
+class _Facts:
+    """What the graph knows of a convolution when it is bound."""
+
+    def __init__(self, node: Node, image: Any, filter: Any) -> None:
+        self.window = window_of(node.attrs)
+        self.layout = Layout(self.window)
+        self.depthwise = _is_depthwise(node)
+        self.known = False
+        if image is None or filter is None:
+            return
+        sizes, channels = self.window.spatial(image), self.window.channels(image)
+        if None in sizes or channels is None or None in filter or 0 in (*sizes, channels, *filter):
+            return
+        pads = self.window.pads(sizes, filter[:-2])
+        assert pads is not None
+        self.known = True
+        self.sizes = sizes
+        self.kernel = filter[:-2]
+        self.groups = channels if self.depthwise else channels // filter[-2]
+        self.padding, self.before = _settled(pads)
+
+
+@kernel("Conv2D", "Conv3D", "DepthwiseConv2dNative")
+def bind_convolution(node: Node, device: Any) -> Function | Call:
+    facts = _Facts(node, node.input_shape(0), node.input_shape(1))
+    if facts.known:
+        return facts.layout.leaving(_convolution_call(facts, None))
+    window, layout, depthwise = facts.window, facts.layout, facts.depthwise
+
+    def convolve(x: Tensor, w: Tensor) -> Tensor:
+        check(node, x.shape, w.shape)
+        return layout.leave(_convolve(layout.enter(x), _filter(w, layout, depthwise), None, window))
+
+    return convolve
+
+
+def _convolution_call(facts: _Facts, bias: Any) -> Call:
+    x = facts.layout.entering(Input(0))
+    if facts.before is not None:
+        x = Call(torch.constant_pad_nd, (x, facts.before))
+    w = facts.layout.filter(Input(1), facts.depthwise)
+    strides, dilations = list(facts.window.strides), list(facts.window.dilations)
+    nothing = [0] * len(strides)
+    return Call(torch.convolution, (x, w, bias, strides, facts.padding, dilations, False, nothing, facts.groups))
+
+
+def _convolve(x: Tensor, w: Tensor, bias: Tensor | None, window: Window) -> Tensor:
+    """Convolves tensors in torch's order whose sizes were not known before."""
+    sizes, kernel = tuple(x.shape[2:]), tuple(w.shape[2:])
+    if x.numel() == 0:
+        return x.new_zeros((x.shape[0], w.shape[0], *window.output(sizes, kernel)))  # type: ignore[arg-type]
+    pads = window.pads(sizes, kernel)
+    assert pads is not None
+    padding, before = _settled(pads)
+    if before is not None:
+        x = torch.constant_pad_nd(x, before)
+    groups = x.shape[1] // w.shape[1]
+    zeros = [0] * window.rank
+    return torch.convolution(x, w, bias, window.strides, padding, window.dilations, False, zeros, groups)
+
+
+@kernel("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput")
+def bind_backprop_input(node: Node, device: Any) -> Function | Call:
+    shape, filter = node.shapes[0], node.input_shape(1)
+    facts = _Facts(node, shape, filter)
+    grad = node.input_shape(2)
+    sure = node.inputs[0][0].type == "Shape" or (shape and grad and shape[0] is not None and shape[0] == grad[0])
+    if facts.known and facts.before is None and grad is not None and sure and node.attrs["T"].is_floating:
+        extra = _output_padding(facts)
+        if extra is not None:
+            return facts.layout.leaving(_transposed_call(facts, extra))
+    window, layout, depthwise = facts.window, facts.layout, facts.depthwise
+
+    def to_input(sizes: Tensor, w: Tensor, grad: Tensor) -> Tensor:
+        dims = sizes.tolist()
+        check(node, sizes.shape, w.shape, grad.shape, values={0: sizes.numpy()})
+        whole = [dims[0], window.channels(dims), *window.spatial(dims)]
+        return layout.leave(_to_input(whole, _filter(w, layout, depthwise), layout.enter(grad), window))
+
+    return to_input
+
+
+def _output_padding(facts: _Facts) -> list[int] | None:
+    """Returns what a transposed convolution adds at the end to reach the size wanted, if torch allows it."""
+    window = facts.window
+    positions = window.output(facts.sizes, facts.kernel)
+    extra = [
+        size - ((count - 1) * stride - 2 * pad + dilation * (extent - 1) + 1)
+        for size, count, stride, pad, dilation, extent in zip(
+            facts.sizes, positions, window.strides, facts.padding, window.dilations, facts.kernel
+        )
+    ]
+    fits = all(0 <= e < max(s, d) for e, s, d in zip(extra, window.strides, window.dilations))
+    return extra if fits else None
+
+
+def _transposed_call(facts: _Facts, extra: list[int]) -> Call:
+    """Transposes the convolution: as fast as torch's backward call, and needs no image to take a shape from."""
+    grad, w = facts.layout.entering(Input(2)), facts.layout.filter(Input(1), facts.depthwise)
+    strides, dilations = list(facts.window.strides), list(facts.window.dilations)
+    return Call(torch.convolution, (grad, w, None, strides, facts.padding, dilations, True, extra, facts.groups))
+
+
+def _to_input(dims: list[int], w: Tensor, grad: Tensor, window: Window) -> Tensor:
+    if grad.numel() == 0 or 0 in dims:
+        return grad.new_zeros(dims)
+    if not grad.is_floating_point():  # torch transposes no convolution of integers
+        return _to_input(dims, w.double(), grad.double(), window).to(grad.dtype)
+    pads = window.pads(tuple(dims[2:]), tuple(w.shape[2:]))
+    assert pads is not None
+    padding, before = _settled(pads)
+    padded = dims if before is None else dims[:2] + [size + sum(pad) for size, pad in zip(dims[2:], pads)]
+    image = grad.new_empty(padded).to(memory_format=_FORMATS[window.rank])
+    zeros, groups = [0] * window.rank, dims[1] // w.shape[1]
+    result: Tensor = _backward(
+        grad, image, w, None, window.strides, padding, window.dilations, False, zeros, groups, _OF_INPUT
+    )[0]
+    if before is None:
+        return result
+    for axis, (first, _) in enumerate(pads, 2):
+        result = result.narrow(axis, first, dims[axis])
+    return result.contiguous(memory_format=_FORMATS[window.rank])
+
+
+@kernel("Conv2DBackpropFilter", "Conv3DBackpropFilterV2", "DepthwiseConv2dNativeBackpropFilter")
+def bind_backprop_filter(node: Node, device: Any) -> Function | Call:
+    filter = node.shapes[0]
+    facts = _Facts(node, node.input_shape(0), filter)
+    grad = node.input_shape(2)
+    sure = node.inputs[1][0].type in ("Shape", "Const")
+    if facts.known and sure and grad is not None and None not in facts.window.spatial(grad):
+        return _filter_call(facts, filter, device.type == "CPU")
+    window, layout, depthwise = facts.window, facts.layout, facts.depthwise
+
+    def to_filter(x: Tensor, sizes: Tensor, grad: Tensor) -> Tensor:
+        check(node, x.shape, sizes.shape, grad.shape, values={1: sizes.numpy()})
+        return _to_filter(layout.enter(x), sizes.tolist(), layout.enter(grad), window, layout, depthwise)
+
+    return to_filter
+
+
+def _filter_call(facts: _Facts, filter: Any, in_order: bool) -> Call:
+    """Returns the gradient's call; in_order: as filters lie in memory on the host, where updates read it so."""
+    *kernel, taken, given = filter
+    inner = [taken * given, 1, *kernel] if facts.depthwise else [given, taken, *kernel]
+    x = facts.layout.entering(Input(0))
+    if facts.before is not None:
+        x = Call(torch.constant_pad_nd, (x, facts.before))
+    grad = facts.layout.entering(Input(2))
+    like = Call(torch.Tensor.new_empty, (Input(2), inner))  # only its sizes count
+    strides, dilations = list(facts.window.strides), list(facts.window.dilations)
+    zeros = [0] * len(strides)
+    result = Call(
+        _backward,
+        (grad, x, like, None, strides, facts.padding, dilations, False, zeros, facts.groups, list(_OF_FILTER)),
+    )
+    ordered = Call(torch.permute, (Call(operator.getitem, (result, 1)), facts.layout.filter_from_torch))
+    if in_order:
+        ordered = Call(torch.Tensor.contiguous, (ordered,))
+    return Call(torch.reshape, (ordered, list(filter))) if facts.depthwise else ordered
+
+
+def _to_filter(x: Tensor, sizes: list[int], grad: Tensor, window: Window, layout: Layout, depthwise: bool) -> Tensor:
+    if x.numel() == 0 or grad.numel() == 0:
+        return x.new_zeros(sizes)
+    *kernel, taken, given = sizes
+    pads = window.pads(tuple(x.shape[2:]), tuple(kernel))
+    assert pads is not None
+    padding, before = _settled(pads)
+    if before is not None:
+        x = torch.constant_pad_nd(x, before)
+    like = x.new_empty([taken * given, 1, *kernel] if depthwise else [given, taken, *kernel])
+    zeros, groups = [0] * window.rank, x.shape[1] // like.shape[1]
+    result: Tensor = _backward(
+        grad, x, like, None, window.strides, padding, window.dilations, False, zeros, groups, _OF_FILTER
+    )[1]
+    return result.permute(layout.filter_from_torch).contiguous().reshape(sizes)
+
+
+_pointwise: Function | None = None
+if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+    _pointwise = torch.ops.mkldnn._convolution_pointwise.default
+
+
+@kernel("_FusedConv2D")
+def bind_fused_convolution(node: Node, device: Any) -> Function | Call:
+    fused = list(node.attrs["fused_ops"])
+    if not fused or fused[0] != "BiasAdd":
+        raise errors.UnimplementedError(None, None, f"_FusedConv2D cannot fuse {fused}: it starts with a BiasAdd")
+    if len(node.inputs) != 3 or node.input_dtype(2) is not node.attrs["T"]:
+        raise errors.InvalidArgumentError(None, None, f"{fused} takes one bias of the type of the filter")
+    facts = _Facts(node, node.input_shape(0), node.input_shape(1))
+    if not facts.known:
+        window, layout = facts.window, facts.layout
+        ending = _interpreted(activate(Call(torch.positive, (Input(0),)), fused[1:], node))
+
+        def convolve(x: Tensor, w: Tensor, bias: Tensor) -> Tensor:
+            check(node, x.shape, w.shape, bias.shape)
+            return layout.leave(ending(_convolve(layout.enter(x), _filter(w, layout, False), bias, window)))
+
+        return convolve
+    call = _convolution_call(facts, Input(2))
+    if node.attrs["T"] is dtypes.float32 and device.type == "CPU" and _pointwise is not None and not device.compiling:
+        # oneDNN could clip at zero on the way, but its relu takes NaN for 0 and would hide it.
+        x, w, bias, strides, padding, dilations, _, _, groups = call.args
+        call = Call(_pointwise, (x, w, bias, padding, strides, dilations, groups, "none", [], ""))
+    return facts.layout.leaving(activate(call, fused[1:], node))
+
+
+def _interpreted(call: Call) -> Function:
+    """Returns a function of one tensor for a chain of calls on Input(0)."""
+    chain: list[Call] = []
+    inner: Any = call
+    while isinstance(inner, Call):
+        chain.append(inner)
+        inner = inner.args[0]
+    steps = [(step.function, step.args[1:]) for step in reversed(chain)]
+
+    def run(x: Tensor) -> Tensor:
+        for function, rest in steps:
+            x = function(x, *rest)
+        return x
+
+    return run

@@ -1,0 +1,172 @@
+"""Elements of pipelines as values: stacked to batches, padded, taken apart, dense and sparse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from thalweg._src import dtypes, errors
+from thalweg._src.dtypes import DType
+from thalweg._src.kernels.types import from_numpy
+from thalweg._src.ops.constants import as_array
+
+Sparse = tuple[torch.Tensor, Any, torch.Tensor]
+
+
+def number(value: int) -> torch.Tensor:
+    """Returns an int64 scalar."""
+    return torch.tensor(value)
+
+
+def numbers(start: int, step: int, count: int) -> list[torch.Tensor]:
+    """Returns int64 scalars at equal distances."""
+    return list((torch.arange(count) * step + start).unbind(0))
+
+
+def text(value: bytes) -> Any:
+    """Returns a string scalar."""
+    result = np.empty((), dtype=object)
+    result[()] = value
+    return result
+
+
+def from_python(value: Any, dtype: DType) -> Any:
+    """Returns what a user's function gave as a value of a type, with memory of its own."""
+    array = value if isinstance(value, np.ndarray) else as_array(value, dtype)[0]
+    if dtypes.as_dtype(array.dtype) is not dtype:
+        array = as_array(array, dtype)[0] if dtype is dtypes.string else array.astype(dtype.as_numpy_dtype)
+    return from_numpy(np.array(array), dtype)
+
+
+def _mismatch(what: str, index: int, parts: Sequence[Any]) -> errors.InvalidArgumentError:
+    first = tuple(parts[0].shape)
+    at = next(i for i, part in enumerate(parts) if tuple(part.shape) != first)
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        f"Cannot {what} tensors with different shapes in component {index}. "
+        f"First element had shape {list(first)} and element {at} had shape {list(parts[at].shape)}.",
+    )
+
+
+def stack(parts: Sequence[Any], index: int = 0) -> Any:
+    """Returns values of one shape as one value; index: which component of an element they are."""
+    if isinstance(parts[0], torch.Tensor):
+        try:
+            return torch.stack(parts)  # type: ignore[arg-type]
+        except RuntimeError:
+            if any(part.shape != parts[0].shape for part in parts):
+                raise _mismatch("batch", index, parts) from None
+            raise
+    if type(parts[0]) is bytes:
+        result = np.empty(len(parts), dtype=object)
+        result[:] = parts
+        return result
+    shape = parts[0].shape
+    if any(part.shape != shape for part in parts):
+        raise _mismatch("batch", index, parts)
+    result = np.empty((len(parts), *shape), dtype=object)
+    if shape:
+        for i, part in enumerate(parts):
+            result[i] = part
+    else:
+        result[:] = [part[()] for part in parts]
+    return result
+
+
+def stack_padded(parts: Sequence[Any], sizes: Sequence[int | None] | None, padding: Any, index: int) -> Any:
+    """Returns values of one rank as one, each padded to the given sizes, or to the largest where None is given."""
+    rank = parts[0].ndim if sizes is None else len(sizes)
+    if any(part.ndim != rank for part in parts):
+        wrong = next(part.ndim for part in parts if part.ndim != rank)
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"All elements in a batch must have the same rank as the padded shape for component {index}: "
+            f"expected rank {rank} got element with rank {wrong}",
+        )
+    largest = [max(part.shape[i] for part in parts) for i in range(rank)]
+    for i, size in enumerate(sizes or ()):
+        if size is None or size < 0:
+            continue
+        if largest[i] > size:
+            raise errors.DataLossError(
+                None,
+                None,
+                f"Attempted to pad to a smaller size than the input element: "
+                f"dimension {i} of component {index} has size {largest[i]}, padded_shapes asks for {size}",
+            )
+        largest[i] = size
+    shape = (len(parts), *largest)
+    if isinstance(parts[0], np.ndarray):
+        result: Any = np.full(shape, padding[()], dtype=object)
+    elif all(list(part.shape) == largest for part in parts):
+        return torch.stack(list(parts))
+    else:
+        result = padding.expand(shape).clone()
+    for i, part in enumerate(parts):
+        result[(i, *map(slice, part.shape))] = part
+    return result
+
+
+def slices(value: Any, start: int, stop: int) -> Sequence[Any]:
+    """Returns elements along the first dimension."""
+    if isinstance(value, torch.Tensor):
+        return value[start:stop].unbind(0)
+    part = value[start:stop]
+    if part.ndim > 1:
+        return list(part)
+    return [text(item) for item in part.tolist()]
+
+
+def places(value: Any, chosen: list[int]) -> Any:
+    """Returns the elements at some places of the first dimension, side by side."""
+    places = np.array(chosen)
+    return value.index_select(0, torch.from_numpy(places)) if isinstance(value, torch.Tensor) else value[places]
+
+
+def decoded_rows(rows: np.ndarray[Any, Any], chosen: list[int], dtype: DType) -> torch.Tensor:
+    """Returns some rows of bytes as rows of numbers; a type of which they are no whole number is an error."""
+    return torch.from_numpy(rows.take(chosen, 0).view(dtype.as_numpy_dtype))
+
+
+# -- sparse -----------------------------------------------------------------------------------------------------------
+
+
+def _take(values: Any, chosen: torch.Tensor) -> Any:
+    return values[chosen] if isinstance(values, torch.Tensor) else values[chosen.numpy()]
+
+
+def stack_sparse(parts: Sequence[Sparse], index: int = 0) -> Sparse:
+    """Returns sparse values of one rank as one whose first dimension counts them."""
+    if any(part[2].shape != parts[0][2].shape for part in parts):
+        raise errors.InvalidArgumentError(
+            None, None, f"sparse elements of different rank cannot be batched in component {index}"
+        )
+    indices = []
+    for row, (places, _, _) in enumerate(parts):
+        indices.append(torch.cat([torch.full((places.shape[0], 1), row, dtype=torch.int64), places], 1))
+    values = [part[1] for part in parts]
+    joined = torch.cat(values) if isinstance(values[0], torch.Tensor) else np.concatenate(values)
+    largest = torch.stack([part[2] for part in parts]).amax(0)
+    return torch.cat(indices), joined, torch.cat([torch.tensor([len(parts)]), largest])
+
+
+def slice_sparse(sparse: Sparse, row: int) -> Sparse:
+    """Returns what a sparse value has at one place of its first dimension."""
+    indices, values, shape = sparse
+    chosen = torch.nonzero(indices[:, 0] == row).reshape(-1)
+    return indices[chosen, 1:], _take(values, chosen), shape[1:]
+
+
+def sparse_row(value: Any, shape: Sequence[int]) -> Sparse:
+    """Returns a dense value as a sparse one of a larger shape, which has all of its elements."""
+    if value.ndim != len(shape) or any(size > most for size, most in zip(value.shape, shape)):
+        raise errors.DataLossError(
+            None, None, f"an element of shape {list(value.shape)} does not fit into row_shape {list(shape)}"
+        )
+    indices = torch.ones(list(value.shape), dtype=torch.bool).nonzero()
+    return indices, value.ravel(), torch.tensor(list(shape), dtype=torch.int64)

@@ -1,0 +1,134 @@
+"""Kernels of files, and of the time."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from thalweg._src import errors
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.registry import STEP, Call, Input, kernel
+from thalweg._src.kernels.strings import string_array
+
+Array = np.ndarray[Any, Any]
+
+_MAGIC = re.compile(rb"[*?\[\\]")
+
+
+def file_error(error: OSError, path: bytes) -> errors.OpError:
+    """Returns the typed error for what the system says to a file."""
+    kinds: list[tuple[type[OSError], Any]] = [
+        (FileNotFoundError, errors.NotFoundError),
+        (PermissionError, errors.PermissionDeniedError),
+        (FileExistsError, errors.FailedPreconditionError),
+        (IsADirectoryError, errors.FailedPreconditionError),
+        (NotADirectoryError, errors.FailedPreconditionError),
+    ]
+    found = next((typed for kind, typed in kinds if isinstance(error, kind)), errors.InvalidArgumentError)
+    result: errors.OpError = found(None, None, f"{_shown(path)}; {error.strerror or error}")
+    return result
+
+
+def _shown(path: bytes) -> str:
+    return path.decode("utf-8", "backslashreplace")
+
+
+def local_path(path: bytes) -> bytes:
+    """Returns a file's name for the system; `file://` in front of it means nothing."""
+    if b"\0" in path:
+        raise errors.InvalidArgumentError(None, None, f"a file name cannot have a zero byte: {path!r}")
+    return path.removeprefix(b"file://")
+
+
+def read_whole(path: bytes) -> bytes:
+    """Returns what a file holds, or raises the typed error."""
+    try:
+        with open(local_path(path), "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise file_error(error, path) from None
+
+
+@kernel("ReadFile", devices=("CPU",))
+def bind_read_file(node: Node, device: Any) -> Call:
+    def read(step: Any, filename: Array) -> Array:
+        _require_step(step)
+        return np.array(read_whole(filename.item()), dtype=object)
+
+    return Call(read, (STEP, Input(0)))
+
+
+def _require_step(step: Any) -> None:
+    """Refuses to run outside a step: a file's contents, unlike other pure values, must not be folded into it."""
+    if step is None:
+        raise errors.FailedPreconditionError(None, None, "files are read in steps alone")
+
+
+@kernel("WriteFile", devices=("CPU",))
+def bind_write_file(node: Node, device: Any) -> Callable[..., None]:
+    def write(filename: Array, contents: Array) -> None:
+        path = local_path(filename.item())
+        try:
+            folder = os.path.dirname(path)
+            if folder:
+                os.makedirs(folder, exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(contents.item())
+        except OSError as error:
+            raise file_error(error, filename.item()) from None
+
+    return write
+
+
+@kernel("MatchingFiles", devices=("CPU",))
+def bind_matching_files(node: Node, device: Any) -> Call:
+    def match(step: Any, patterns: Array) -> Array:
+        _require_step(step)
+        found = sorted(name for pattern in patterns.ravel().tolist() for name in _matching(local_path(pattern)))
+        return string_array(found, (len(found),))
+
+    return Call(match, (STEP, Input(0)))
+
+
+def _matching(pattern: bytes) -> Iterator[bytes]:
+    """Yields the names that a pattern matches, a folder at a time; files that begin with a dot are matched too."""
+    folder, name = os.path.split(pattern)
+    folders = [folder] if not _MAGIC.search(folder) else [f for f in _matching(folder) if os.path.isdir(f)]
+    if not _MAGIC.search(name):
+        yield from (path for f in folders if os.path.lexists(path := os.path.join(f, name)) and path)
+        return
+    matches = re.compile(_translated(name)).match
+    for f in folders:
+        try:
+            entries = os.listdir(f or b".")
+        except OSError:
+            continue
+        yield from (os.path.join(f, entry) for entry in entries if matches(entry))
+
+
+def _translated(name: bytes) -> bytes:
+    """Returns a file pattern as a regular expression; a backslash takes the meaning from what follows."""
+    parts = re.split(rb"\\(.)", name, flags=re.DOTALL)
+    escaped = [re.escape(part) if i % 2 else _plain(part) for i, part in enumerate(parts)]
+    return rb"(?s:" + b"".join(escaped) + rb")\Z"
+
+
+def _plain(part: bytes) -> bytes:
+    return (
+        fnmatch.translate(part.decode("latin-1").replace("[^", "[!"))
+        .encode("latin-1")
+        .removeprefix(b"(?s:")
+        .removesuffix(rb")\Z")
+    )
+
+
+@kernel("Timestamp")
+def bind_timestamp(node: Node, device: Any) -> Callable[[], torch.Tensor]:
+    return lambda: torch.tensor(time.time(), dtype=torch.float64, device=device.torch)

@@ -1,0 +1,162 @@
+"""Kernels of fractional pooling: the cells of all windows, padded to the largest of them, are taken at once."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.convolution import check
+from thalweg._src.kernels.philox import Philox
+from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.shaping import Function
+from thalweg._src.ops.shape_functions import require
+
+Tensor = torch.Tensor
+
+
+def _sequence(length: int, count: int, generator: Philox, pseudo_random: bool) -> Tensor:
+    """Returns where `count` windows begin and the last one ends, in TensorFlow's order of drawing."""
+    steps = (
+        _pseudo_random_steps(length, count, generator) if pseudo_random else _shuffled_steps(length, count, generator)
+    )
+    return torch.tensor([0, *steps]).cumsum(0)
+
+
+def _pseudo_random_steps(length: int, count: int, generator: Philox) -> list[int]:
+    """Rounds up multiples of the ratio, all shifted by one random number that keeps both ends in step."""
+    ratio, least = length / count, length // count
+    shift = min((least + 2) / ratio - 1, (length + 1 - least) / ratio - (count - 1))
+    high, low, *_ = generator.reserve(2)
+    shift *= ((high & 0xFFFFF) << 32 | low) / 2**52
+    starts = [1, *(math.ceil(ratio * (i + shift)) for i in range(1, count)), length + 1]
+    return [b - a for a, b in pairwise(starts)]
+
+
+def _shuffled_steps(length: int, count: int, generator: Philox) -> list[int]:
+    least, larger = divmod(length, count)
+    steps = [least + 1] * larger + [least] * (count - larger)
+    for i, number in zip(range(count - 1), generator.reserve(count)):
+        other = i + number % (count - i)
+        steps[i], steps[other] = steps[other], steps[i]
+    return steps
+
+
+class _Windows:
+    """The cells of an image under each window: places along rows and columns, and which of them count."""
+
+    def __init__(self, sequences: Sequence[Tensor], sizes: Sequence[int], overlapping: bool, device: Any) -> None:
+        self.sizes = sizes
+        self.places, self.counted = [], []
+        for sequence, size in zip(sequences, sizes):
+            self._require_cover(sequence, size)
+            starts, ends = sequence[:-1], sequence[1:] + int(overlapping)
+            ends = ends.clamp(max=size)
+            offsets = torch.arange(int((ends - starts).max()))
+            places = starts.unsqueeze(1) + offsets
+            self.places.append(places.clamp(max=size - 1).to(device))
+            self.counted.append((places < ends.unsqueeze(1)).to(device))
+
+    @staticmethod
+    def _require_cover(sequence: Tensor, size: int) -> None:
+        steps = sequence[1:] - sequence[:-1]
+        covers = int(sequence[0]) == 0 and int(sequence[-1]) == size and bool((steps > 0).all())
+        require(covers, f"the pooling sequence is {sequence.tolist()[:8]}", expected=f"from 0 up to {size}")
+
+    @property
+    def mask(self) -> Tensor:
+        """Tells which cells of [rows, columns, cells of a window] count."""
+        rows, columns = self.counted
+        return (rows[:, None, :, None] & columns[None, :, None, :]).flatten(2)
+
+    @property
+    def flat(self) -> Tensor:
+        """Returns the cells' places in an image laid out in one dimension."""
+        rows, columns = self.places
+        return (rows[:, None, :, None] * self.sizes[1] + columns[None, :, None, :]).flatten(2)
+
+    def cells(self, image: Tensor) -> Tensor:
+        """Returns [batch, rows, columns, cells of a window, channels]."""
+        flat = self.flat
+        taken = image.flatten(1, 2).index_select(1, flat.flatten())
+        return taken.view(image.shape[0], *flat.shape, image.shape[3])
+
+
+def _largest(windows: _Windows, image: Tensor) -> tuple[Tensor, Tensor]:
+    lowest = -math.inf if image.is_floating_point() else torch.iinfo(image.dtype).min
+    cells = windows.cells(image).masked_fill(~windows.mask.unsqueeze(-1), lowest)
+    values, places = cells.max(3)
+    return values, places
+
+
+@kernel("FractionalMaxPool", "FractionalAvgPool")
+def bind_fractional_pool(node: Node, device: Any) -> Function:
+    attrs = node.attrs
+    ratio, overlapping, largest = attrs["pooling_ratio"], attrs["overlapping"], node.type == "FractionalMaxPool"
+    seeds = (attrs["seed"], attrs["seed2"])
+    if attrs["deterministic"] and seeds == (0, 0):
+        seeds = (random.getrandbits(63), random.getrandbits(63))
+
+    def pool(image: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        check(node, image.shape)
+        chosen = seeds if attrs["deterministic"] else (random.getrandbits(63), random.getrandbits(63))
+        generator, sizes = Philox(*chosen), tuple(image.shape[1:3])
+        sequences = [
+            _sequence(size, math.floor(size / r), generator, attrs["pseudo_random"])
+            for size, r in zip(sizes, ratio[1:])
+        ]
+        windows = _Windows(sequences, sizes, overlapping, image.device)
+        result = _largest(windows, image)[0] if largest else _mean(windows, image)
+        return result, *sequences  # type: ignore[return-value]
+
+    return pool
+
+
+def _mean(windows: _Windows, image: Tensor) -> Tensor:
+    mask = windows.mask.unsqueeze(-1)
+    total = windows.cells(image).masked_fill(~mask, 0).sum(3, dtype=image.dtype)
+    count = mask.sum(2)
+    if image.is_floating_point():
+        return total / count.to(image.dtype)
+    return torch.div(total, count, rounding_mode="trunc").to(image.dtype)
+
+
+@kernel("FractionalMaxPoolGrad")
+def bind_fractional_max_pool_grad(node: Node, device: Any) -> Function:
+    overlapping = node.attrs["overlapping"]
+
+    def spread(image: Tensor, pooled: Tensor, grad: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+        check(node, image.shape, pooled.shape, grad.shape, rows.shape, columns.shape)
+        windows = _Windows((rows, columns), tuple(image.shape[1:3]), overlapping, image.device)
+        _, chosen = _largest(windows, image)
+        flat = windows.flat[None, :, :, :, None].expand(*chosen.shape[:3], -1, chosen.shape[3])
+        places = flat.gather(3, chosen.unsqueeze(3)).squeeze(3).flatten(1, 2)
+        result = torch.zeros_like(image).flatten(1, 2)
+        return result.scatter_add_(1, places, grad.flatten(1, 2)).view(image.shape)
+
+    return spread
+
+
+@kernel("FractionalAvgPoolGrad")
+def bind_fractional_avg_pool_grad(node: Node, device: Any) -> Function:
+    overlapping = node.attrs["overlapping"]
+
+    def spread(shape: Tensor, grad: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+        check(node, shape.shape, grad.shape, rows.shape, columns.shape, values={0: shape.numpy()})
+        dims = shape.tolist()
+        windows = _Windows((rows, columns), dims[1:3], overlapping, grad.device)
+        mask = windows.mask.unsqueeze(-1)
+        count = mask.sum(2)
+        each = (
+            grad / count.to(grad.dtype) if grad.is_floating_point() else torch.div(grad, count, rounding_mode="trunc")
+        )
+        parts = each.unsqueeze(3).where(mask, 0).to(grad.dtype).flatten(1, 3)
+        result = torch.zeros((dims[0], dims[1] * dims[2], dims[3]), dtype=grad.dtype, device=grad.device)
+        return result.index_add_(1, windows.flat.flatten(), parts).view(dims)
+
+    return spread

@@ -1,0 +1,77 @@
+"""Kernels of connected components and of the greedy match."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from thalweg._src import errors
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.registry import kernel
+from thalweg._src.ops.shape_functions import require
+
+
+@kernel("_ConnectedComponents")
+def bind_components(node: Node, device: Any) -> Callable[[torch.Tensor], torch.Tensor]:
+    return _components
+
+
+def _components(images: torch.Tensor) -> torch.Tensor:
+    """Joins equal neighbours under the least of their places, until nothing changes, and numbers the roots."""
+    require(images.ndim == 3, f"images has rank {images.ndim}", expected="a batch of planes")
+    if images.dtype in (torch.uint16, torch.uint32, torch.uint64):
+        images = images.to(torch.int64)
+    places = torch.arange(images.numel(), device=images.device).reshape(images.shape)
+    left, right = _pairs(images, places, 2)
+    above, below = _pairs(images, places, 1)
+    first, second = torch.cat([left, above]), torch.cat([right, below])
+    roots = places.reshape(-1).clone()
+    while True:
+        a, b = roots[first], roots[second]
+        joined = roots.scatter_reduce(0, torch.maximum(a, b), torch.minimum(a, b), "amin")
+        while not torch.equal(joined, joined[joined]):
+            joined = joined[joined]
+        if torch.equal(joined, roots):
+            break
+        roots = joined
+    there = images.reshape(-1) != 0
+    numbers = torch.cumsum((roots == places.reshape(-1)) & there, 0)
+    return torch.where(there, numbers[roots], 0).to(torch.int32).reshape(images.shape)
+
+
+def _pairs(images: torch.Tensor, places: torch.Tensor, axis: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns the places of the neighbours along an axis that have one value, which is not zero."""
+    count = max(images.shape[axis] - 1, 0)
+    one, other = images.narrow(axis, 0, count), images.narrow(axis, images.shape[axis] - count, count)
+    same = (one == other) & (one != 0)
+    return places.narrow(axis, 0, count)[same], places.narrow(axis, images.shape[axis] - count, count)[same]
+
+
+@kernel("_BipartiteMatch", devices=("CPU",))
+def bind_match(node: Node, device: Any) -> Callable[..., Any]:
+    top = node.attrs["top_k"]
+
+    def match(distances: torch.Tensor, num_valid_rows: torch.Tensor) -> Any:
+        require(distances.ndim == 2, f"distance_mat has rank {distances.ndim}", expected="a matrix")
+        require(num_valid_rows.numel() == 1, f"num_valid_rows has {num_valid_rows.numel()} elements", "one number")
+        rows, columns = distances.shape
+        asked = float(num_valid_rows)
+        valid = int(asked + 0.1) if 0 <= asked < 2**31 else rows if asked < 0 else -1
+        if not 0 <= valid <= rows:
+            raise errors.InvalidArgumentError(
+                None, None, f"num_valid_rows is {asked:g}, but distance_mat has only {rows} rows"
+            )
+        of_row, of_column = [-1] * rows, [-1] * columns
+        left = min(valid, columns, top if top > 0 else valid)
+        for place in torch.argsort(distances[:valid].reshape(-1), stable=True).tolist():
+            if not left:
+                break
+            row, column = divmod(place, columns)
+            if of_row[row] < 0 and of_column[column] < 0:
+                of_row[row], of_column[column] = column, row
+                left -= 1
+        return torch.tensor(of_row, dtype=torch.int32), torch.tensor(of_column, dtype=torch.int32)
+
+    return match

@@ -1,0 +1,40 @@
+"""Kernels of mutexes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.registry import Known, kernel
+from thalweg._src.kernels.waiting import failure, invalid, shared
+from thalweg._src.resources.mutex import Lock, Mutex
+
+Function = Callable[..., Any]
+
+
+@kernel("MutexV2")
+def bind_mutex(node: Node, device: Any) -> Known:
+    return Known(shared(node, device, "mutex", Mutex))
+
+
+@kernel("MutexLock")
+def bind_lock(node: Node, device: Any) -> Function:
+    fail = failure(node, device)
+
+    def acquire(step: Any, finish: Function, mutex: Any) -> None:
+        if not isinstance(mutex, Mutex):
+            raise invalid(f"the handle is no mutex's: {mutex!r}")
+        mutex.acquire(step, finish, fail)
+
+    return acquire
+
+
+@kernel("ConsumeMutexLock")
+def bind_consume(node: Node, device: Any) -> Function:
+    def release(lock: Any) -> None:
+        if not isinstance(lock, Lock):
+            raise invalid(f"this is no lock of a mutex: {lock!r}")
+        lock.release()
+
+    return release

@@ -1,0 +1,25 @@
+"""Kernels of checks for NaN and infinity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from thalweg._src import errors
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.registry import kernel
+
+
+@kernel("CheckNumerics")
+def bind_check_numerics(node: Node, device: Any) -> Callable[[torch.Tensor], torch.Tensor]:
+    message = node.attrs["message"]
+
+    def check(tensor: torch.Tensor) -> torch.Tensor:
+        if not torch.isfinite(tensor).all():
+            found = [kind for kind, test in (("Inf", torch.isinf), ("NaN", torch.isnan)) if test(tensor).any()]
+            raise errors.InvalidArgumentError(None, None, f"{message} : Tensor had {' and '.join(found)} values")
+        return tensor
+
+    return check

@@ -1,0 +1,92 @@
+"""Kernels of optionals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from thalweg._src import errors
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.registry import Known, kernel
+from thalweg._src.kernels.waiting import failure, invalid
+from thalweg._src.resources.iterators import IteratorResource
+from thalweg._src.shapes import compatible, show
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalValue:
+    """Components of an element with their types, or nothing."""
+
+    types: tuple[Any, ...] = ()
+    components: tuple[Any, ...] | None = None
+
+
+_NOTHING = OptionalValue()
+
+
+def _require_optional(value: Any) -> OptionalValue:
+    if not isinstance(value, OptionalValue):
+        raise invalid(f"the variant is no optional: {value!r}")
+    return value
+
+
+@kernel("OptionalFromValue", devices=("CPU",))
+def bind_from_value(node: Node, device: Any) -> Function:
+    types = tuple(node.attrs["Toutput_types"])
+    return lambda *components: OptionalValue(types, components)
+
+
+@kernel("OptionalNone", devices=("CPU",))
+def bind_none(node: Node, device: Any) -> Known:
+    return Known(_NOTHING)
+
+
+@kernel("OptionalHasValue", devices=("CPU",))
+def bind_has_value(node: Node, device: Any) -> Function:
+    return lambda optional: torch.tensor(_require_optional(optional).components is not None)
+
+
+@kernel("OptionalGetValue", devices=("CPU",))
+def bind_get_value(node: Node, device: Any) -> Function:
+    types, shapes = tuple(node.attrs["output_types"]), node.attrs["output_shapes"]
+
+    def get(optional: Any) -> Any:
+        held = _require_optional(optional)
+        if held.components is None:
+            raise invalid("The given optional does not have a value.")
+        if held.types != types:
+            own, asked = (", ".join(dtype.name for dtype in side) for side in (held.types, types))
+            raise invalid(f"the optional holds ({own}), ({asked}) is asked for")
+        for index, (value, shape) in enumerate(zip(held.components, shapes)):
+            if not compatible(tuple(getattr(value, "shape", ())), shape):
+                raise invalid(f"component {index} has shape {show(tuple(value.shape))}, {show(shape)} is asked for")
+        return held.components[0] if len(types) == 1 else held.components
+
+    return get
+
+
+@kernel("IteratorGetNextAsOptional", devices=("CPU",))
+def bind_next_as_optional(node: Node, device: Any) -> Function:
+    types, fail = tuple(node.attrs["output_types"]), failure(node, device)
+
+    def get_next(step: Any, finish: Function, handle: Any) -> None:
+        if not isinstance(handle, IteratorResource):
+            raise invalid(f"the handle is no iterator's: {handle!r}")
+        if handle.types != types:
+            own, asked = (", ".join(dtype.name for dtype in side) for side in (handle.types, types))
+            raise invalid(f"the iterator {handle.name!r} has elements of ({own}), it is used with ({asked})")
+
+        def end(step: Any, error: Any) -> None:
+            if isinstance(error, errors.OutOfRangeError):
+                finish(_NOTHING)
+            else:
+                fail(step, error)
+
+        handle.get_next(step, lambda *components: finish(OptionalValue(types, components)), end)
+
+    return get_next

@@ -1,0 +1,148 @@
+"""The kernel registry: op and device type to a binder, and the call that a binder gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from thalweg._src import dtypes, errors
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.registry import Loader
+
+
+class Input(int):
+    """In a Call: the value of the node's input with this index."""
+
+
+class _Step:
+    def __repr__(self) -> str:
+        return "STEP"
+
+
+STEP = _Step()  # in a Call: the running step itself (rendezvous, cancellation)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A bound kernel with arguments of its own: `Call(torch.sum, (Input(0), (1,)), {"keepdim": True})`.
+
+    Executors write it as that very call, with no Python frame between the step's program and torch. An argument may be
+    a Call itself, or a list with inputs in it.
+    """
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+def inputs_of(value: Any) -> Iterator[int]:
+    """Yields the inputs that a call uses."""
+    if isinstance(value, Input):
+        yield value
+    elif isinstance(value, Call):
+        yield from inputs_of([*value.args, *value.kwargs.values()])
+    elif isinstance(value, list):
+        for item in value:
+            yield from inputs_of(item)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a binder returns for a value that is the same in every step: no call is needed."""
+
+    value: Any = None
+
+
+class Bind(Protocol):
+    """A binder: pays for attributes, dtypes and resources once, returns what each step calls."""
+
+    def __call__(self, node: Node, device: Any, /) -> Callable[..., Any] | Call | Known: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A binder with the device types and the attribute types it serves."""
+
+    op: str
+    devices: frozenset[str]
+    bind: Bind
+    types: dict[str, frozenset[DType]]
+    priority: int
+
+    def serves(self, node: Node) -> bool:
+        return all(node.attrs[key] in allowed for key, allowed in self.types.items())
+
+
+_kernels: dict[str, list[Kernel]] = {}
+_load = Loader("thalweg._src.kernels")
+_accelerators: list[str] = []  # device types that the kernels of "GPU" serve
+
+
+def serve_accelerator(device_type: str) -> None:
+    """Lets the kernels that are registered for GPUs serve another type of device too."""
+    _accelerators.append(device_type)
+
+
+def _serves_device(entry: Kernel, device_type: str) -> bool:
+    return device_type in entry.devices or ("GPU" in entry.devices and device_type in _accelerators)
+
+
+def kernel(
+    *ops: str, devices: Iterable[str] = ("CPU", "GPU"), priority: int = 0, **types: Iterable[DType]
+) -> Callable[[Bind], Bind]:
+    """Registers a binder for ops: `@kernel("MatMul")`, or for some types: `@kernel("MatMul", T=[tf.int32])`.
+
+    Among the kernels that serve a node the highest priority wins, then the latest registered.
+    """
+
+    def register(bind: Bind) -> Bind:
+        _load(getattr(bind, "__module__", ""))  # a user's kernel comes after ours
+        for op in ops:
+            limits = {key: frozenset(allowed) for key, allowed in types.items()}
+            entries = _kernels.setdefault(op, [])
+            entries.insert(0, Kernel(op, frozenset(devices), bind, limits, priority))
+            entries.sort(key=lambda entry: -entry.priority)
+        return bind
+
+    return register
+
+
+def device_types(node: Node) -> set[str]:
+    """Returns the device types that have a kernel for the node; strings live on the host alone."""
+    _load()
+    if node.type == "_While":
+        return {"CPU", *_accelerators}  # it only says who is next; what it repeats has kernels of its own
+    found = {device for entry in _kernels.get(node.type, ()) if entry.serves(node) for device in entry.devices}
+    if "GPU" in found:
+        found.update(_accelerators)
+    strings = dtypes.string in node.dtypes or any(p.dtypes[i] is dtypes.string for p, i in node.inputs)
+    return found & {"CPU"} if strings else found
+
+
+def has_kernel(op: str) -> bool:
+    _load()
+    return op in _kernels
+
+
+def select(node: Node, device_type: str) -> Kernel:
+    """Returns the kernel for a node on a device type, or says what there is instead."""
+    _load()
+    for entry in _kernels.get(node.type, ()):
+        if _serves_device(entry, device_type) and entry.serves(node):
+            return entry
+    available = "; ".join(
+        f"{', '.join(sorted(e.devices))}"
+        + "".join(f" with {k} in {sorted(t.name for t in allowed)}" for k, allowed in e.types.items())
+        for e in _kernels.get(node.type, ())
+    )
+    types = ", ".join(f"{k}={v.name}" for k, v in node.attrs.items() if isinstance(v, DType))
+    raise errors.UnimplementedError(
+        None,
+        None,
+        errors.describe(
+            f"no kernel for device type {device_type} with {types or 'its attributes'}",
+            expected=available or "no kernel is registered for this op",
+        ),
+    )

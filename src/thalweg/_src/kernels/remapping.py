@@ -1,0 +1,89 @@
+"""Kernels that bring saved matrices into the order of other vocabularies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from thalweg._src import dtypes, errors
+from thalweg._src.formats import durable
+from thalweg._src.formats.table_checkpoint import open_checkpoint
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.files import local_path
+from thalweg._src.kernels.registry import kernel
+
+Array = np.ndarray[Any, Any]
+
+
+def _invalid(text: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, text)
+
+
+def _lines(name: Array) -> list[bytes]:
+    path = os.fsdecode(local_path(name.item()))
+    with durable.typed_errors(path), open(path, "rb") as file:
+        return file.read().splitlines()
+
+
+@kernel("GenerateVocabRemapping", devices=("CPU",))
+def bind_vocab_remapping(node: Node, device: Any) -> Callable[..., Any]:
+    start, count = node.attrs["new_vocab_offset"], node.attrs["num_new_vocab"]
+    most = node.attrs["old_vocab_size"]
+
+    def remapping(new_file: Array, old_file: Array) -> Any:
+        new, old = _lines(new_file), _lines(old_file)
+        if start + count > len(new):
+            raise _invalid(f"the new vocabulary has {len(new)} entries, {start} to {start + count} were asked for")
+        if most > len(old):
+            raise _invalid(f"the old vocabulary has {len(old)} entries, {most} were asked for")
+        places = {entry: place for place, entry in enumerate(old[: most if most >= 0 else None])}
+        found = [places.get(entry, -1) for entry in new[start : start + count]]
+        present = sum(place >= 0 for place in found)
+        return torch.tensor(found, dtype=torch.int64), torch.tensor(present, dtype=torch.int32)
+
+    return remapping
+
+
+@kernel("LoadAndRemapMatrix", devices=("CPU",))
+def bind_load_and_remap(node: Node, device: Any) -> Callable[..., Any]:
+    rows, columns = node.attrs["num_rows"], node.attrs["num_cols"]
+
+    def load(path: Array, name: Array, row_map: torch.Tensor, column_map: torch.Tensor, values: torch.Tensor) -> Any:
+        old = _matrix(path, name, columns, bool(len(column_map)))
+        chosen_rows = _places(row_map, old.shape[0], "row_remapping")
+        chosen_columns = _places(column_map, old.shape[1], "col_remapping") if len(column_map) else np.arange(columns)
+        known = np.outer(chosen_rows >= 0, chosen_columns >= 0)
+        wanted = rows * columns - int(known.sum())
+        if len(values) != wanted:
+            raise _invalid(f"initializing_values has {len(values)} numbers, {wanted} elements need one")
+        result = np.empty((rows, columns), np.float32)
+        result[known] = old[np.ix_(chosen_rows[chosen_rows >= 0], chosen_columns[chosen_columns >= 0])].ravel()
+        result[~known] = values.numpy()
+        return torch.from_numpy(result)
+
+    return load
+
+
+def _matrix(path: Array, name: Array, columns: int, remapped: bool) -> Array:
+    with open_checkpoint(os.fsdecode(local_path(path.item()))) as reader:
+        key = name.item().decode("utf-8", "surrogateescape")
+        entry = reader.entry(key)
+        if len(entry.shape) != 2 or entry.dtype is not dtypes.float32:
+            raise _invalid(f"tensor {key!r} is {entry.dtype.name}{list(entry.shape)}, expected a float32 matrix")
+        if not remapped and entry.shape[1] != columns:
+            raise _invalid(f"tensor {key!r} has {entry.shape[1]} columns, {columns} are asked for as they are")
+        return reader.read(key)
+
+
+def _places(mapping: torch.Tensor, size: int, what: str) -> Array:
+    places: Array = mapping.numpy()
+    there = places[places >= 0]
+    if len(np.unique(there)) != len(there):
+        raise _invalid(f"{what} names one place twice")
+    if len(there) and int(there.max()) >= size:
+        raise _invalid(f"{what} names the place {int(there.max())}, the old tensor has {size}")
+    return np.maximum(places, -1)

@@ -1,0 +1,50 @@
+"""Kernels of sequences of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from thalweg._src import dtypes
+from thalweg._src.errors import ShapeError
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.types import TORCH
+
+
+@kernel("Range")
+def bind_range(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+    dtype, where = TORCH[node.dtypes[0]], device.torch
+    # torch counts in the types it can add; the narrow unsigned ones are made from int64.
+    counted = torch.int64 if node.dtypes[0] in (dtypes.uint16, dtypes.uint32, dtypes.uint64) else dtype
+
+    def count(start: torch.Tensor, limit: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
+        first, last, step = start.item(), limit.item(), delta.item()
+        if step == 0:
+            raise ShapeError("delta is 0", expected="a step other than 0", hint=None)
+        if (last - first) * step < 0:
+            raise ShapeError(
+                f"the step {step} does not lead from {first} to {last}",
+                expected="start <= limit with a positive delta, start >= limit with a negative one",
+                hint=None,
+            )
+        if first != last and abs(step) > abs(last - first):
+            step = last - first  # one number either way; torch's count of integers would overflow
+        return torch.arange(first, last, step, dtype=counted, device=where).to(dtype)
+
+    return count
+
+
+@kernel("LinSpace")
+def bind_linspace(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+    dtype, where = TORCH[node.dtypes[0]], device.torch
+
+    def spread(start: torch.Tensor, stop: torch.Tensor, num: torch.Tensor) -> torch.Tensor:
+        count = int(num)
+        if count <= 0:
+            raise ShapeError(f"num is {count}", expected="num > 0", hint=None)
+        return torch.linspace(start.item(), stop.item(), count, dtype=dtype, device=where)
+
+    return spread

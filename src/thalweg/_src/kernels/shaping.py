@@ -1,0 +1,220 @@
+"""Kernels of shapes and their changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import torch
+
+from thalweg._src import dtypes
+from thalweg._src.errors import InvalidArgumentError, ShapeError, UnimplementedError
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.kernels.types import TORCH
+from thalweg._src.shapes import show
+
+Function = Callable[..., Any]
+
+STRINGS: dict[str, Any] = {"devices": ("CPU",), "priority": 1, "T": [dtypes.string]}
+
+
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+
+
+def signed(value: torch.Tensor) -> torch.Tensor:
+    """Returns unsigned numbers as signed ones of the same bits, for torch functions that know no others."""
+    other = _SIGNED.get(value.dtype)
+    return value if other is None else value.view(other)
+
+
+def flip(value: torch.Tensor, axes: Sequence[int]) -> torch.Tensor:
+    """Returns a tensor turned around along some dimensions, of whatever type."""
+    return signed(value).flip(tuple(axes)).view(value.dtype)
+
+
+def turn(node: Node) -> Function:
+    """Returns the function that turns a node's values around: torch's own where it knows the type."""
+    return flip if TORCH[node.dtypes[0]] in _SIGNED else torch.flip
+
+
+def by_places(move: Any) -> Function:
+    """Returns the function that moves strings as another moves the numbers of their places."""
+
+    def moved(value: Any, *rest: Any) -> Any:
+        places = torch.arange(value.size).reshape(value.shape)
+        return value.ravel()[move(places, *rest).numpy()]
+
+    return moved
+
+
+@kernel("Shape")
+def bind_shape(node: Node, device: Any) -> Function:
+    dtype = TORCH[node.dtypes[0]]
+    return lambda value: torch.tensor(value.shape, dtype=dtype)
+
+
+@kernel("ShapeN")
+def bind_shape_n(node: Node, device: Any) -> Function:
+    dtype = TORCH[node.dtypes[0]]
+    if len(node.inputs) == 1:
+        return lambda value: torch.tensor(value.shape, dtype=dtype)
+    return lambda *values: [torch.tensor(value.shape, dtype=dtype) for value in values]
+
+
+@kernel("Size")
+def bind_size(node: Node, device: Any) -> Function:
+    dtype = TORCH[node.dtypes[0]]
+    return lambda value: torch.tensor(math.prod(value.shape), dtype=dtype)
+
+
+@kernel("Rank")
+def bind_rank(node: Node, device: Any) -> Function:
+    return lambda value: torch.tensor(value.ndim, dtype=torch.int32)
+
+
+@kernel("Shape", "ShapeN", "Size", "Rank", T=[dtypes.resource], priority=1)
+def bind_handle(node: Node, device: Any) -> NoReturn:
+    raise UnimplementedError(None, None, "a handle has no shape of its own: read what it stands for")
+
+
+@kernel("ZerosLike")
+def bind_zeros_like(node: Node, device: Any) -> Function:
+    return torch.zeros_like
+
+
+@kernel("ZerosLike", **STRINGS)
+def bind_empty_strings_like(node: Node, device: Any) -> Function:
+    return lambda value: np.full(value.shape, b"", dtype=object)
+
+
+@kernel("OnesLike")
+def bind_ones_like(node: Node, device: Any) -> Function:
+    return torch.ones_like
+
+
+@kernel("BroadcastGradientArgs")
+def bind_broadcast_gradient_args(node: Node, device: Any) -> Function:
+    dtype = TORCH[node.dtypes[0]]
+
+    def axes(s0: torch.Tensor, s1: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        first, second = broadcast_axes(s0.tolist(), s1.tolist())
+        return torch.tensor(first, dtype=dtype), torch.tensor(second, dtype=dtype)
+
+    return axes
+
+
+def broadcast_axes(a: list[int], b: list[int]) -> tuple[list[int], list[int]]:
+    """Returns the axes of the common shape that each of two shapes is repeated along."""
+    rank = max(len(a), len(b))
+    first, second = [1] * (rank - len(a)) + a, [1] * (rank - len(b)) + b
+    axes_of_a: list[int] = []
+    axes_of_b: list[int] = []
+    for axis, (x, y) in enumerate(zip(first, second)):
+        if 1 not in (x, y) and x != y:
+            raise ShapeError(f"shapes {show(tuple(a))} and {show(tuple(b))} do not broadcast")
+        # A size of 1 on both sides may be summed over too: the reshape that follows restores it.
+        if x == 1:
+            axes_of_a.append(axis)
+        if y == 1:
+            axes_of_b.append(axis)
+    return axes_of_a, axes_of_b
+
+
+def literal_shape(shape: Sequence[int | None] | None) -> tuple[int, ...] | None:
+    """Returns a static shape as torch takes it: one unknown size is -1; None if that does not tell all."""
+    if shape is None or sum(d is None for d in shape) > 1:
+        return None
+    if None in shape and 0 in shape:
+        return None
+    return tuple(-1 if d is None else d for d in shape)
+
+
+@kernel("Reshape")
+def bind_reshape(node: Node, device: Any) -> Function | Call:
+    constant = node.constant(1)
+    target = None if constant is None else tuple(constant.tolist())
+    if node.inputs[1][0].type in ("Shape", "ShapeN"):  # its value is a fact; any other must be looked at
+        target = literal_shape(node.shapes[0])
+    if target is not None and min(target, default=0) >= -1:
+        return Call(torch.reshape, (Input(0), target))
+    return lambda value, shape: value.reshape(shape.tolist())
+
+
+@kernel("Reshape", **STRINGS)
+def bind_reshape_strings(node: Node, device: Any) -> Function:
+    return lambda value, shape: value.reshape(shape.tolist())
+
+
+@kernel("ExpandDims")
+def bind_expand_dims(node: Node, device: Any) -> Function | Call:
+    dim = node.constant(1)
+    if dim is not None:
+        return Call(torch.unsqueeze, (Input(0), int(dim.ravel()[0])))
+    return lambda value, dim: value.unsqueeze(dim.item())
+
+
+@kernel("ExpandDims", **STRINGS)
+def bind_expand_dims_strings(node: Node, device: Any) -> Function:
+    return lambda value, dim: np.expand_dims(value, dim.item())
+
+
+@kernel("Squeeze")
+def bind_squeeze(node: Node, device: Any) -> Function | Call:
+    axes, shape = node.attrs["squeeze_dims"], node.input_shape(0)
+    if not axes:
+        return Call(torch.squeeze, (Input(0),))
+    if shape is not None and all(shape[axis] == 1 for axis in axes):
+        return Call(torch.squeeze, (Input(0), axes))
+
+    def squeeze(value: torch.Tensor) -> torch.Tensor:
+        for axis in axes:
+            if value.shape[axis] != 1:
+                raise ShapeError(f"cannot squeeze dimension {axis} of size {value.shape[axis]}", expected="size 1")
+        return value.squeeze(axes)
+
+    return squeeze
+
+
+@kernel("Squeeze", **STRINGS)
+def bind_squeeze_strings(node: Node, device: Any) -> Function:
+    axes = node.attrs["squeeze_dims"] or None
+    return lambda value: value.squeeze(axes)
+
+
+@kernel("Transpose")
+def bind_transpose(node: Node, device: Any) -> Function | Call:
+    perm = node.constant(1)
+    if perm is not None and perm.tolist() == [1, 0]:
+        return Call(torch.t, (Input(0),))
+    if perm is not None:
+        return Call(torch.permute, (Input(0), tuple(perm.tolist())))
+    return lambda value, perm: value.permute(perm.tolist())
+
+
+@kernel("ConjugateTranspose")
+def bind_conjugate_transpose(node: Node, device: Any) -> Function:
+    return lambda value, perm: value.permute(perm.tolist()).conj()
+
+
+@kernel("Transpose", "ConjugateTranspose", **STRINGS)
+def bind_transpose_strings(node: Node, device: Any) -> Function:
+    return lambda value, perm: value.transpose(perm.tolist())
+
+
+@kernel("InvertPermutation")
+def bind_invert_permutation(node: Node, device: Any) -> Function:
+    def invert(x: torch.Tensor) -> torch.Tensor:
+        order = x.tolist()
+        result = [-1] * len(order)
+        for i, p in enumerate(order):
+            if not 0 <= p < len(order):
+                raise InvalidArgumentError(None, None, f"{p} is not between 0 and {len(order)}")
+            if result[p] != -1:
+                raise InvalidArgumentError(None, None, f"{p} is duplicated in the input")
+            result[p] = i
+        return torch.tensor(result, dtype=x.dtype)
+
+    return invert

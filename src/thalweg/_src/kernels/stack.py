@@ -1,0 +1,75 @@
+"""Kernels of stacks: a Python list with a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.registry import kernel
+
+
+class Items:
+    """The values of one stack in one step."""
+
+    __slots__ = ("limit", "name", "values")
+
+    def __init__(self, limit: int, name: str) -> None:
+        self.limit = limit
+        self.name = name
+        self.values: list[Any] = []
+
+
+def _require_stack(handle: Any) -> None:
+    if type(handle) is not Items:
+        raise _refused("the handle is not that of a stack")
+
+
+def _refused(text: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, text)
+
+
+def _push(stack: Items, value: Any) -> Any:
+    _require_stack(stack)
+    if 0 <= stack.limit <= len(stack.values):
+        raise _refused(f"stack {stack.name!r} holds {len(stack.values)} values and may hold no more")
+    stack.values.append(value)
+    return value
+
+
+def _pop(stack: Items) -> Any:
+    _require_stack(stack)
+    if not stack.values:
+        raise _refused(f"stack {stack.name!r} is empty")
+    return stack.values.pop()
+
+
+def _close(stack: Items) -> None:
+    _require_stack(stack)
+    stack.values.clear()
+
+
+@kernel("StackV2")
+def bind_stack(node: Node, device: Any) -> Callable[[Any], Items]:
+    name = node.attrs["stack_name"] or node.name
+
+    def make(max_size: Any) -> Items:
+        return Items(int(max_size), name)
+
+    return make
+
+
+@kernel("StackPushV2")
+def bind_push(node: Node, device: Any) -> Callable[..., Any]:
+    return _push
+
+
+@kernel("StackPopV2")
+def bind_pop(node: Node, device: Any) -> Callable[..., Any]:
+    return _pop
+
+
+@kernel("StackCloseV2")
+def bind_close(node: Node, device: Any) -> Callable[..., Any]:
+    return _close

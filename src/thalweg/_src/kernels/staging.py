@@ -1,0 +1,172 @@
+"""Kernels of staging areas; values stay on the device that they were left on until somebody takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from thalweg._src import dtypes
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.types import TORCH
+from thalweg._src.kernels.waiting import failure, invalid, kept, shared
+from thalweg._src.resources.staging import MapStagingArea, StagingArea
+from thalweg._src.shapes import show
+
+Function = Callable[..., Any]
+
+
+def _brought(values: Sequence[Any], device: Any) -> list[Any]:
+    """Returns values on the device where they are taken, which is mostly where they are."""
+    where = device.torch
+    return [value.to(where) if isinstance(value, torch.Tensor) else value for value in values]
+
+
+def _find(node: Node, device: Any) -> StagingArea:
+    attrs = node.attrs
+    return shared(  # type: ignore[no-any-return]
+        node, device, "staging", lambda name: StagingArea(name, attrs["capacity"], attrs["memory_limit"])
+    )
+
+
+@kernel("Stage")
+def bind_stage(node: Node, device: Any) -> Function:
+    area, fail = _find(node, device), failure(node, device)
+
+    def stage(step: Any, finish: Function, *values: Any) -> None:
+        area.put(tuple(map(kept, values)), step, finish, fail)
+
+    return stage
+
+
+@kernel("Unstage", "StagePeek")
+def bind_unstage(node: Node, device: Any) -> Function:
+    area, fail = _find(node, device), failure(node, device)
+    types = node.attrs["dtypes"]
+
+    def unstage(step: Any, finish: Function, *index: Any) -> None:
+        def hand_over(*values: Any) -> None:
+            if not _have_types(values, types):
+                wanted = ", ".join(dtype.name for dtype in types)
+                fail(step, invalid(f"staging area {area.name!r} holds values of other types than {wanted}"))
+            else:
+                finish(*_brought(values, device))
+
+        if index:
+            area.peek(_number(index[0], "index"), step, hand_over, fail)
+        else:
+            area.take(step, hand_over, fail)
+
+    return unstage
+
+
+def _have_types(values: Sequence[Any], types: Sequence[DType]) -> bool:
+    return len(values) == len(types) and all(
+        isinstance(value, torch.Tensor) and value.dtype == TORCH.get(dtype)
+        if dtype is not dtypes.string
+        else not isinstance(value, torch.Tensor)
+        for value, dtype in zip(values, types)
+    )
+
+
+def _number(value: Any, name: str) -> int:
+    if value.ndim:
+        raise invalid(f"{name} has shape {show(tuple(value.shape))}, expected a scalar")
+    number = int(value)
+    if name == "index" and number < 0:
+        raise invalid(f"index is {number}, expected at least 0")
+    return number
+
+
+def _numbers(value: Any) -> list[int]:
+    if value.ndim != 1:
+        raise invalid(f"indices has shape {show(tuple(value.shape))}, expected a vector")
+    return value.tolist()  # type: ignore[no-any-return]
+
+
+@kernel("StageSize")
+def bind_size(node: Node, device: Any) -> Function:
+    area = _find(node, device)
+    return lambda: torch.tensor(area.size(), dtype=torch.int32)
+
+
+@kernel("StageClear")
+def bind_clear(node: Node, device: Any) -> Function:
+    return _find(node, device).clear
+
+
+# -- by key -----------------------------------------------------------------------------------------------------------
+
+_NAMES = ("Map", "OrderedMap")
+
+
+def _find_map(node: Node, device: Any) -> MapStagingArea:
+    attrs, is_ordered = node.attrs, node.type.startswith("Ordered")
+
+    def make(name: str) -> MapStagingArea:
+        return MapStagingArea(name, len(attrs["dtypes"]), is_ordered, attrs["capacity"], attrs["memory_limit"])
+
+    return shared(node, device, "ordered staging" if is_ordered else "map staging", make)  # type: ignore[no-any-return]
+
+
+@kernel(*(f"{name}Stage" for name in _NAMES))
+def bind_map_stage(node: Node, device: Any) -> Function:
+    area, fail = _find_map(node, device), failure(node, device)
+
+    def stage(step: Any, finish: Function, key: Any, indices: Any, *values: Any) -> None:
+        places = _numbers(indices)
+        if len(places) != len(values):
+            raise invalid(f"{len(places)} indices for {len(values)} values")
+        area.put(_number(key, "key"), places, tuple(map(kept, values)), step, finish, fail)
+
+    return stage
+
+
+def _require_count(node: Node, indices: list[int]) -> list[int]:
+    if len(indices) != len(node.attrs["dtypes"]):
+        raise invalid(f"{len(indices)} indices for {len(node.attrs['dtypes'])} values")
+    return indices
+
+
+@kernel(*(f"{name}{what}" for name in _NAMES for what in ("Unstage", "Peek")))
+def bind_map_unstage(node: Node, device: Any) -> Function:
+    area, fail, keep = _find_map(node, device), failure(node, device), node.type.endswith("Peek")
+
+    def unstage(step: Any, finish: Function, key: Any, indices: Any) -> None:
+        places = _require_count(node, _numbers(indices))
+        area.take(_number(key, "key"), places, keep, step, lambda key, *values: finish(*_brought(values, device)), fail)
+
+    return unstage
+
+
+@kernel(*(f"{name}UnstageNoKey" for name in _NAMES))
+def bind_map_unstage_no_key(node: Node, device: Any) -> Function:
+    area, fail = _find_map(node, device), failure(node, device)
+
+    def unstage(step: Any, finish: Function, indices: Any) -> None:
+        def hand_over(key: int, *values: Any) -> None:
+            finish(torch.tensor(key), *_brought(values, device))
+
+        area.take(None, _require_count(node, _numbers(indices)), False, step, hand_over, fail)
+
+    return unstage
+
+
+@kernel(*(f"{name}Size" for name in _NAMES))
+def bind_map_size(node: Node, device: Any) -> Function:
+    area = _find_map(node, device)
+    return lambda: torch.tensor(area.size(), dtype=torch.int32)
+
+
+@kernel(*(f"{name}IncompleteSize" for name in _NAMES))
+def bind_map_incomplete_size(node: Node, device: Any) -> Function:
+    area = _find_map(node, device)
+    return lambda: torch.tensor(area.incomplete_size(), dtype=torch.int32)
+
+
+@kernel(*(f"{name}Clear" for name in _NAMES))
+def bind_map_clear(node: Node, device: Any) -> Function:
+    return _find_map(node, device).clear

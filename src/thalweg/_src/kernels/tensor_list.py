@@ -1,0 +1,94 @@
+"""Kernels of tensor lists: a list is empty or a pair of the list before and its last element, never changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from thalweg._src import dtypes, errors
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.registry import Call, Input, Known, kernel
+from thalweg._src.kernels.types import TORCH
+from thalweg._src.resources.swap import Kept, keep
+
+List = tuple[Any, ...]
+_EMPTY: List = ()
+
+
+def push(before: List, value: Any) -> List:
+    return (before, value)
+
+
+def pop(elements: List, shape: Any = None) -> List:
+    if not elements:
+        raise errors.InvalidArgumentError(None, None, "the list has no element left to pop")
+    return elements
+
+
+def push_away(before: List, value: Any) -> List:
+    """Pushes a value that shall not stay in memory."""
+    return (before, keep(value))
+
+
+def pop_back(elements: List) -> List:
+    """Pops a value that was pushed away."""
+    before, value = pop(elements)
+    return (before, value.value() if isinstance(value, Kept) else value)
+
+
+@kernel("EmptyTensorList")
+def bind_empty(node: Node, device: Any) -> Known:
+    return Known(_EMPTY)
+
+
+@kernel("TensorListPushBack")
+def bind_push(node: Node, device: Any) -> Callable[..., Any]:
+    return push_away if node.attrs.get("_swap_memory") else push
+
+
+@kernel("TensorListPopBack")
+def bind_pop(node: Node, device: Any) -> Call:
+    return Call(pop_back if node.attrs.get("_swap_memory") else pop, (Input(0),))
+
+
+@kernel("_ListRows")
+def bind_rows(node: Node, device: Any) -> Callable[..., Any]:
+    nothing = torch.empty((0, node.attrs["width"]), dtype=TORCH[node.dtypes[0]], device=device.torch)
+
+    def rows(elements: List) -> Any:
+        return torch.cat(_elements(elements)) if elements else nothing
+
+    return rows
+
+
+@kernel("AddN", T=[dtypes.variant])
+def bind_add_lists(node: Node, device: Any) -> Callable[..., Any]:
+    def add_lists(*lists: List) -> List:
+        """Adds lists element by element; one without elements stands for zeros."""
+        longest = max(map(_length, lists))
+        columns = [_elements(one) for one in lists if one]
+        if any(len(column) != longest for column in columns):
+            raise errors.InvalidArgumentError(None, None, "tensor lists of different lengths cannot be added")
+        total: List = _EMPTY
+        for row in zip(*columns):
+            element = row[0]
+            for other in row[1:]:
+                element = add_lists(element, other) if isinstance(element, tuple) else element + other
+            total = (total, element)
+        return total
+
+    return add_lists
+
+
+def _length(elements: List) -> int:
+    return len(_elements(elements))
+
+
+def _elements(elements: List) -> list[Any]:
+    result = []
+    while elements:
+        elements, last = elements
+        result.append(last.value() if isinstance(last, Kept) else last)
+    return result[::-1]

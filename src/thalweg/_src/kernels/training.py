@@ -1,0 +1,343 @@
+"""Kernels of updates: the rules of update_rules.py under the locks of the variables they change.
+
+Updates of many variables by one rule are one call: torch's fused kernels for plain, momentum and Adam steps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from thalweg._src import dtypes, errors
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels import update_rules as rules
+from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.kernels.state import find_variable
+from thalweg._src.kernels.update_rules import Number, corrected_rate
+from thalweg._src.resources.variables import VariableResource, all_writable, locked
+from thalweg._src.shapes import show
+
+Rule = Callable[..., None]
+
+_TYPES = dtypes.FLOATING | dtypes.COMPLEX
+_FUSED = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
+_GRADIENTS = ("grad", "delta")
+
+
+class _Buffers:
+    """The variables that one call updates: their locks, and their buffers while the locks are held."""
+
+    __slots__ = ("_shapes", "distinct", "guard", "variables")
+
+    def __init__(self, variables: Sequence[VariableResource]) -> None:
+        self.variables = variables
+        self.distinct = len(set(variables)) == len(variables)
+        self.guard = locked(variables)
+        self._shapes: list[Any] | None = None
+
+    def writable(self) -> list[torch.Tensor]:
+        if self.distinct:
+            return all_writable(self.variables)
+        found = {variable: variable.writable() for variable in set(self.variables)}
+        return [found[variable] for variable in self.variables]
+
+    def lie_alike(self, count: int) -> bool:
+        """Tells whether each of `count` variables lies in memory as its slots do."""
+        orders = [variable.order for variable in self.variables]
+        return orders[count:] == orders[:-count]
+
+    def shapes(self, count: int) -> list[Any]:
+        """Returns the declared shape that each of `count` variables shares with its slots, None if there is none."""
+        if self._shapes is None:
+            declared = [variable.shape for variable in self.variables]
+            first = declared[:count]
+            self._shapes = first if declared == first * (len(declared) // count) else [None] * count
+        return self._shapes
+
+
+def _buffers(node: Node, device: Any, indices: Sequence[int]) -> Any:
+    """Returns the variables behind the inputs: found now, or in each step where a handle comes from elsewhere."""
+    handles = [node.inputs[index][0] for index in indices]
+    if all(handle.type == "VarHandleOp" for handle in handles):
+        return _Buffers([find_variable(handle, device) for handle in handles])
+    return Call(_Buffers, ([Input(index) for index in indices],))
+
+
+def _number(node: Node, index: int, device: Any) -> Any:
+    """Returns the argument that gives a rule a hyperparameter without a wait for the device."""
+    value = node.constant(index)
+    if value is not None and value.ndim == 0:
+        return float(value) if node.input_dtype(index).is_floating else value.item()
+    if device.type == "CPU" and not device.compiling:
+        return Call(torch.Tensor.item, (Input(index),))
+    return Input(index)
+
+
+def _split(node: Node) -> tuple[list[int], list[int], dict[str, Any]]:
+    """Returns the positions of variables and of other inputs, and the attributes that change the rule."""
+    resources = [i for i in range(len(node.inputs)) if node.input_dtype(i) is dtypes.resource]
+    others = list(range(len(resources), len(node.inputs)))
+    attrs = {key: node.attrs[key] for key in node.definition.explicit if key != "use_locking"}
+    return resources, others, attrs
+
+
+def _bind_whole(rule: Rule, node: Node, device: Any) -> Call:
+    resources, others, attrs = _split(node)
+    names = [arg.name for arg in node.definition.inputs]
+    gradient = next(i for i in others if names[i] in _GRADIENTS)
+    place = gradient - len(resources)
+    rule = partial(rule, **attrs)
+
+    def update(buffers: _Buffers, *values: Any) -> None:
+        with buffers.guard:
+            writable = buffers.writable()
+            _require_shapes(writable, values[place].shape, "grad")
+            rule(*writable, *values)
+
+    values = [Input(i) if i == gradient else _number(node, i, device) for i in others]
+    return Call(update, (_buffers(node, device, resources), *values))
+
+
+def _bind_rows(rule: Rule, node: Node, device: Any) -> Call:
+    resources, others, attrs = _split(node)
+    names = [arg.name for arg in node.definition.inputs]
+    gradient, chosen = names.index("grad"), names.index("indices")
+    place = [i for i in others if i != chosen].index(gradient)
+    distinct = node.inputs[chosen][0].type in ("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
+    rule = partial(rule, **attrs)
+
+    def update(buffers: _Buffers, indices: torch.Tensor, *values: Any) -> None:
+        with buffers.guard:
+            writable = buffers.writable()
+            _require_rows(writable, values[place], indices)
+            if distinct or len(indices) == len(torch.unique(indices)):
+                update_rows(writable, indices, values)
+                return
+            for i in range(len(indices)):  # equal indices are separate updates, one after the other
+                grad = values[place][i : i + 1]
+                update_rows(writable, indices[i : i + 1], (*values[:place], grad, *values[place + 1 :]))
+
+    def update_rows(writable: list[torch.Tensor], indices: torch.Tensor, values: Sequence[Any]) -> None:
+        rows = [buffer.index_select(0, indices) for buffer in writable]
+        rule(*rows, *values)
+        for buffer, changed in zip(writable, rows):
+            buffer.index_copy_(0, indices.long(), changed)
+
+    values = [Input(i) if i == gradient else _number(node, i, device) for i in others if i != chosen]
+    return Call(update, (_buffers(node, device, resources), Input(chosen), *values))
+
+
+def _require_shapes(buffers: Sequence[torch.Tensor], shape: torch.Size, name: str) -> None:
+    for buffer in buffers:
+        if buffer.shape != shape:
+            raise errors.ShapeError(
+                f"{name} has shape {show(tuple(shape))}",
+                expected=f"{name} of shape {show(tuple(buffer.shape))}, the variable's",
+            )
+
+
+def _require_rows(buffers: Sequence[torch.Tensor], grad: torch.Tensor, indices: torch.Tensor) -> None:
+    for buffer in buffers:
+        if buffer.dim() == 0 or indices.dim() != 1 or grad.shape != (len(indices), *buffer.shape[1:]):
+            raise errors.ShapeError(
+                f"grad has shape {show(tuple(grad.shape))} for indices of shape {show(tuple(indices.shape))}",
+                expected=f"a row of the variable, whose shape is {show(tuple(buffer.shape))}, for each index",
+            )
+    count = min(len(buffer) for buffer in buffers)
+    if len(indices):  # on a device too: there a bad index would end the whole process, and Unique waited already
+        low, high = torch.aminmax(indices)
+        if low.item() < 0 or high.item() >= count:
+            place, index = next((i, x) for i, x in enumerate(indices.tolist()) if not 0 <= x < count)
+            raise errors.InvalidArgumentError(None, None, f"indices[{place}] = {index} is not in [0, {count})")
+
+
+# The op of each rule on whole variables, its twin on rows, and the rule. The rule's arguments are the op's inputs, a
+# buffer for each variable, then the op's attributes by name.
+_RULES: list[tuple[str, str | None, Rule]] = [
+    ("ResourceApplyKerasMomentum", "ResourceSparseApplyKerasMomentum", rules.keras_momentum),
+    ("ResourceApplyAdagrad", "ResourceSparseApplyAdagrad", rules.adagrad),
+    ("ResourceApplyAdagradV2", "ResourceSparseApplyAdagradV2", rules.adagrad_v2),
+    ("ResourceApplyAdadelta", "ResourceSparseApplyAdadelta", rules.adadelta),
+    ("ResourceApplyRMSProp", "ResourceSparseApplyRMSProp", rules.rms_prop),
+    ("ResourceApplyCenteredRMSProp", "ResourceSparseApplyCenteredRMSProp", rules.centered_rms_prop),
+    ("ResourceApplyAdamWithAmsgrad", None, rules.adam_with_amsgrad),
+    ("ResourceApplyAdaMax", None, rules.ada_max),
+    ("ResourceApplyFtrl", "ResourceSparseApplyFtrl", rules.ftrl),
+    ("ResourceApplyFtrlV2", "ResourceSparseApplyFtrlV2", rules.ftrl_v2),
+    (
+        "ResourceApplyProximalGradientDescent",
+        "ResourceSparseApplyProximalGradientDescent",
+        rules.proximal_gradient_descent,
+    ),
+    ("ResourceApplyProximalAdagrad", "ResourceSparseApplyProximalAdagrad", rules.proximal_adagrad),
+    ("ResourceApplyAdagradDA", "ResourceSparseApplyAdagradDA", rules.adagrad_da),
+    ("ResourceApplyAddSign", None, rules.add_sign),
+    ("ResourceApplyPowerSign", None, rules.power_sign),
+]
+for _op, _twin, _rule in _RULES:
+    kernel(_op, T=_TYPES)(partial(_bind_whole, _rule))
+    if _twin is not None:
+        kernel(_twin, T=_TYPES)(partial(_bind_rows, _rule))
+kernel("ResourceSparseApplyMomentum", T=_TYPES)(partial(_bind_rows, rules.momentum))
+
+
+# -- updates of several variables at once -----------------------------------------------------------------------------
+
+
+class _Group:
+    """The layout of an update of n variables at once: n of each kind of variable, numbers, n gradients."""
+
+    __slots__ = ("_buffers", "_count", "_device", "_kinds", "_node", "_positions")
+
+    def __init__(self, node: Node, device: Any) -> None:
+        self._node = node
+        self._device = device
+        self._count = node.attrs.get("N", 1)
+        self._positions: dict[str, range] = {}
+        start = 0
+        for arg in node.definition.inputs:
+            stop = start + (self._count if arg.is_list else 1)
+            self._positions[arg.name] = range(start, stop)
+            start = stop
+        resources = [i for i in range(len(node.inputs)) if node.input_dtype(i) is dtypes.resource]
+        self._kinds = len(resources) // self._count
+        self._buffers = _buffers(node, device, resources)
+
+    def call(self, change: Callable[..., None], *numbers: str) -> Call:
+        """Returns the call of `change(is_fused, one list of buffers a kind, gradients, numbers)` under the locks.
+
+        is_fused: torch's fused kernels may be used; they walk through memory, so all must lie there in one order
+        """
+        count, kinds = self._count, self._kinds
+        values = [_number(self._node, self._positions[name][0], self._device) for name in numbers]
+        fused = _is_fused(self._node, self._device)
+        moves = self._device.accelerator is not None  # variables may lie in memory in another order
+
+        def update(buffers: _Buffers, grads: list[torch.Tensor], *values: Any) -> None:
+            with buffers.guard:
+                writable = buffers.writable()
+                is_fused = fused and (not moves or buffers.lie_alike(count))
+                for i, (grad, shape) in enumerate(zip(grads, buffers.shapes(count))):
+                    if grad.shape != shape:
+                        _require_shapes(writable[i::count], grad.shape, "grad")
+                    if is_fused and (moves or not grad.is_contiguous()):
+                        grads[i] = buffers.variables[i].as_kept(grad)
+                if buffers.distinct:
+                    lists = [writable[kind * count : (kind + 1) * count] for kind in range(kinds)]
+                    change(is_fused, lists, grads, *values)
+                    return
+                for i in range(count):  # a variable that appears twice is updated twice, one after the other
+                    change(is_fused, [[buffer] for buffer in writable[i::count]], grads[i : i + 1], *values)
+
+        gradients = next(self._positions[name] for name in _GRADIENTS if name in self._positions)
+        return Call(update, (self._buffers, [Input(i) for i in gradients], *values))
+
+
+def _is_fused(node: Node, device: Any) -> bool:
+    """Tells whether torch's fused kernels are used; a compiler fuses the single operations into more."""
+    return node.attrs["T"] in _FUSED and not device.compiling
+
+
+@kernel("ResourceApplyGradientDescent", "_ApplyGradientDescentGroup", T=_TYPES)
+def bind_gradient_descent(node: Node, device: Any) -> Call:
+    def change(fused: bool, buffers: list[list[torch.Tensor]], grads: list[torch.Tensor], alpha: Number) -> None:
+        if fused:
+            _sgd(buffers[0], grads, [], alpha, 0.0, False)
+            return
+        for var, grad in zip(buffers[0], grads):
+            var.sub_(grad * alpha)
+
+    return _Group(node, device).call(change, "alpha")
+
+
+@kernel("ResourceApplyMomentum", "_ApplyMomentumGroup", T=_TYPES)
+def bind_momentum(node: Node, device: Any) -> Call:
+    use_nesterov = node.attrs["use_nesterov"]
+
+    def change(
+        fused: bool, buffers: list[list[torch.Tensor]], grads: list[torch.Tensor], lr: Number, momentum: Number
+    ) -> None:
+        if fused and isinstance(momentum, float) and momentum != 0:  # without momentum torch keeps no accumulator
+            _sgd(buffers[0], grads, buffers[1], lr, momentum, use_nesterov)
+            return
+        for var, accum, grad in zip(*buffers, grads):
+            rules.momentum(var, accum, lr, grad, momentum, use_nesterov=use_nesterov)
+
+    return _Group(node, device).call(change, "lr", "momentum")
+
+
+def _sgd(
+    variables: list[torch.Tensor],
+    grads: list[torch.Tensor],
+    accums: list[torch.Tensor],
+    lr: Number,
+    momentum: float,
+    nesterov: bool,
+) -> None:
+    torch._fused_sgd_(
+        variables,
+        grads,
+        accums,
+        weight_decay=0.0,
+        momentum=momentum,
+        lr=_as_rate(lr),
+        dampening=0.0,
+        nesterov=nesterov,
+        maximize=False,
+        is_first_step=False,
+    )
+
+
+@kernel("ResourceApplyAdam", "_ApplyAdamGroup", T=_TYPES)
+def bind_adam(node: Node, device: Any) -> Call:
+    use_nesterov = node.attrs["use_nesterov"]
+    # torch corrects for moments that started at zero by the number of steps; our rate is corrected already, and after
+    # infinitely many steps there is nothing left to correct.
+    steps = [torch.full((), math.inf, device=device.torch)] * node.attrs.get("N", 1)
+
+    def change(
+        fused: bool,
+        buffers: list[list[torch.Tensor]],
+        grads: list[torch.Tensor],
+        beta1_power: Number,
+        beta2_power: Number,
+        lr: Number,
+        beta1: Number,
+        beta2: Number,
+        epsilon: Number,
+    ) -> None:
+        rate = corrected_rate(lr, beta1_power, beta2_power)
+        if fused and not use_nesterov and _is_fraction(beta1) and _is_fraction(beta2) and isinstance(epsilon, float):
+            torch._fused_adam_(
+                buffers[0],
+                grads,
+                buffers[1],
+                buffers[2],
+                [],
+                steps[: len(grads)],
+                lr=_as_rate(rate),
+                beta1=beta1,
+                beta2=beta2,
+                weight_decay=0.0,
+                eps=epsilon,
+                amsgrad=False,
+                maximize=False,
+            )
+            return
+        for var, m, v, grad in zip(*buffers, grads):
+            rules.adam(var, m, v, rate, beta1, beta2, epsilon, grad, use_nesterov)
+
+    return _Group(node, device).call(change, "beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon")
+
+
+def _is_fraction(beta: Number) -> bool:
+    return isinstance(beta, float) and 0 <= beta < 1
+
+
+def _as_rate(lr: Number) -> Number:
+    """Returns a rate as torch's fused kernels take it: a number, or a tensor that is float32 for every type."""
+    return lr.float() if isinstance(lr, torch.Tensor) else lr

@@ -1,0 +1,72 @@
+"""Kernels that move values: feeds, Send and Recv over the step's rendezvous."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.registry import STEP, Call, Input, kernel
+from thalweg._src.resources.rendezvous import rendezvous_key
+
+_AT_ONCE = 64 << 10  # bytes that a driver takes along with the call
+
+
+def _key(node: Node) -> str:
+    return rendezvous_key(node.attrs["send_device"], node.attrs["recv_device"], node.attrs["tensor_name"])
+
+
+@kernel("_Send")
+def bind_send(node: Node, device: Any) -> Call:
+    key = _key(node)
+
+    def send(step: Any, value: Any) -> None:
+        step.rendezvous.send(key, value)
+
+    return Call(send, (STEP, Input(0)))
+
+
+@kernel("_Recv")
+def bind_recv(node: Node, device: Any) -> Callable[..., None]:
+    key, where = _key(node), device.torch
+
+    def receive(step: Any, finish: Callable[[Any], None]) -> None:
+        def arrive(value: Any) -> None:
+            if isinstance(value, torch.Tensor) and value.device != where:
+                value = value.to(where, non_blocking=where.type != "cpu")
+            finish(value)
+
+        step.rendezvous.receive(key, arrive)
+
+    return receive
+
+
+@kernel("_CopyToHost")
+def bind_copy_to_host(node: Node, device: Any) -> Call:
+    later = "_fetched" in node.attrs and device.torch.type != "cpu"  # the end of the step waits for it
+    return Call(torch.Tensor.to, (Input(0), device.host), {"non_blocking": later, "copy": True})
+
+
+@kernel("_CopyToDevice")
+def bind_copy_to_device(node: Node, device: Any) -> Call:
+    if device.accelerator is None or not device.accelerator.has_pinned_memory():
+        return Call(torch.Tensor.to, (Input(0), device.torch), {"copy": True})
+    aside: Any = None
+
+    def to_device(value: torch.Tensor) -> torch.Tensor:
+        """Copies to the device while it computes; memory that can be paged out would have to wait for it."""
+        nonlocal aside
+        if value.nbytes <= _AT_ONCE:
+            return value.to(device.torch, non_blocking=True)
+        here = torch.accelerator.current_stream(device.torch)
+        if aside is None:
+            aside = torch.Stream(device.torch)
+        with aside:
+            copy = value.pin_memory().to(device.torch, non_blocking=True)
+        here.wait_stream(aside)
+        copy.record_stream(here)
+        return copy
+
+    return Call(to_device, (Input(0),))

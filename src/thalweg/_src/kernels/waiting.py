@@ -1,0 +1,63 @@
+"""What kernels that wait share: how they fail later, and values that may be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from thalweg._src import errors
+from thalweg._src.graph.source_line import made_at
+from thalweg._src.graph.step_graph import Node
+
+_LOCAL_TASK = "/job:localhost/replica:0/task:0"  # says nothing in a process of its own
+
+
+def failure(node: Node, device: Any) -> Callable[[Any, errors.OpError], None]:
+    """Returns what ends a step with an error of this node, once the kernel's call is over."""
+    place = device.name.removeprefix(_LOCAL_TASK)
+
+    def fail(step: Any, error: errors.OpError) -> None:
+        text = f"{node.type} '{node.name}' on {place}: {error.message}"
+        line = made_at(node._stack)
+        kind: Any = type(error)
+        step.fail(kind(node, node, text if line is None else f"{text}\n  made at: {line}"))
+
+    return fail
+
+
+def kept(value: Any) -> Any:
+    """Returns a value that may outlive the step: not the memory of a feed, nor a small part of a large buffer."""
+    if not isinstance(value, torch.Tensor):
+        return np.array(value, dtype=object)
+    storage = value.untyped_storage()
+    if storage.resizable() and storage.nbytes() <= 2 * value.nbytes:
+        return value
+    return value.clone()
+
+
+def invalid(text: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, text)
+
+
+def shared(node: Node, device: Any, kind: str, make: Callable[[str], Any]) -> Any:
+    """Returns the resource that a handle stands for by container and name, made on first use."""
+    name = node.attrs["shared_name"] or node.name
+    return device.resources.lookup_or_create(node.attrs["container"], kind, name, lambda: make(name))
+
+
+def require_same(resource: Any, received: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Raises if a resource of this name exists already and is of another kind."""
+    for what, value in received.items():
+        if expected[what] != value:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                errors.describe(
+                    f"{resource.name!r} exists already with another {what}",
+                    expected=str(expected[what]),
+                    received=str(value),
+                ),
+            )

@@ -1,0 +1,54 @@
+"""Initializers that scale by the number of inputs and outputs, in the manner of tf.contrib.layers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.ops.random import random_uniform, truncated_normal
+from thalweg._src.shapes import as_shape
+
+_MODES = ("FAN_IN", "FAN_OUT", "FAN_AVG")
+
+
+def variance_scaling_initializer(
+    factor: float = 2.0,
+    mode: str = "FAN_IN",
+    uniform: bool = False,
+    seed: int | None = None,
+    dtype: Any = dtypes.float32,
+) -> Callable[..., Any]:
+    """Returns an initializer whose variance is `factor` over the number of inputs, of outputs, or their mean."""
+    if not dtypes.as_dtype(dtype).is_floating:
+        raise TypeError("Cannot create initializer for non-floating point type.")
+    if mode not in _MODES:
+        raise TypeError(f"Unknown mode {mode} [{', '.join(_MODES)}]")
+
+    def initializer(shape: Any, dtype: Any = dtype, partition_info: Any = None) -> Any:
+        kind = dtypes.as_dtype(dtype)
+        if not kind.is_floating:
+            raise TypeError("Cannot create initializer for non-floating point type.")
+        sizes = [int(size or 0) for size in as_shape(shape) or ()]
+        window = math.prod(sizes[:-2])
+        fan_in = float(sizes[-2] if len(sizes) > 1 else sizes[-1]) * window if sizes else 1.0
+        fan_out = float(sizes[-1]) * window if sizes else 1.0
+        n = {"FAN_IN": fan_in, "FAN_OUT": fan_out, "FAN_AVG": (fan_in + fan_out) / 2.0}[mode]
+        if uniform:
+            limit = math.sqrt(3.0 * factor / n)
+            return random_uniform(shape, -limit, limit, kind, seed=seed)
+        # Cutting the tails takes away variance, which 1.3 gives back.
+        return truncated_normal(shape, 0.0, math.sqrt(1.3 * factor / n), kind, seed=seed)
+
+    return initializer
+
+
+def xavier_initializer(
+    uniform: bool = True, seed: int | None = None, dtype: Any = dtypes.float32
+) -> Callable[..., Any]:
+    """Returns the initializer of Glorot and Bengio."""
+    return variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)
+
+
+xavier_initializer_conv2d = xavier_initializer

@@ -1,0 +1,125 @@
+"""Decorators that warn of what will go."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src.client import logging
+
+Function = Callable[..., Any]
+
+
+def _warn(function: Function, what: str, date: str | None, instructions: str) -> None:
+    when = "in a future version" if date is None else f"after {date}"
+    name = f"{function.__module__}.{function.__qualname__}"
+    logging.warning("%s: %s is deprecated and will be removed %s.\n%s", name, what, when, instructions)
+
+
+def _require_instructions(instructions: str) -> None:
+    if not instructions:
+        raise ValueError("Don't deprecate things without conveying how to update to new behavior.")
+
+
+def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Callable[[Any], Any]:
+    """Returns a decorator for a function or class whose use is warned of, once or every time."""
+    _require_instructions(instructions)
+
+    def decorate(function: Any) -> Any:
+        told = False
+
+        def tell() -> None:
+            nonlocal told
+            if not (told and warn_once):
+                told = True
+                _warn(function, "it", date, instructions)
+
+        if isinstance(function, type):
+            made = function.__init__  # type: ignore[misc]
+
+            @functools.wraps(made)
+            def init(self: Any, *args: Any, **kwargs: Any) -> None:
+                tell()
+                made(self, *args, **kwargs)
+
+            function.__init__ = init  # type: ignore[misc]
+            return function
+
+        @functools.wraps(function)
+        def warned(*args: Any, **kwargs: Any) -> Any:
+            tell()
+            return function(*args, **kwargs)
+
+        return warned
+
+    return decorate
+
+
+def deprecated_args(
+    date: str | None, instructions: str, *deprecated_arg_names_or_tuples: Any, **kwargs: Any
+) -> Callable[[Function], Function]:
+    """Returns a decorator that warns when one of some arguments is given; (name, value) is fine with that value."""
+    _require_instructions(instructions)
+    if not deprecated_arg_names_or_tuples:
+        raise ValueError("Specify which argument is deprecated.")
+    watched = [item if isinstance(item, tuple) else (item,) for item in deprecated_arg_names_or_tuples]
+    return _watching(
+        date,
+        instructions,
+        lambda given: [name for name, *fine in watched if name in given and not _same(given[name], fine)],
+        kwargs.get("warn_once", True),
+        [name for name, *_ in watched],
+    )
+
+
+def deprecated_arg_values(
+    date: str | None, instructions: str, warn_once: bool = True, **deprecated_kwargs: Any
+) -> Callable[[Function], Function]:
+    """Returns a decorator that warns when an argument has a value that will go."""
+    _require_instructions(instructions)
+    if not deprecated_kwargs:
+        raise ValueError("Specify which argument values are deprecated.")
+    return _watching(
+        date,
+        instructions,
+        lambda given: [
+            f"{name}={value!r}"
+            for name, value in deprecated_kwargs.items()
+            if name in given and _same(given[name], [value])
+        ],
+        warn_once,
+        list(deprecated_kwargs),
+    )
+
+
+def _same(value: Any, values: list[Any]) -> bool:
+    return any(value is other or (type(value) is type(other) and value == other) for other in values)
+
+
+def _watching(
+    date: str | None, instructions: str, found: Callable[[dict[str, Any]], list[str]], warn_once: bool, names: list[str]
+) -> Callable[[Function], Function]:
+    """Returns a decorator that looks at the arguments that a call gives."""
+
+    def decorate(function: Function) -> Function:
+        signature = inspect.signature(function)
+        unknown = [name for name in names if name not in signature.parameters]
+        takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in signature.parameters.values())
+        if unknown and not takes_any:
+            raise ValueError(f"{function.__qualname__} has no argument {', '.join(unknown)}")
+        told: set[str] = set()
+
+        @functools.wraps(function)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            given = signature.bind_partial(*args, **kwargs).arguments
+            for what in found({**given, **given.get("kwargs", {})}):
+                if not (what in told and warn_once):
+                    told.add(what)
+                    _warn(function, what, date, instructions)
+            return function(*args, **kwargs)
+
+        return watched
+
+    return decorate

@@ -1,0 +1,66 @@
+"""InputSpec: what a layer asks of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from thalweg._src import dtypes, shapes
+
+
+@dataclass(slots=True)
+class InputSpec:
+    """The dtype, shape, rank or sizes of some axes that an input must have; what is None is left open."""
+
+    dtype: Any = None
+    shape: Any = None
+    ndim: int | None = None
+    max_ndim: int | None = None
+    min_ndim: int | None = None
+    axes: dict[int, int | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.axes = dict(self.axes or {})
+        if self.shape is not None:
+            self.ndim = len(self.shape)
+
+    def complaint(self, tensor: Any) -> str | None:
+        """Returns what is wrong with an input, or None."""
+        if self.dtype is not None and tensor.dtype != dtypes.as_dtype(self.dtype):
+            return f"expected dtype={dtypes.as_dtype(self.dtype).name}, found dtype={tensor.dtype.name}"
+        shape = tensor._shape
+        rank = None if shape is None else len(shape)
+        checks = (
+            ("ndim", self.ndim, rank is not None and rank != self.ndim),
+            ("max_ndim", self.max_ndim, rank is not None and rank > (self.max_ndim or 0)),
+            ("min_ndim", self.min_ndim, rank is not None and rank < (self.min_ndim or 0)),
+        )
+        for what, wanted, wrong in checks:
+            if wanted is None:
+                continue
+            if shape is None:
+                return f"its rank is undefined, but the layer requires {what}={wanted}"
+            if wrong:
+                return f"expected {what}={wanted}, found ndim={rank}. Full shape received: {shapes.show(shape)}"
+        if shape is None:
+            return None
+        for axis, size in self.axes.items():
+            if size is not None and -len(shape) <= axis < len(shape) and shape[axis] not in (size, None):
+                found = shapes.show(shape)
+                return f"expected size {size} on axis {axis}, received shape {found}"
+        if self.shape is not None and not shapes.compatible(shapes.as_shape(self.shape), shape):
+            return f"expected shape={shapes.show(shapes.as_shape(self.shape))}, found shape={shapes.show(shape)}"
+        return None
+
+
+def require_inputs(specs: Any, inputs: Iterable[Any], layer_name: str) -> None:
+    """Raises a ValueError if an input is not as the layer asks."""
+    specs = specs if isinstance(specs, list | tuple) else [specs]
+    inputs = list(inputs)
+    if len(specs) != len(inputs):
+        raise ValueError(f"Layer {layer_name} expects {len(specs)} inputs, but it received {len(inputs)}: {inputs}")
+    for index, (spec, tensor) in enumerate(zip(specs, inputs)):
+        wrong = None if spec is None else spec.complaint(tensor)
+        if wrong is not None:
+            raise ValueError(f"Input {index} of layer {layer_name!r} does not fit: {wrong}")

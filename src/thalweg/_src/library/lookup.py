@@ -1,0 +1,433 @@
+"""Lookup tables as the user's program holds them: static ones with their initializers, and mutable ones."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+from thalweg._src import dtypes, shapes
+from thalweg._src.client.saver_builder import SaveableObject, SaveSpec
+from thalweg._src.client.trackable import Part, Saved, parts_of, saved_by
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import GraphKeys, add_to_collection, colocate_with, get_collection, name_scope
+from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import lookup as ops
+from thalweg._src.ops.control import group
+
+
+class LookupInterface(ABC):
+    """What every table has: types, a name, a size, and a search."""
+
+    def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
+        self._key_dtype = dtypes.as_dtype(key_dtype)
+        self._value_dtype = dtypes.as_dtype(value_dtype)
+
+    @property
+    def key_dtype(self) -> DType:
+        return self._key_dtype
+
+    @property
+    def value_dtype(self) -> DType:
+        return self._value_dtype
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name of the table."""
+
+    @abstractmethod
+    def size(self, name: str | None = None) -> Tensor:
+        """Returns the number of entries."""
+
+    @abstractmethod
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """Returns the values of keys."""
+
+
+class _Table(LookupInterface):
+    """A table with a handle of its own."""
+
+    def __init__(self, key_dtype: Any, value_dtype: Any, default_value: Any, handle: Tensor, value_shape: Any) -> None:
+        super().__init__(key_dtype, value_dtype)
+        self._handle = handle
+        self._default_value = convert_to_tensor(default_value, self._value_dtype, name="default_value")
+        if not shapes.compatible(self._default_value._shape, value_shape):
+            raise ValueError(
+                f"the default value has shape {shapes.show(self._default_value._shape)}, "
+                f"values of the table have shape {shapes.show(value_shape)}"
+            )
+
+    @property
+    def resource_handle(self) -> Tensor:
+        return self._handle
+
+    @property
+    def table_ref(self) -> Tensor:
+        return self._handle
+
+    @property
+    def name(self) -> str:
+        return self._handle.op.name.rpartition("/")[2]
+
+    @property
+    def default_value(self) -> Tensor:
+        return self._default_value
+
+    def size(self, name: str | None = None) -> Tensor:
+        """Returns the number of entries."""
+        return ops.lookup_table_size_op(self._handle, name=name or f"{self.name}_Size")
+
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """Returns the values of keys, the default for those that are not in the table; sparse keys give them sparse."""
+        if isinstance(keys, SparseTensorValue):
+            keys = SparseTensor.from_value(keys)
+        flat = keys.values if isinstance(keys, SparseTensor) else keys
+        flat = self._convert(flat, self._key_dtype, "Keys")
+        values = ops.lookup_table_find_op(
+            self._handle, flat, self._default_value, name=name or f"{self.name}_lookup_table_find"
+        )
+        return SparseTensor(keys.indices, values, keys.dense_shape) if isinstance(keys, SparseTensor) else values
+
+    def _convert(self, value: Any, dtype: DType, what: str) -> Tensor:
+        tensor = convert_to_tensor(value, None if isinstance(value, Tensor) else dtype, name=what.lower())
+        if tensor.dtype.base_dtype is not dtype:
+            raise TypeError(f"{what.lower()}: expected {dtype.name}, received {tensor.dtype.name}")
+        return tensor
+
+
+# Static tables and what fills them.
+
+
+class TableInitializerBase(ABC):
+    """What fills a static table."""
+
+    def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
+        self._key_dtype = dtypes.as_dtype(key_dtype)
+        self._value_dtype = dtypes.as_dtype(value_dtype)
+
+    @property
+    def key_dtype(self) -> DType:
+        return self._key_dtype
+
+    @property
+    def value_dtype(self) -> DType:
+        return self._value_dtype
+
+    @property
+    def _shared_name(self) -> str:
+        """The name under which tables of equal contents share one resource; "" for a resource of its own."""
+        return ""
+
+    @abstractmethod
+    def initialize(self, table: Any) -> Operation:
+        """Returns the operation that fills a table, and adds it to those that `tables_initializer` runs."""
+
+    def _check_types(self, table: Any) -> None:
+        for what, own, other in (
+            ("key", self._key_dtype, table.key_dtype),
+            ("value", self._value_dtype, table.value_dtype),
+        ):
+            if own is not other:
+                raise TypeError(f"Invalid {what} dtype, expected {other.name} but got {own.name}.")
+
+
+class KeyValueTensorInitializer(TableInitializerBase):
+    """Fills a table from a tensor of keys and one of values."""
+
+    def __init__(
+        self, keys: Any, values: Any, key_dtype: Any = None, value_dtype: Any = None, name: str | None = None
+    ) -> None:
+        with name_scope(name, "key_value_init", [keys, values]) as scope:
+            self._keys = convert_to_tensor(keys, key_dtype, name="keys")
+            self._values = convert_to_tensor(values, value_dtype, name="values")
+        self._name = scope
+        super().__init__(self._keys.dtype, self._values.dtype)
+
+    def initialize(self, table: Any) -> Operation:
+        self._check_types(table)
+        operation = ops.initialize_table_op.operation(
+            table.resource_handle, self._keys, self._values, name=f"{self._name}{table.name}_init"
+        )
+        add_to_collection(GraphKeys.TABLE_INITIALIZERS, operation)
+        return operation
+
+
+class TextFileIndex:
+    """The places of a line that are no column of it."""
+
+    WHOLE_LINE = -2
+    LINE_NUMBER = -1
+
+
+class TextFileInitializer(TableInitializerBase):
+    """Fills a table from the lines of a file: columns of them, whole lines, or their numbers."""
+
+    def __init__(
+        self,
+        filename: Any,
+        key_dtype: Any,
+        key_index: int,
+        value_dtype: Any,
+        value_index: int,
+        vocab_size: int | None = None,
+        delimiter: str = "\t",
+        name: str | None = None,
+        value_index_offset: int = 0,
+    ) -> None:
+        if not isinstance(filename, Tensor) and not filename:
+            raise ValueError("Filename required")
+        super().__init__(key_dtype, value_dtype)
+        for what, index, dtype in (("key", key_index, self._key_dtype), ("value", value_index, self._value_dtype)):
+            if index < -2:
+                raise ValueError(f"Invalid {what} index {index}.")
+            if index == TextFileIndex.LINE_NUMBER and dtype is not dtypes.int64:
+                raise ValueError(f"{what}s: expected int64, received {dtype.name}")
+            if index == TextFileIndex.WHOLE_LINE and not (dtype.is_integer or dtype is dtypes.string):
+                raise ValueError(f"{what}s: expected integers or strings, received {dtype.name}")
+        if vocab_size is not None and vocab_size < 1:
+            raise ValueError(f"Invalid vocab_size {vocab_size}.")
+        self._filename = filename
+        self._key_index = key_index
+        self._value_index = value_index
+        self._vocab_size = -1 if vocab_size is None else vocab_size
+        self._delimiter = delimiter
+        self._offset = value_index_offset
+        self._name = name
+
+    @property
+    def _shared_name(self) -> str:
+        if isinstance(self._filename, Tensor):
+            return ""
+        limits = (self._vocab_size, self._key_index, self._value_index, self._offset)
+        return f"hash_table_{self._filename}_" + "_".join(map(str, limits))
+
+    def initialize(self, table: Any) -> Operation:
+        self._check_types(table)
+        with name_scope(self._name, "text_file_init", [table.resource_handle]):
+            filename = convert_to_tensor(self._filename, dtypes.string, name="asset_filepath")
+            operation = ops.initialize_table_from_text_file_op.operation(
+                table.resource_handle,
+                filename,
+                key_index=self._key_index,
+                value_index=self._value_index,
+                vocab_size=self._vocab_size,
+                delimiter=self._delimiter,
+                offset=self._offset,
+            )
+        add_to_collection(GraphKeys.TABLE_INITIALIZERS, operation)
+        add_to_collection(GraphKeys.ASSET_FILEPATHS, filename)
+        return operation
+
+
+class TextFileStringTableInitializer(TextFileInitializer):
+    """Fills a table from numbers to strings: by default from a line's number to the line."""
+
+    def __init__(
+        self,
+        filename: Any,
+        key_column_index: int = TextFileIndex.LINE_NUMBER,
+        value_column_index: int = TextFileIndex.WHOLE_LINE,
+        vocab_size: int | None = None,
+        delimiter: str = "\t",
+        name: str = "text_file_string_table_init",
+    ) -> None:
+        super().__init__(
+            filename, dtypes.int64, key_column_index, dtypes.string, value_column_index, vocab_size, delimiter, name
+        )
+
+
+class TextFileIdTableInitializer(TextFileInitializer):
+    """Fills a table from strings to numbers: by default from a line to its number."""
+
+    def __init__(
+        self,
+        filename: Any,
+        key_column_index: int = TextFileIndex.WHOLE_LINE,
+        value_column_index: int = TextFileIndex.LINE_NUMBER,
+        vocab_size: int | None = None,
+        delimiter: str = "\t",
+        name: str = "text_file_id_table_init",
+        key_dtype: Any = dtypes.string,
+    ) -> None:
+        super().__init__(
+            filename, key_dtype, key_column_index, dtypes.int64, value_column_index, vocab_size, delimiter, name
+        )
+
+
+class InitializableLookupTableBase(_Table):
+    """A table that an initializer fills once."""
+
+    def __init__(
+        self, default_value: Any, initializer: Any, shared_name: str | None = None, name: str | None = None
+    ) -> None:
+        with name_scope(name, "hash_table") as scope:
+            handle = ops.hash_table_op(
+                container=get_default_graph()._scopes.container,
+                shared_name=shared_name or initializer._shared_name,
+                use_node_name_sharing=True,
+                key_dtype=initializer.key_dtype,
+                value_dtype=initializer.value_dtype,
+                name=scope,
+            )
+            super().__init__(initializer.key_dtype, initializer.value_dtype, default_value, handle, ())
+            self._initializer: Operation = initializer.initialize(self)
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that fills the table."""
+        return self._initializer
+
+    @property
+    def init(self) -> Operation:
+        return self._initializer
+
+    def export(self, name: str | None = None) -> Any:
+        """Returns all keys and all values."""
+        return ops.lookup_table_export_op.many(
+            self._handle, Tkeys=self._key_dtype, Tvalues=self._value_dtype, name=name or f"{self.name}_Export"
+        )
+
+
+class StaticHashTable(InitializableLookupTableBase):
+    """A table that is filled once, by its initializer, and only read afterwards."""
+
+    def __init__(self, initializer: Any, default_value: Any, name: str | None = None) -> None:
+        super().__init__(default_value, initializer, name=name)
+
+
+class HashTable(InitializableLookupTableBase):
+    """A static table under its name of `tf.contrib.lookup`."""
+
+    def __init__(
+        self, initializer: Any, default_value: Any, shared_name: str | None = None, name: str | None = None
+    ) -> None:
+        super().__init__(default_value, initializer, shared_name, name)
+
+
+def tables_initializer(name: str = "init_all_tables") -> Operation:
+    """Returns an operation that fills all tables of the default graph."""
+    result: Operation = group(*get_collection(GraphKeys.TABLE_INITIALIZERS), name=name)
+    return result
+
+
+def initialize_all_tables(name: str = "init_all_tables") -> Operation:
+    return tables_initializer(name)
+
+
+# Mutable tables.
+
+
+class _MutableTable(_Table):
+    """A table that operations change; it is empty in a new session."""
+
+    def remove(self, keys: Any, name: str | None = None) -> Operation:
+        """Returns an operation that takes keys out of the table."""
+        keys = self._convert(keys, self._key_dtype, "Keys")
+        return ops.lookup_table_remove_op.operation(self._handle, keys, name=name or f"{self.name}_lookup_table_remove")
+
+    def insert(self, keys: Any, values: Any, name: str | None = None) -> Operation:
+        """Returns an operation that puts keys with their values into the table."""
+        keys = self._convert(keys, self._key_dtype, "Keys")
+        values = self._convert(values, self._value_dtype, "Values")
+        return ops.lookup_table_insert_op.operation(
+            self._handle, keys, values, name=name or f"{self.name}_lookup_table_insert"
+        )
+
+    def export(self, name: str | None = None) -> Any:
+        """Returns all keys and all values."""
+        return ops.lookup_table_export_op.many(
+            self._handle,
+            Tkeys=self._key_dtype,
+            Tvalues=self._value_dtype,
+            name=name or f"{self.name}_lookup_table_export_values",
+        )
+
+    def _save_with_variables(self, name: str) -> None:
+        """Lets a Saver of all variables save the entries, too."""
+        add_to_collection(GraphKeys.SAVEABLE_OBJECTS, _TableSaveable(self, name))
+
+
+class _TableSaveable(SaveableObject):
+    """The entries of a table in a checkpoint: its keys and its values."""
+
+    def __init__(self, table: _MutableTable, name: str) -> None:
+        keys, values = table.export()
+        super().__init__(table, [SaveSpec(keys, "", f"{name}-keys"), SaveSpec(values, "", f"{name}-values")], name)
+
+    def restore(self, restored_tensors: list[Tensor], restored_shapes: Any) -> Operation:
+        handle = self.op._handle
+        with colocate_with(handle.op):
+            return ops.lookup_table_import_op.operation(handle, *restored_tensors)
+
+
+@parts_of.register(_MutableTable)
+def _parts(table: _MutableTable) -> Iterable[Part]:
+    return ()
+
+
+@saved_by.register(_MutableTable)
+def _saved(table: _MutableTable) -> Saved:
+    return {"table": lambda key: _TableSaveable(table, key)}
+
+
+class MutableHashTable(_MutableTable):
+    """A table that operations change."""
+
+    def __init__(
+        self,
+        key_dtype: Any,
+        value_dtype: Any,
+        default_value: Any,
+        name: str = "MutableHashTable",
+        checkpoint: bool = True,
+    ) -> None:
+        default = convert_to_tensor(default_value, dtypes.as_dtype(value_dtype), name="default_value")
+        attrs: dict[str, Any] = {
+            "container": get_default_graph()._scopes.container,
+            "use_node_name_sharing": checkpoint,
+            "key_dtype": key_dtype,
+            "value_dtype": value_dtype,
+        }
+        if default._shape == ():
+            handle = ops.mutable_hash_table_op(name=name, **attrs)
+        else:
+            handle = ops.mutable_hash_table_of_tensors_op(value_shape=default._shape, name=name, **attrs)
+        super().__init__(key_dtype, value_dtype, default, handle, default._shape)
+        if checkpoint:
+            self._save_with_variables(name)
+
+
+class MutableDenseHashTable(_MutableTable):
+    """A table that operations change, with two keys that no entry may have; keys may have dimensions."""
+
+    def __init__(
+        self,
+        key_dtype: Any,
+        value_dtype: Any,
+        default_value: Any,
+        empty_key: Any,
+        deleted_key: Any,
+        initial_num_buckets: int | None = None,
+        name: str = "MutableDenseHashTable",
+        checkpoint: bool = True,
+    ) -> None:
+        default = convert_to_tensor(default_value, dtypes.as_dtype(value_dtype), name="default_value")
+        keys = dtypes.as_dtype(key_dtype)
+        handle = ops.mutable_dense_hash_table_op(
+            convert_to_tensor(empty_key, keys, name="empty_key"),
+            convert_to_tensor(deleted_key, keys, name="deleted_key"),
+            container=get_default_graph()._scopes.container,
+            use_node_name_sharing=checkpoint,
+            value_dtype=value_dtype,
+            value_shape=default._shape,
+            initial_num_buckets=131072 if initial_num_buckets is None else initial_num_buckets,
+            name=name,
+        )
+        super().__init__(key_dtype, value_dtype, default, handle, default._shape)
+        if checkpoint:
+            self._save_with_variables(name)

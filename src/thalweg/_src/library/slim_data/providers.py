@@ -1,0 +1,213 @@
+"""Datasets of slim and what provides their items: readers that fill one queue, and a queue that prefetches."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from thalweg._src import dtypes as types
+from thalweg._src.client.coordinator import Coordinator
+from thalweg._src.client.input_producers import add_fraction_summary, string_input_producer
+from thalweg._src.client.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
+from thalweg._src.client.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
+from thalweg._src.formats import gfile
+from thalweg._src.graph.scopes import name_scope
+
+
+class Dataset:
+    """What is known of a dataset: its files, the class that reads them, what decodes a record, how many there are."""
+
+    def __init__(
+        self,
+        data_sources: Any,
+        reader: Any,
+        decoder: Any,
+        num_samples: int | None,
+        items_to_descriptions: Mapping[str, str],
+        **kwargs: Any,
+    ) -> None:
+        self.data_sources = data_sources
+        self.reader = reader
+        self.decoder = decoder
+        self.num_samples = num_samples
+        self.items_to_descriptions = items_to_descriptions
+        self.__dict__.update(kwargs)
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+def get_data_files(data_sources: Any) -> list[str]:
+    """Returns the files that names and patterns stand for."""
+    if isinstance(data_sources, list | tuple):
+        return [path for source in data_sources for path in get_data_files(source)]
+    found = gfile.glob(data_sources) if "*" in data_sources or "?" in data_sources else [data_sources]
+    if not found:
+        raise ValueError(f"No data files found in {data_sources}")
+    return found
+
+
+class ParallelReader:
+    """Several readers that fill one queue with what they read."""
+
+    def __init__(
+        self, reader_class: Any, common_queue: Any, num_readers: int = 4, reader_kwargs: Mapping[str, Any] | None = None
+    ) -> None:
+        if len(common_queue.dtypes) != 2:
+            raise TypeError("common_queue must have two components, for keys and values")
+        self._readers = [reader_class(**(reader_kwargs or {})) for _ in range(num_readers)]
+        self._common_queue = common_queue
+
+    @property
+    def num_readers(self) -> int:
+        return len(self._readers)
+
+    @property
+    def common_queue(self) -> Any:
+        return self._common_queue
+
+    def read(self, queue: Any, name: str | None = None) -> Any:
+        """Returns key and value of a record of one of the files in a queue."""
+        enqueues = [self._common_queue.enqueue(reader.read(queue)) for reader in self._readers]
+        add_queue_runner(QueueRunner(self._common_queue, enqueues))
+        return self._common_queue.dequeue(name=name)
+
+    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> Any:
+        """Returns keys and values of at most so many records."""
+        enqueues = [self._common_queue.enqueue_many(r.read_up_to(queue, num_records)) for r in self._readers]
+        add_queue_runner(QueueRunner(self._common_queue, enqueues))
+        return self._common_queue.dequeue_up_to(num_records, name=name)
+
+
+def parallel_read(
+    data_sources: Any,
+    reader_class: Any,
+    num_epochs: int | None = None,
+    num_readers: int = 4,
+    reader_kwargs: Mapping[str, Any] | None = None,
+    shuffle: bool = True,
+    dtypes: Sequence[Any] | None = None,
+    capacity: int = 256,
+    min_after_dequeue: int = 128,
+    seed: int | None = None,
+    scope: str | None = None,
+) -> Any:
+    """Returns key and value of a record of the files, which several readers read at a time."""
+    files = get_data_files(data_sources)
+    with name_scope(scope, "parallel_read"):
+        names = string_input_producer(files, num_epochs=num_epochs, shuffle=shuffle, seed=seed, name="filenames")
+        kinds = list(dtypes or [types.string, types.string])
+        if shuffle:
+            common: Any = RandomShuffleQueue(capacity, min_after_dequeue, kinds, seed=seed, name="common_queue")
+        else:
+            common = FIFOQueue(capacity, kinds, name="common_queue")
+        add_fraction_summary(f"fraction_of_{capacity}_full", common.size(), capacity)
+        return ParallelReader(reader_class, common, num_readers, reader_kwargs).read(names)
+
+
+def single_pass_read(
+    data_sources: Any, reader_class: Any, reader_kwargs: Mapping[str, Any] | None = None, scope: str | None = None
+) -> Any:
+    """Returns key and value of a record of the files, each once and in order."""
+    files = get_data_files(data_sources)
+    with name_scope(scope, "single_pass_read"):
+        names = string_input_producer(files, num_epochs=1, shuffle=False, capacity=1, name="filenames")
+        return reader_class(**(reader_kwargs or {})).read(names)
+
+
+# -- providing --------------------------------------------------------------------------------------------------------
+
+
+class DataProvider:
+    """What gives the tensors of items by their names."""
+
+    def __init__(self, items_to_tensors: Mapping[str, Any], num_samples: int | None) -> None:
+        self._items_to_tensors = items_to_tensors
+        self._num_samples = num_samples
+
+    def get(self, items: Sequence[str]) -> list[Any]:
+        """Returns the tensors of items, in their order."""
+        unknown = [item for item in items if item not in self._items_to_tensors]
+        if unknown:
+            raise ValueError(f"Items {unknown} are not provided; there is {sorted(self._items_to_tensors)}")
+        return [self._items_to_tensors[item] for item in items]
+
+    def list_items(self) -> list[str]:
+        return list(self._items_to_tensors)
+
+    def num_samples(self) -> int | None:
+        return self._num_samples
+
+
+class DatasetDataProvider(DataProvider):
+    """A provider that reads the records of a dataset by queues."""
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        num_readers: int = 1,
+        reader_kwargs: Mapping[str, Any] | None = None,
+        shuffle: bool = True,
+        num_epochs: int | None = None,
+        common_queue_capacity: int = 256,
+        common_queue_min: int = 128,
+        record_key: str = "record_key",
+        seed: int | None = None,
+        scope: str | None = None,
+    ) -> None:
+        key, data = parallel_read(
+            dataset.data_sources,
+            dataset.reader,
+            num_epochs,
+            num_readers,
+            reader_kwargs,
+            shuffle,
+            None,
+            common_queue_capacity,
+            common_queue_min,
+            seed,
+            scope,
+        )
+        items = dataset.decoder.list_items()
+        if record_key in items:
+            raise ValueError(f"record_key is {record_key!r}, which is also an item of the dataset: {list(items)}")
+        tensors = dict(zip(items, dataset.decoder.decode(data, items)))
+        super().__init__({**tensors, record_key: key}, dataset.num_samples)
+
+
+def prefetch_queue(
+    tensors: Any,
+    capacity: int = 8,
+    num_threads: int = 1,
+    dynamic_pad: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Returns a queue that threads keep full of what tensors give; they may be a list or a dictionary."""
+    names = sorted(tensors) if isinstance(tensors, dict) else None
+    listed = list(tensors) if names is None else [tensors[key] for key in names]
+    with name_scope(name, "prefetch_queue", listed):
+        kind: Any = PaddingFIFOQueue if dynamic_pad else FIFOQueue
+        queue = kind(
+            capacity=capacity,
+            dtypes=[tensor.dtype for tensor in listed],
+            shapes=[tensor.get_shape() for tensor in listed],
+            names=names,
+            shared_name=shared_name,
+        )
+        add_queue_runner(QueueRunner(queue, [queue.enqueue(tensors)] * num_threads))
+        add_fraction_summary(f"fraction_of_{capacity}_full", queue.size(), capacity)
+        return queue
+
+
+@contextlib.contextmanager
+def QueueRunners(session: Any) -> Iterator[None]:
+    """Runs the threads of a graph's queues as long as the block does."""
+    coordinator = Coordinator()
+    threads = start_queue_runners(sess=session, coord=coordinator, daemon=True)
+    try:
+        yield
+    finally:
+        coordinator.request_stop()
+        coordinator.join(threads, stop_grace_period_secs=120)

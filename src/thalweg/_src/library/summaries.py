@@ -1,0 +1,139 @@
+"""Summaries by name: each under a tag made of its scope, and in a collection so that all can be merged."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.client.logging import info
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection, name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.summary import (
+    audio_summary_v2,
+    histogram_summary,
+    image_summary,
+    merge_summary,
+    scalar_summary,
+    tensor_summary_v2,
+)
+
+_NOT_IN_TAGS = re.compile(r"[^-/\w\.]")
+_SUMMARIES = (GraphKeys.SUMMARIES,)
+
+
+def _clean(name: str | None) -> str | None:
+    """Returns a name with the characters that scopes cannot have replaced."""
+    if name is None:
+        return None
+    cleaned = _NOT_IN_TAGS.sub("_", name).lstrip("/")
+    if cleaned != name:
+        info("Summary name %r holds characters that tags may not have; it becomes %r.", name, cleaned)
+    return cleaned
+
+
+@contextlib.contextmanager
+def _tagged(
+    name: str, family: str | None, values: Sequence[Any], default_name: str | None = None
+) -> Iterator[tuple[str, str]]:
+    """Opens the scope of a summary; gives its tag, which a family stands before, and the scope."""
+    base, family = _clean(name), _clean(family)
+    with name_scope(base if family is None else f"{family}/{base}", default_name, values) as scope:
+        tag = scope.rstrip("/")
+        yield tag if family is None else f"{family}/{tag}", scope
+
+
+def _collected(summary: Tensor, collections: Any, default: Sequence[str] = _SUMMARIES) -> Tensor:
+    for key in default if collections is None else collections:
+        add_to_collection(key, summary)
+    return summary
+
+
+def scalar(name: str, tensor: Any, collections: Any = None, family: str | None = None) -> Tensor:
+    """Returns a summary of one number."""
+    with _tagged(name, family, [tensor]) as (tag, scope):
+        return _collected(scalar_summary(tag, tensor, name=scope), collections)
+
+
+def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Tensor:
+    """Returns a summary of how numbers are distributed."""
+    with _tagged(name, family, [values], "HistogramSummary") as (tag, scope):
+        return _collected(histogram_summary(tag, values, name=scope), collections)
+
+
+def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: str | None = None) -> Tensor:
+    """Returns a summary of the first images of a batch: [batch, height, width, channels] of bytes or floats."""
+    with _tagged(name, family, [tensor]) as (tag, scope):
+        return _collected(image_summary(tag, tensor, max_images=max_outputs, name=scope), collections)
+
+
+def audio(
+    name: str,
+    tensor: Any,
+    sample_rate: Any,
+    max_outputs: int = 3,
+    collections: Any = None,
+    family: str | None = None,
+) -> Tensor:
+    """Returns a summary of the first sounds of a batch: [batch, samples] or [batch, samples, channels] in [-1, 1]."""
+    with _tagged(name, family, [tensor]) as (tag, scope):
+        rate = convert_to_tensor(sample_rate, dtypes.float32, name="sample_rate")
+        return _collected(audio_summary_v2(tag, tensor, rate, max_outputs=max_outputs, name=scope), collections)
+
+
+def text(name: str, tensor: Any, collections: Any = None) -> Tensor:
+    """Returns a summary of strings."""
+    from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
+
+    tensor = convert_to_tensor(tensor)
+    if tensor.dtype is not dtypes.string:
+        raise ValueError(f"Expected tensor {tensor.name} to have dtype string, got {tensor.dtype}")
+    metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="text"))
+    return tensor_summary(name, tensor, summary_metadata=metadata, collections=collections)
+
+
+def tensor_summary(
+    name: str,
+    tensor: Any,
+    summary_description: Any = None,
+    collections: Any = None,
+    summary_metadata: Any = None,
+    family: str | None = None,
+    display_name: str | None = None,
+) -> Tensor:
+    """Returns a summary of any tensor, with what a plugin of TensorBoard needs to show it."""
+    from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
+
+    metadata = SummaryMetadata() if summary_metadata is None else summary_metadata
+    if summary_description is not None:
+        metadata.summary_description = summary_description
+    if display_name is not None:
+        metadata.display_name = display_name
+    with _tagged(name, family, [tensor]) as (tag, scope):
+        return _collected(tensor_summary_v2(tag, tensor, metadata.SerializeToString(), name=scope), collections)
+
+
+def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = None) -> Tensor:
+    """Returns one summary of several, whose tags must differ."""
+    name = _clean(name)
+    with name_scope(name, "Merge", inputs):
+        return _collected(merge_summary(inputs, name=name), collections, ())
+
+
+def merge_all(key: Any = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Tensor | None:
+    """Returns one summary of all that are in a collection; None if there are none."""
+    summaries = get_collection(key, scope)
+    return merge(summaries, name=name) if summaries else None
+
+
+def get_summary_description(node_def: Any) -> Any:
+    """Returns the SummaryDescription that a TensorSummary node carries."""
+    from google.protobuf.json_format import Parse
+    from tensorboard.compat.proto.summary_pb2 import SummaryDescription
+
+    if node_def.op != "TensorSummary":
+        raise ValueError(f"Can't get_summary_description on {node_def.op}")
+    return Parse(node_def.attr["description"].s, SummaryDescription())

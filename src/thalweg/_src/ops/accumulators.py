@@ -1,0 +1,151 @@
+"""Accumulators of gradients as operations: handles, sums, and taking them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.ops.queues import maker_of
+from thalweg._src.ops.shape_functions import require, scalar, scalar_value, vector_size
+from thalweg._src.shapes import Shape, show
+
+_MAKERS = ("ResourceConditionalAccumulator", "SparseConditionalAccumulator")
+NUMBERS = frozenset(dtypes.ALL) - {dtypes.bool, dtypes.string, dtypes.resource, dtypes.variant}
+
+
+def _shape_of(c: Inference) -> Shape:
+    """Returns the shape of a gradient, if the graph tells which accumulator this is."""
+    maker = maker_of(c._sources[0], _MAKERS)
+    return None if maker is None else maker._attrs["shape"]
+
+
+def _applied(c: Inference) -> Sequence[Shape]:
+    scalar_value(c, 1)
+    return []
+
+
+def _sparse_applied(c: Inference) -> Sequence[Shape]:
+    scalar_value(c, 1)
+    count = vector_size(c, 2)
+    values = c.shapes[3]
+    require(values is None or len(values) > 0, "gradient_values is a scalar", expected="a row for each index")
+    require(
+        values is None or count is None or values[0] is None or values[0] == count,
+        f"gradient_indices has {count} rows, gradient_values has shape {show(values)}",
+        expected="a row for each index",
+    )
+    return []
+
+
+def _taken(c: Inference) -> Sequence[Shape]:
+    _required(c)
+    return [_shape_of(c)]
+
+
+def _sparse_taken(c: Inference) -> Sequence[Shape]:
+    _required(c)
+    shape = _shape_of(c)
+    return [(None,), None if not shape else (None, *shape[1:]), (None,)]
+
+
+def _required(c: Inference) -> None:
+    number = scalar_value(c, 1)
+    require(number is None or number > 0, f"num_required is {number}", expected="a positive number of gradients")
+
+
+def _step_set(c: Inference) -> Sequence[Shape]:
+    scalar_value(c, 1)
+    return []
+
+
+def _handle(name: str, kind: str, doc: str) -> OpDef:
+    return op(
+        name,
+        f"-> handle: {kind}",
+        dtype=attr.types(NUMBERS),
+        shape=attr.AttrDef("shape"),
+        container="",
+        shared_name="",
+        reduction_type=attr.AttrDef("string", "MEAN", frozenset(("MEAN", "SUM"))),
+        stateful=True,
+        differentiable=False,
+        infer=scalar,
+        doc=doc,
+    )
+
+
+def _use(name: str, signature: str, doc: str, **more: Any) -> OpDef:
+    return op(name, signature, differentiable=False, doc=doc, **more)
+
+
+conditional_accumulator_op = _handle("ResourceConditionalAccumulator", "resource", "The handle of a sum of gradients.")
+sparse_conditional_accumulator_op = _handle(
+    "SparseConditionalAccumulator", "string", "The handle of a sum of sparse gradients."
+)
+accumulator_apply_gradient_op = _use(
+    "ResourceAccumulatorApplyGradient",
+    "handle: resource, local_step: int64, gradient: dtype ->",
+    "Adds a gradient, unless it is stale.",
+    dtype=attr.types(NUMBERS),
+    host="local_step",
+    stateful=True,
+    infer=_applied,
+)
+accumulator_num_accumulated_op = _use(
+    "ResourceAccumulatorNumAccumulated",
+    "handle: resource -> num_accumulated: int32",
+    "The number of gradients since the last were taken.",
+    host="num_accumulated",
+    stateful=True,
+    infer=scalar,
+)
+accumulator_set_global_step_op = _use(
+    "ResourceAccumulatorSetGlobalStep",
+    "handle: resource, new_global_step: int64 ->",
+    "Sets the step before which gradients are stale.",
+    host="new_global_step",
+    stateful=True,
+    infer=_step_set,
+)
+accumulator_take_gradient_op = _use(
+    "ResourceAccumulatorTakeGradient",
+    "handle: resource, num_required: int32 -> average: dtype",
+    "Takes the mean, or sum, of the gradients when there are enough.",
+    dtype=attr.types(NUMBERS),
+    host="num_required",
+    stateful=True,
+    waits=True,
+    infer=_taken,
+)
+sparse_accumulator_apply_gradient_op = _use(
+    "SparseAccumulatorApplyGradient",
+    "handle: string, local_step: int64, gradient_indices: int64, gradient_values: dtype, gradient_shape: int64 ->",
+    "Adds rows of a gradient, unless it is stale.",
+    dtype=attr.types(NUMBERS),
+    has_known_shape=attr.AttrDef("bool"),
+    infer=_sparse_applied,
+)
+sparse_accumulator_take_gradient_op = _use(
+    "SparseAccumulatorTakeGradient",
+    "handle: string, num_required: int32 -> indices: int64, values: dtype, shape: int64",
+    "Takes the mean, or sum, of each row when there are enough gradients.",
+    dtype=attr.types(NUMBERS),
+    waits=True,
+    infer=_sparse_taken,
+)
+sparse_accumulator_num_accumulated_op = _use(
+    "AccumulatorNumAccumulated",
+    "handle: string -> num_accumulated: int32",
+    "The number of sparse gradients since the last were taken.",
+    infer=scalar,
+)
+sparse_accumulator_set_global_step_op = _use(
+    "AccumulatorSetGlobalStep",
+    "handle: string, new_global_step: int64 ->",
+    "Sets the step before which sparse gradients are stale.",
+    infer=_step_set,
+)

@@ -1,0 +1,46 @@
+"""Sound as WAV files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.ops.shape_functions import require, with_rank
+from thalweg._src.shapes import Shape, show
+
+
+def _decoded(c: Inference) -> Sequence[Shape]:
+    require(not c.shapes[0], f"contents has shape {show(c.shapes[0])}", expected="a scalar")
+    channels, samples = c.attrs["desired_channels"], c.attrs["desired_samples"]
+    for key, number in (("desired_channels", channels), ("desired_samples", samples)):
+        require(number >= -1, f"{key} is {number}", expected="a number, or -1 for the file's own")
+    return [(None if samples < 0 else samples, None if channels < 0 else channels), ()]
+
+
+def _encoded(c: Inference) -> Sequence[Shape]:
+    audio = with_rank(c, 0, 2)
+    require(audio is None or audio[1] != 0, f"audio has shape {show(audio)}", expected="a channel at least")
+    require(not c.shapes[1], f"sample_rate has shape {show(c.shapes[1])}", expected="a scalar")
+    rate = c.value(1)
+    require(rate is None or int(rate) > 0, f"sample_rate is {rate}", expected="a positive number")
+    return [()]
+
+
+decode_wav = op(
+    "DecodeWav",
+    "contents: string -> audio: float32, sample_rate: int32",
+    desired_channels=-1,
+    desired_samples=-1,
+    differentiable=False,
+    infer=_decoded,
+    doc="The samples of a 16-bit WAV file as floats in [-1, 1), a column for each channel, and their rate.",
+).many
+encode_wav = op(
+    "EncodeWav",
+    "audio: float32, sample_rate: int32 -> contents: string",
+    host="sample_rate",
+    differentiable=False,
+    infer=_encoded,
+    doc="Samples in [-1, 1] as a 16-bit WAV file.",
+)

@@ -1,0 +1,83 @@
+"""Barriers as operations: elements whose components arrive one by one under a key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src.graph import attr
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.ops.queues import maker_of
+from thalweg._src.ops.shape_functions import no_outputs, require, same_dimension, scalar, scalar_value, vector_size
+from thalweg._src.shapes import Shape, concatenate
+
+
+def _inserted(c: Inference) -> Sequence[Shape]:
+    count, values = vector_size(c, 1), c.shapes[2]
+    require(values is None or len(values) > 0, "values is a scalar", expected="a value for each key")
+    if values is not None:
+        same_dimension(count, values[0], "the numbers of keys and of values", expected="a value for each key")
+    return []
+
+
+def _taken(c: Inference) -> Sequence[Shape]:
+    count = scalar_value(c, 1)
+    require(count is None or count >= 0, f"num_elements is {count}", expected="at least 0")
+    lead = (None,) if c.attrs["allow_small_batch"] else (count,)
+    barrier = maker_of(c._sources[0], ("Barrier",))
+    shapes = () if barrier is None else barrier._attrs["shapes"]
+    types = c.attrs["component_types"]
+    if len(shapes) != len(types):
+        shapes = (None,) * len(types)
+    return [lead, lead, *[concatenate(lead, shape) for shape in shapes]]
+
+
+def _use(name: str, signature: str, doc: str, **more: Any) -> OpDef:
+    return op(name, signature, differentiable=False, doc=doc, **more)
+
+
+barrier_op = _use(
+    "Barrier",
+    "-> handle: string",
+    "The handle of a barrier.",
+    component_types=attr.type_list(1),
+    shapes=attr.AttrDef("list(shape)", (), None, 0),
+    capacity=-1,
+    container="",
+    shared_name="",
+    stateful=True,
+    infer=scalar,
+)
+barrier_insert_many_op = _use(
+    "BarrierInsertMany",
+    "handle: string, keys: string, values: T ->",
+    "Gives one component of the elements with these keys.",
+    T=attr.types(),
+    component_index=attr.integer(),
+    infer=_inserted,
+)
+barrier_take_many_op = _use(
+    "BarrierTakeMany",
+    "handle: string, num_elements: int32 -> indices: int64, keys: string, values: list(component_types)",
+    "Takes complete elements; waits for them.",
+    component_types=attr.type_list(1),
+    allow_small_batch=False,
+    wait_for_incomplete=False,
+    timeout_ms=-1,
+    waits=True,
+    infer=_taken,
+)
+barrier_close_op = _use(
+    "BarrierClose",
+    "handle: string ->",
+    "Lets no new keys in.",
+    cancel_pending_enqueues=False,
+    infer=no_outputs,
+)
+barrier_ready_size_op = _use(
+    "BarrierReadySize", "handle: string -> size: int32", "The number of complete elements.", infer=scalar
+)
+barrier_incomplete_size_op = _use(
+    "BarrierIncompleteSize", "handle: string -> size: int32", "The number of incomplete elements.", infer=scalar
+)

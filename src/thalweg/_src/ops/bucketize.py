@@ -1,0 +1,29 @@
+"""Numbers to buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.ops.shape_functions import require
+from thalweg._src.shapes import Shape
+
+
+def _bucketized(c: Inference) -> Sequence[Shape]:
+    boundaries = list(c.attrs["boundaries"])
+    require(boundaries == sorted(boundaries), f"boundaries are {boundaries}", expected="sorted boundaries")
+    return [c.shapes[0]]
+
+
+bucketize = op(
+    "Bucketize",
+    "input: T -> output: int32",
+    T=frozenset((dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)),
+    boundaries=attr.AttrDef("list(float)"),
+    differentiable=False,
+    infer=_bucketized,
+    doc="For each number, how many boundaries it has reached.",
+)

@@ -1,0 +1,193 @@
+"""Candidate samplers: a few classes drawn out of many, and how often each of them was to be expected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.errors import ShapeError
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.seeds import get_seed
+from thalweg._src.ops.shape_functions import require, with_rank
+from thalweg._src.shapes import Shape, show
+
+
+def _true_classes(c: Inference) -> tuple[int | None, int | None]:
+    """Returns the shape of the true classes: examples, and `num_true` classes of each."""
+    classes, num_true = with_rank(c, 0, 2), c.attrs["num_true"]
+    assert classes is not None
+    require(
+        classes[1] in (None, num_true),
+        f"true_classes has shape {show(classes)}",
+        expected=f"num_true = {num_true} columns",
+    )
+    return classes[0], num_true
+
+
+def _sampled(c: Inference) -> Sequence[Shape]:
+    count = c.attrs["num_sampled"]
+    limit = c.attrs.get("range_max")
+    if limit is not None and c.attrs["unique"] and count > limit:
+        raise ShapeError(f"Sampler's range is too small: {limit} classes, num_sampled = {count}")
+    return [(count,), _true_classes(c), (count,)]
+
+
+def _sampler(name: str, doc: str, **attrs: Any) -> OpDef:
+    return op(
+        name,
+        "true_classes: int64 -> "
+        "sampled_candidates: int64, true_expected_count: float32, sampled_expected_count: float32",
+        num_true=attr.integer(1),
+        num_sampled=attr.integer(1),
+        unique=attr.boolean(),
+        seed=0,
+        seed2=0,
+        stateful=True,
+        differentiable=False,
+        infer=_sampled,
+        doc=doc,
+        **attrs,
+    )
+
+
+_RANGE = {"range_max": attr.integer(1)}
+uniform_op = _sampler("UniformCandidateSampler", "Classes with equal chances.", **_RANGE)
+log_uniform_op = _sampler(
+    "LogUniformCandidateSampler", "Classes by Zipf's law, the frequent ones first in number.", **_RANGE
+)
+learned_unigram_op = _sampler(
+    "LearnedUnigramCandidateSampler", "Classes as often as they were true in earlier steps.", **_RANGE
+)
+thread_unsafe_unigram_op = _sampler(
+    "ThreadUnsafeUnigramCandidateSampler", "Classes as often as they were true in earlier steps.", **_RANGE
+)
+fixed_unigram_op = _sampler(
+    "FixedUnigramCandidateSampler",
+    "Classes by given weights, from a file or a list.",
+    **_RANGE,
+    vocab_file="",
+    distortion=1.0,
+    num_reserved_ids=0,
+    num_shards=attr.integer(1, 1),
+    shard=attr.integer(0, 0),
+    unigrams=attr.AttrDef("list(float)", ()),
+)
+all_op = _sampler("AllCandidateSampler", "All classes, each of them once.")
+
+
+def _hits(c: Inference) -> Sequence[Shape]:
+    _true_classes(c)
+    with_rank(c, 1, 1)
+    return [(None,)] * 3
+
+
+compute_accidental_hits_op = op(
+    "ComputeAccidentalHits",
+    "true_classes: int64, sampled_candidates: int64 -> indices: int32, ids: int64, weights: float32",
+    num_true=attr.integer(),
+    seed=0,
+    seed2=0,
+    differentiable=False,
+    infer=_hits,
+    doc="Where a sampled class is a true one: row, place in the sample, and the least number as a weight.",
+)
+
+
+def _draw(sampler: OpDef, true_classes: Any, seed: int | None, name: str | None, **attrs: Any) -> Any:
+    first, second = get_seed(seed)
+    classes = convert_to_tensor(true_classes, dtypes.int64, name="true_classes")
+    return sampler.many(classes, seed=first or 0, seed2=second or 0, name=name, **attrs)
+
+
+def uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Draws classes of [0, range_max) with equal chances; returns them and the expected counts of true and drawn."""
+    attrs = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
+    return _draw(uniform_op, true_classes, seed, name, **attrs)
+
+
+def log_uniform_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Draws class k with a chance of log((k + 2) / (k + 1)) / log(range_max + 1), for classes in falling frequency."""
+    attrs = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
+    return _draw(log_uniform_op, true_classes, seed, name, **attrs)
+
+
+def learned_unigram_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Draws classes as often as they were true so far, where each was once to begin with."""
+    attrs = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
+    return _draw(learned_unigram_op, true_classes, seed, name, **attrs)
+
+
+def fixed_unigram_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    vocab_file: str = "",
+    distortion: float = 1.0,
+    num_reserved_ids: int = 0,
+    num_shards: int = 1,
+    shard: int = 0,
+    unigrams: Sequence[float] = (),
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Draws classes by weights raised to `distortion`: a list, or the last fields of a CSV file's lines.
+
+    The first `num_reserved_ids` classes are never drawn; of several shards each takes every num_shards-th class.
+    """
+    attrs: dict[str, Any] = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
+    attrs |= {"vocab_file": vocab_file, "distortion": distortion, "num_reserved_ids": num_reserved_ids}
+    attrs |= {"num_shards": num_shards, "shard": shard, "unigrams": unigrams}
+    return _draw(fixed_unigram_op, true_classes, seed, name, **attrs)
+
+
+def all_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Returns all classes as the sample, so that a sampled loss can be tried without sampling."""
+    attrs = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique}
+    return _draw(all_op, true_classes, seed, name, **attrs)
+
+
+def compute_accidental_hits(
+    true_classes: Any, sampled_candidates: Any, num_true: int, seed: int | None = None, name: str | None = None
+) -> Any:
+    """Returns rows, places and weights of the sampled classes that are true ones of an example."""
+    first, second = get_seed(seed)
+    return compute_accidental_hits_op.many(
+        true_classes, sampled_candidates, num_true=num_true, seed=first or 0, seed2=second or 0, name=name
+    )

@@ -1,0 +1,330 @@
+"""Assertions about tensors: those that the graph alone decides fail while it is built, the others in the step."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes, errors
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.array import constant_value, rank, reshape, shape
+from thalweg._src.ops.comparison import equal, greater, greater_equal, less, less_equal, logical_or, not_equal
+from thalweg._src.ops.constants import no_op
+from thalweg._src.ops.math import abs as absolute, add, cast, multiply, subtract
+from thalweg._src.ops.printing import Assert
+from thalweg._src.ops.reduction import reduce_all
+from thalweg._src.ops.slicing import strided_slice
+
+Compare = Callable[..., Any]
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+
+def _pair(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+    """Returns both as tensors; a number takes the type of the tensor beside it."""
+    if isinstance(y, Tensor) and not isinstance(x, Tensor):
+        return convert_to_tensor(x, preferred_dtype=y.dtype, name="x"), y
+    x = convert_to_tensor(x, name="x")
+    return x, convert_to_tensor(y, preferred_dtype=x.dtype, name="y")
+
+
+def _compared(
+    sign: str, build: Compare, test: Compare, x: Any, y: Any, data: Any, summarize: int | None, message: str | None
+) -> Operation:
+    x, y = _pair(x, y)
+    if data is None:
+        data = [f"x {sign} y does not hold everywhere:", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
+    data = list(data) if message is None else [message, *data]
+    known_x, known_y = constant_value(x), constant_value(y)
+    if known_x is not None and known_y is not None:
+        _require_static(bool(np.all(test(known_x, known_y))), data)
+    return Assert(reduce_all(build(x, y)), data, summarize)
+
+
+def _require_static(condition: bool, data: list[Any]) -> None:
+    if not condition:
+        shown = [constant_value(item) if isinstance(item, Tensor) else item for item in data]
+        raise errors.InvalidArgumentError(None, None, "\n".join(str(item) for item in shown if item is not None))
+
+
+def assert_equal(
+    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Returns an operation that fails unless x == y everywhere."""
+    with name_scope(name, "assert_equal", [x, y]):
+        if x is y:
+            return no_op()
+        return _compared("==", equal, operator.eq, x, y, data, summarize, message)
+
+
+def assert_none_equal(
+    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Returns an operation that fails unless x != y everywhere."""
+    with name_scope(name, "assert_none_equal", [x, y]):
+        return _compared("!=", not_equal, operator.ne, x, y, data, summarize, message)
+
+
+def assert_less(
+    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Returns an operation that fails unless x < y everywhere."""
+    with name_scope(name, "assert_less", [x, y]):
+        return _compared("<", less, operator.lt, x, y, data, summarize, message)
+
+
+def assert_less_equal(
+    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Returns an operation that fails unless x <= y everywhere."""
+    with name_scope(name, "assert_less_equal", [x, y]):
+        return _compared("<=", less_equal, operator.le, x, y, data, summarize, message)
+
+
+def assert_greater(
+    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Returns an operation that fails unless x > y everywhere."""
+    with name_scope(name, "assert_greater", [x, y]):
+        return _compared(">", greater, operator.gt, x, y, data, summarize, message)
+
+
+def assert_greater_equal(
+    x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Returns an operation that fails unless x >= y everywhere."""
+    with name_scope(name, "assert_greater_equal", [x, y]):
+        return _compared(">=", greater_equal, operator.ge, x, y, data, summarize, message)
+
+
+def _signed(
+    name: str | None, default: str, sign: str, build: Compare, test: Compare, x: Any, data: Any, *rest: Any
+) -> Operation:
+    with name_scope(name, default, [x]):
+        x = convert_to_tensor(x, name="x")
+        if data is None:
+            data = [f"x {sign} 0 does not hold everywhere:", f"x ({x.name}) = ", x]
+        return _compared(sign, build, test, x, convert_to_tensor(0, x.dtype, name="zero"), data, *rest)
+
+
+def assert_positive(
+    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Returns an operation that fails unless x > 0 everywhere."""
+    return _signed(name, "assert_positive", ">", greater, operator.gt, x, data, summarize, message)
+
+
+def assert_negative(
+    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Returns an operation that fails unless x < 0 everywhere."""
+    return _signed(name, "assert_negative", "<", less, operator.lt, x, data, summarize, message)
+
+
+def assert_non_negative(
+    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Returns an operation that fails unless x >= 0 everywhere."""
+    return _signed(name, "assert_non_negative", ">=", greater_equal, operator.ge, x, data, summarize, message)
+
+
+def assert_non_positive(
+    x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Operation:
+    """Returns an operation that fails unless x <= 0 everywhere."""
+    return _signed(name, "assert_non_positive", "<=", less_equal, operator.le, x, data, summarize, message)
+
+
+def assert_near(
+    x: Any,
+    y: Any,
+    rtol: Any = None,
+    atol: Any = None,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Operation:
+    """Returns an operation that fails unless |x - y| <= atol + rtol * |y| everywhere; tolerances of 10 roundings."""
+    with name_scope(name, "assert_near", [x, y]):
+        x, y = _pair(x, y)
+        rounding = 10 * _rounding(x.dtype)
+        real = x.dtype.real_dtype
+        relative, least = (
+            cast(convert_to_tensor(rounding if t is None else t, preferred_dtype=real), real) for t in (rtol, atol)
+        )
+        if data is None:
+            data = ["x and y differ by more than the tolerance:", f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
+        data = list(data) if message is None else [message, *data]
+        allowed = add(least, multiply(relative, absolute(y)))
+        return Assert(reduce_all(less_equal(absolute(subtract(x, y)), allowed)), data, summarize)
+
+
+def _rounding(dtype: DType) -> float:
+    if dtype.base_dtype is dtypes.bfloat16:
+        return 2.0**-7
+    if not (dtype.is_floating or dtype.is_complex):
+        raise TypeError(f"assert_near compares floating or complex tensors, not {dtype.name}; use assert_equal")
+    return float(np.finfo(dtype.as_numpy_dtype).eps)
+
+
+def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+    """Returns whether no element is less than the one before it, in row-major order."""
+    with name_scope(name, "is_non_decreasing", [x]):
+        return reduce_all(less_equal(*_neighbours(x)))
+
+
+def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+    """Returns whether every element is greater than the one before it, in row-major order."""
+    with name_scope(name, "is_strictly_increasing", [x]):
+        return reduce_all(less(*_neighbours(x)))
+
+
+def _neighbours(x: Any) -> tuple[Tensor, Tensor]:
+    x = convert_to_tensor(x, name="x")
+    if not is_numeric_tensor(x):
+        raise TypeError(f"x is not numeric: {x}")
+    flat = reshape(x, [-1])
+    return strided_slice(flat, [0], [-1], [1]), strided_slice(flat, [1], [0], [1], end_mask=1)
+
+
+# -- ranks ------------------------------------------------------------------------------------------------------------
+
+
+def assert_rank(
+    x: Any,
+    rank: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Operation:
+    """Returns an operation that fails unless x has the rank; ValueError now, if both are known."""
+    with name_scope(name, "assert_rank", [x]):
+        return _rank_checked(x, [rank], operator.eq, equal, "must have rank", data, summarize, message)
+
+
+def assert_rank_at_least(
+    x: Any,
+    rank: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Operation:
+    """Returns an operation that fails unless x has the rank or a higher one; ValueError now, if both are known."""
+    with name_scope(name, "assert_rank_at_least", [x]):
+        return _rank_checked(x, [rank], operator.ge, greater_equal, "must have rank at least", data, summarize, message)
+
+
+def assert_rank_in(
+    x: Any,
+    ranks: Iterable[Any],
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Operation:
+    """Returns an operation that fails unless x has one of the ranks; ValueError now, if all are known."""
+    with name_scope(name, "assert_rank_in", [x]):
+        return _rank_checked(x, list(ranks), operator.eq, equal, "must have rank in", data, summarize, message)
+
+
+def _rank_checked(
+    x: Any, ranks: list[Any], test: Compare, build: Compare, what: str, data: Any, summarize: Any, message: str | None
+) -> Operation:
+    x = convert_to_tensor(x, name="x")
+    wanted = [convert_to_tensor(r, name="rank") for r in ranks]
+    for tensor in wanted:
+        if tensor.dtype is not dtypes.int32:
+            raise TypeError(f"rank must be of type int32, not {tensor.dtype.name}")
+        if tensor._shape:
+            raise ValueError("Rank must be a scalar.")
+    known = [constant_value(tensor) for tensor in wanted]
+    if x._shape is not None and all(value is not None for value in known):
+        actual = len(x._shape)
+        if not any(test(actual, int(value)) for value in known):
+            expected = ", ".join(str(value) for value in known)
+            start = f"{message}.  " if message else ""
+            raise ValueError(f"{start}Tensor {x.name} {what} {expected}.  Received rank {actual}, shape {x.shape}")
+        return no_op(name="static_checks_determined_all_ok")
+    actual_rank = rank(x)
+    condition = build(actual_rank, wanted[0])
+    for tensor in wanted[1:]:
+        condition = logical_or(condition, build(actual_rank, tensor))
+    if data is None:
+        data = [message or "", f"Tensor {x.name} {what}", *wanted, "Received shape: ", shape(x)]
+    return Assert(condition, data, summarize)
+
+
+# -- types ------------------------------------------------------------------------------------------------------------
+
+
+def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Operation:
+    """Raises TypeError unless the tensor has the type; returns an operation that does nothing."""
+    with name_scope(name, "assert_type", [tensor]):
+        tensor, wanted = convert_to_tensor(tensor, name="tensor"), dtypes.as_dtype(tf_type)
+        if tensor.dtype != wanted:
+            start = f"{message}  " if message else ""
+            raise TypeError(f"{start}{tensor.name} must be of type {wanted.name}, but is {tensor.dtype.name}")
+        return no_op(name="statically_determined_correct_type")
+
+
+def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
+    """Raises TypeError unless x has an integer type; returns an operation that does nothing."""
+    with name_scope(name, "assert_integer", [x]):
+        x = convert_to_tensor(x, name="x")
+        if not x.dtype.is_integer:
+            start = f"{message}  " if message else ""
+            raise TypeError(f"{start}x = {x.name} is {x.dtype.name}, expected an integer type")
+        return no_op(name="statically_determined_was_integer")
+
+
+def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
+    """Returns the tensor; raises ValueError if it is known not to be a scalar."""
+    with name_scope(name, "assert_scalar", [tensor]):
+        result = convert_to_tensor(tensor, name="tensor")
+        if result._shape:
+            start = f"{message}  " if message else ""
+            raise ValueError(f"{start}Expected scalar shape for {result.name}, saw shape: {result.shape}.")
+        return result
+
+
+def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
+    """Returns the one floating type that the tensors and dtype have, float32 if there are none."""
+    found = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
+    first: Any = None
+    for tensor in tensors or ():
+        kind = tensor.dtype.base_dtype
+        if found is None:
+            found, first = kind, tensor
+        elif kind is not found:
+            against = f" as {first.name}" if first is not None else ""
+            raise ValueError(f"Tensor {tensor.name} has type {kind.name}, expected {found.name}{against}.")
+    if found is None:
+        return dtypes.float32
+    if not found.is_floating:
+        raise ValueError(f"Expected floating point type, got {found.name}.")
+    return found
+
+
+def is_numeric_tensor(tensor: Any) -> bool:
+    """Tells whether the argument is a tensor of numbers."""
+    if not isinstance(tensor, Tensor):
+        return False
+    dtype = tensor.dtype.base_dtype
+    return dtype.is_integer or dtype.is_floating or dtype.is_complex or dtype.is_quantized
+
+
+def assert_proper_iterable(values: Any) -> None:
+    """Raises TypeError unless the values are a list or another iterable, and no tensor, array or text."""
+    if isinstance(values, Tensor | np.ndarray | str | bytes) or not hasattr(values, "__iter__"):
+        raise TypeError(f"Expected argument 'values' to be iterable, and not a tensor or text: found {type(values)}")

@@ -1,0 +1,52 @@
+"""Control: ordering by dependencies alone."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import control_dependencies, name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.array import identity
+from thalweg._src.ops.constants import no_op
+
+
+def group(*inputs: Any, name: str | None = None) -> Operation:
+    """Returns an operation that is over when all inputs, in any nesting of lists, have run."""
+    controls = builtins.list(_flat(inputs))
+    with name_scope(name, "group_deps", controls) as scope, control_dependencies(controls):
+        return no_op(name=scope)
+
+
+def _flat(inputs: Any) -> Any:
+    for item in inputs:
+        if isinstance(item, builtins.list | builtins.tuple):
+            yield from _flat(item)
+        elif isinstance(item, dict):
+            yield from _flat(item.values())
+        elif item is not None:
+            if not (isinstance(item, Tensor | Operation | IndexedSlices) or hasattr(item, "_as_graph_element")):
+                raise TypeError(f"Expected tf.group() expected Tensor or Operation, but got {item!r}")
+            yield item
+
+
+def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
+    """Returns the tensors again, each available only when all of them are."""
+    with name_scope(name, "tuple"):
+        controls = [t.op for t in tensors if t is not None] + [getattr(c, "op", c) for c in control_inputs or ()]
+        if not controls:
+            raise ValueError("tuple() received neither tensors nor control inputs")
+        gate = group(*controls)
+        return [None if t is None else with_dependencies([gate], t) for t in tensors]
+
+
+def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
+    """Returns the tensor again, available only when the dependencies have run."""
+    with control_dependencies(dependencies):
+        if isinstance(output_tensor, IndexedSlices):
+            return IndexedSlices(
+                identity(output_tensor.values, name=name), output_tensor.indices, output_tensor.dense_shape
+            )
+        return identity(output_tensor, name=name)

@@ -1,0 +1,147 @@
+"""Control flow: the primitives of conditionals and loops, and the structured forms that a step makes of them.
+
+Values are alive or dead. Switch sends its input to one of its outputs and a dead value to the other; an operation with
+a dead input is not run and all its outputs are dead; Merge passes on its first living input. Enter brings a value into
+the first iteration of a frame, NextIteration into the next one, Exit out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.ops.shape_functions import no_outputs, require, unchanged
+from thalweg._src.shapes import Shape, compatible
+
+
+def _switch_shapes(c: Inference) -> Sequence[Shape]:
+    require(c.shapes[1] in ((), None), "pred is not a scalar", expected="a scalar pred")
+    return [c.shapes[0], c.shapes[0]]
+
+
+def _merge_shapes(c: Inference) -> Sequence[Shape]:
+    """What all inputs have in common: the dimensions in which they agree."""
+    result = c.shapes[0]
+    for shape in c.shapes[1:]:
+        result = in_common(result, shape)
+    return [result, ()]
+
+
+def in_common(a: Shape, b: Shape) -> Shape:
+    """Returns the most that is certain of a value that has one shape or the other."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(x if x == y else None for x, y in zip(a, b))
+
+
+def _scalar_condition(c: Inference) -> Sequence[Shape]:
+    require(compatible(c.shapes[0], ()), "the condition is not a scalar", expected="a scalar")
+    return [()]
+
+
+switch_op = op(
+    "Switch",
+    "data: T, pred: bool -> output_false: T, output_true: T",
+    T=attr.types(),
+    host="pred",
+    infer=_switch_shapes,
+    doc="Passes data to the output that pred chooses; the other one is dead.",
+)
+merge_op = op(
+    "Merge",
+    "inputs: N*T -> output: T, value_index: int32",
+    T=attr.types(),
+    host="value_index",
+    infer=_merge_shapes,
+    doc="Passes on the one input that is alive, and says which it was.",
+)
+enter_op = op(
+    "Enter",
+    "data: T -> output: T",
+    T=attr.types(),
+    frame_name=attr.string(),
+    is_constant=False,
+    parallel_iterations=10,
+    infer=unchanged,
+    doc="Brings a value into a frame: into its first iteration, or into every one if it is constant.",
+)
+exit_op = op("Exit", "data: T -> output: T", T=attr.types(), infer=unchanged, doc="Brings a value out of its frame.")
+next_iteration_op = op(
+    "NextIteration",
+    "data: T -> output: T",
+    T=attr.types(),
+    infer=unchanged,
+    doc="Brings a value into the next iteration of its frame.",
+)
+loop_cond_op = op(
+    "LoopCond",
+    "input: bool -> output: bool",
+    host="input, output",
+    infer=_scalar_condition,
+    differentiable=False,
+    doc="Marks the value that decides whether a loop goes on.",
+)
+control_trigger = op(
+    "ControlTrigger",
+    "->",
+    infer=no_outputs,
+    differentiable=False,
+    doc="Runs when its control inputs are over, dead or alive.",
+)
+choose_op = op(
+    "_Choose",
+    "pred: bool, if_false: T, if_true: T -> output: T",
+    T=attr.types(),
+    host="pred",
+    numbers="pred",
+    infer=lambda c: [in_common(c.shapes[1], c.shapes[2])],
+    differentiable=False,
+    doc="Gives one of two values, of which only that one need exist: a Merge whose predicate is known.",
+)
+alive_op = op(
+    "_Alive",
+    "preds: N*bool, value: T -> output: T",
+    T=attr.types(),
+    sides=attr.AttrDef("list(bool)"),
+    host="preds",
+    infer=lambda c: c.shapes[-1:],
+    differentiable=False,
+    doc="Gives a value of a branch, and an error if the branch was not taken.",
+)
+while_op = op(
+    "_While",
+    "input: list(T) -> output: list(T)",
+    T=attr.type_list(0),
+    stateful=True,
+    differentiable=False,
+    infer=lambda c: c.shapes,
+    doc="Repeats a region of a step as long as another one gives True.",
+)
+
+as_number_op = op(
+    "_AsNumber",
+    "input: T -> output: T",
+    T=dtypes.INDEX | {dtypes.bool},
+    infer=unchanged,
+    differentiable=False,
+    doc="Makes a Python number of a tensor, for a loop to count with.",
+)
+as_tensor_op = op(
+    "_AsTensor",
+    "input: T -> output: T",
+    T=dtypes.INDEX | {dtypes.bool},
+    infer=unchanged,
+    differentiable=False,
+    doc="Makes a tensor of a Python number.",
+)
+cluster_op = op(
+    "_Cluster",
+    "input: list(Tin) -> output: list(Tout)",
+    Tin=attr.type_list(0),
+    Tout=attr.type_list(0),
+    differentiable=False,
+    doc="Several pure operations as one call, made by the compiler of clusters.",
+)

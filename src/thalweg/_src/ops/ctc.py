@@ -1,0 +1,274 @@
+"""Connectionist temporal classification: the loss of label sequences without alignment, and their decoders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import array
+from thalweg._src.ops.comparison import equal, less, logical_and, not_equal
+from thalweg._src.ops.math import cast
+from thalweg._src.ops.reduction import argmax, cumsum, reduce_max, reduce_sum
+from thalweg._src.ops.shape_functions import require, same_dimension, with_rank
+from thalweg._src.shapes import Shape, show
+
+_REAL = attr.types((dtypes.float32, dtypes.float64), dtypes.float32)
+_HALF = (dtypes.float16, dtypes.bfloat16)
+
+
+def _inputs(c: Inference, lengths: int) -> Sequence[int | None]:
+    """Returns time, examples and classes of the inputs; there is a length for each example."""
+    shape, sizes = with_rank(c, 0, 3), with_rank(c, lengths, 1)
+    assert shape is not None and sizes is not None
+    require(0 not in shape, f"{c.definition.inputs[0].name} has shape {show(shape)}", expected="no dimension of size 0")
+    what = f"the examples and {c.definition.inputs[lengths].name}"
+    batch = same_dimension(shape[1], sizes[0], what, expected="a length for each example")
+    return shape[0], batch, shape[2]
+
+
+def _loss(c: Inference) -> Sequence[Shape]:
+    shape = _inputs(c, 3)
+    indices, values = with_rank(c, 1, 2), with_rank(c, 2, 1)
+    assert indices is not None and values is not None
+    require(indices[1] in (None, 2), f"labels_indices has shape {show(indices)}", expected="two columns")
+    same_dimension(indices[0], values[0], "numbers of indices and values", expected="a value for each index")
+    return [(shape[1],), tuple(shape)]
+
+
+def _loss_op(name: str, signature: str, doc: str, **attrs: Any) -> OpDef:
+    return op(
+        name,
+        signature,
+        preprocess_collapse_repeated=False,
+        ctc_merge_repeated=True,
+        ignore_longer_outputs_than_inputs=False,
+        host="labels_indices, labels_values, sequence_length",
+        infer=_loss,
+        doc=doc,
+        **attrs,
+    )
+
+
+ctc_loss_op = _loss_op(
+    "CTCLoss",
+    "inputs: T, labels_indices: int64, labels_values: int32, sequence_length: int32 -> loss: T, gradient: T",
+    "Negative log probabilities of label sequences, with the last class as the blank, and their gradient.",
+    T=_REAL,
+)
+ctc_loss_v2_op = _loss_op(
+    "CTCLossV2",
+    "inputs: float32, labels_indices: int64, labels_values: int32, sequence_length: int32"
+    " -> loss: float32, gradient: float32",
+    "Negative log probabilities of label sequences, with class 0 as the blank, and their gradient.",
+)
+
+
+def _dense_loss(c: Inference) -> Sequence[Shape]:
+    shape = _inputs(c, 3)
+    labels, lengths = with_rank(c, 1, 2), with_rank(c, 2, 1)
+    assert labels is not None and lengths is not None
+    rows = same_dimension(labels[0], lengths[0], "rows of labels and label_length", expected="a length for each row")
+    batch = same_dimension(shape[1], rows, "the examples and rows of labels", expected="labels of each example")
+    return [(batch,), (shape[0], batch, shape[2])]
+
+
+ctc_dense_loss_op = op(
+    "_CTCLossDense",
+    "inputs: T, labels: int64, label_length: int64, logit_length: int64 -> loss: T, gradient: T",
+    blank_index=0,
+    T=_REAL,
+    host="labels, label_length, logit_length",
+    infer=_dense_loss,
+    doc="Negative log probabilities of rows of labels and their gradient.",
+)
+
+
+def _greedy(c: Inference) -> Sequence[Shape]:
+    _, batch, classes = _inputs(c, 1)
+    blank = c.attrs["blank_index"]
+    if classes is not None:
+        inside = -classes <= blank < classes
+        require(inside, f"blank_index is {blank}", expected=f"a class in [{-classes}, {classes})")
+    return [(None, 2), (None,), (2,), (batch, 1)]
+
+
+greedy_decoder_op = op(
+    "CTCGreedyDecoder",
+    "inputs: T, sequence_length: int32"
+    " -> decoded_indices: int64, decoded_values: int64, decoded_shape: int64, log_probability: T",
+    merge_repeated=False,
+    blank_index=-1,
+    T=_REAL,
+    differentiable=False,
+    host="decoded_shape",
+    infer=_greedy,
+    doc="The most probable class of each moment, blanks left out.",
+)
+
+
+def _beam_search(c: Inference) -> Sequence[Shape]:
+    _, batch, _ = _inputs(c, 1)
+    paths, width = c.attrs["top_paths"], c.attrs["beam_width"]
+    require(paths <= width, f"top_paths is {paths}, more than the beam width", expected=f"at most {width}")
+    return [*[(None, 2)] * paths, *[(None,)] * paths, *[(2,)] * paths, (batch, paths)]
+
+
+beam_search_op = op(
+    "CTCBeamSearchDecoder",
+    "inputs: T, sequence_length: int32 -> decoded_indices: top_paths*int64, decoded_values: top_paths*int64, "
+    "decoded_shape: top_paths*int64, log_probability: T",
+    beam_width=attr.integer(1),
+    top_paths=attr.integer(1),
+    merge_repeated=True,
+    T=_REAL,
+    differentiable=False,
+    host="sequence_length, decoded_shape",
+    infer=_beam_search,
+    doc="The most probable sequences of labels, of those that a beam keeps in view.",
+)
+
+
+def ctc_loss(
+    labels: Any,
+    inputs: Any = None,
+    sequence_length: Any = None,
+    preprocess_collapse_repeated: bool = False,
+    ctc_merge_repeated: bool = True,
+    ignore_longer_outputs_than_inputs: bool = False,
+    time_major: bool = True,
+    logits: Any = None,
+) -> Tensor:
+    """Returns the negative log probability of each example's labels, whatever their alignment.
+
+    inputs are unscaled, [time, batch, classes], or batch first unless time_major; the last class is the blank.
+    """
+    if not isinstance(labels, SparseTensor):
+        raise TypeError("Expected labels (first argument) to be a SparseTensor")
+    if inputs is not None and logits is not None:
+        raise ValueError("Cannot specify both 'inputs' and 'logits'")
+    inputs = convert_to_tensor(logits if inputs is None else inputs, name="logits")
+    if not time_major:
+        inputs = array.transpose(inputs, [1, 0, 2])
+    loss: Tensor = ctc_loss_op.many(
+        cast(inputs, dtypes.float32) if inputs.dtype in _HALF else inputs,
+        labels.indices,
+        labels.values,
+        sequence_length,
+        preprocess_collapse_repeated=preprocess_collapse_repeated,
+        ctc_merge_repeated=ctc_merge_repeated,
+        ignore_longer_outputs_than_inputs=ignore_longer_outputs_than_inputs,
+    )[0]
+    return cast(loss, inputs.dtype) if inputs.dtype in _HALF else loss
+
+
+def ctc_loss_v2(
+    labels: Any,
+    logits: Any,
+    label_length: Any,
+    logit_length: Any,
+    logits_time_major: bool = True,
+    unique: Any = None,
+    blank_index: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Returns the negative log probability of each example's labels: sparse ones, or rows with their lengths.
+
+    `unique`, which saves work elsewhere, changes nothing here.
+    """
+    with name_scope(name, "ctc_loss_dense", [logits, labels, label_length, logit_length]):
+        logits = convert_to_tensor(logits, name="logits")
+        if isinstance(labels, SparseTensor):
+            if blank_index is None:
+                raise ValueError("blank_index must be given when using SparseTensor labels.")
+            logits, labels = _with_blank_last(logits, labels, blank_index)
+            return ctc_loss(labels, logits, logit_length, time_major=logits_time_major)
+        labels = cast(convert_to_tensor(labels, name="labels"), dtypes.int64)
+        label_length = cast(convert_to_tensor(label_length, name="label_length"), dtypes.int64)
+        logit_length = cast(convert_to_tensor(logit_length, name="logit_length"), dtypes.int64)
+        wide = cast(logits, dtypes.float32) if logits.dtype in _HALF else logits
+        wide = wide if logits_time_major else array.transpose(wide, [1, 0, 2])
+        lengths = label_length, logit_length
+        loss: Tensor = ctc_dense_loss_op.many(wide, labels, *lengths, blank_index=blank_index or 0)[0]
+        return cast(loss, logits.dtype) if logits.dtype in _HALF else loss
+
+
+def _with_blank_last(logits: Tensor, labels: SparseTensor, blank: int) -> tuple[Tensor, SparseTensor]:
+    """Moves a class to the end, and numbers the labels behind it anew."""
+    classes: Any = logits._shape[2] if logits._shape is not None else None
+    classes = array.shape(logits)[2] if classes is None else classes
+    place = blank + classes if blank < 0 else blank
+    if isinstance(place, int) and place == classes - 1:
+        return logits, labels
+    parts = [logits[:, :, :place], logits[:, :, place + 1 :], logits[:, :, place : place + 1]]
+    values = array.where(less(labels.values, place), labels.values, labels.values - 1)
+    return array.concat(parts, 2), labels.with_values(values)
+
+
+def ctc_greedy_decoder(
+    inputs: Any, sequence_length: Any, merge_repeated: bool = True, blank_index: int | None = None
+) -> tuple[list[SparseTensor], Tensor]:
+    """Returns the labels of each moment's most probable class, and the negative sums of their logits."""
+    indices, values, shape, scores = greedy_decoder_op.many(
+        inputs, sequence_length, merge_repeated=merge_repeated, blank_index=-1 if blank_index is None else blank_index
+    )
+    return [SparseTensor(indices, values, shape)], scores
+
+
+def ctc_beam_search_decoder(
+    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1, merge_repeated: bool = True
+) -> tuple[list[SparseTensor], Tensor]:
+    """Returns the top_paths most probable label sequences and their log probabilities, best first.
+
+    merge_repeated merges equal neighbours in the sequences found, even those that a blank parts.
+    """
+    indices, values, shapes, scores = beam_search_op.many(
+        inputs, sequence_length, beam_width=beam_width, top_paths=top_paths, merge_repeated=merge_repeated
+    )
+    return [SparseTensor(*parts) for parts in zip(indices, values, shapes)], scores
+
+
+def ctc_beam_search_decoder_v2(
+    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
+) -> tuple[list[SparseTensor], Tensor]:
+    """Returns the top_paths most probable label sequences and their log probabilities, best first."""
+    return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, merge_repeated=False)
+
+
+def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Returns the different labels of each row, padded with 0, and where each label is among them."""
+    with name_scope(name, "ctc_unique_labels", [labels]):
+        labels = convert_to_tensor(labels, name="labels")
+        same = equal(array.expand_dims(labels, 2), array.expand_dims(labels, 1))
+        first = argmax(cast(same, dtypes.int32), 2, output_type=dtypes.int32)
+        length = array.shape(labels)[1]
+        is_first = cast(equal(first, array.range(length)), dtypes.int32)
+        number = cumsum(is_first, 1) - 1
+        found = cast(labels, dtypes.int64) * cast(is_first, dtypes.int64)
+        unique = reduce_sum(array.one_hot(number, length, dtype=dtypes.int64) * array.expand_dims(found, 2), 1)
+        return unique, array.gather(number, first, axis=1, batch_dims=1)
+
+
+def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Returns rows of labels with equal neighbours merged, padded with 0, and their new lengths."""
+    with name_scope(name, "collapse_repeated_labels", [labels, seq_length]):
+        labels = convert_to_tensor(labels, name="labels")
+        seq_length = convert_to_tensor(seq_length, name="seq_length")
+        differs = not_equal(labels[:, 1:], labels[:, :-1])
+        first = array.ones_like(labels[:, :1], dtype=dtypes.bool)
+        inside = array.sequence_mask(seq_length, array.shape(labels)[1])
+        kept = logical_and(array.concat([first, differs], 1), inside)
+        lengths = reduce_sum(cast(kept, dtypes.int32), 1)
+        target = array.sequence_mask(lengths, reduce_max(lengths))
+        # Both masks hold the same number of places, row by row.
+        result = array.scatter_nd(
+            cast(array.where(target), dtypes.int32), array.boolean_mask(labels, kept), array.shape(target)
+        )
+        return result, cast(lengths, seq_length.dtype)

@@ -1,0 +1,102 @@
+"""Morphology: the largest, or the least, of each window after a filter is added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.array import reverse
+from thalweg._src.ops.math import negative
+from thalweg._src.ops.reduction import one_of
+from thalweg._src.ops.shape_functions import require, same_dimension, with_rank
+from thalweg._src.ops.windows import Window, window_of
+from thalweg._src.shapes import Shape, merge, show
+
+
+def dilation_window(attrs: Mapping[str, Any]) -> Window:
+    return window_of({**attrs, "dilations": attrs["rates"]})
+
+
+def _dilated(c: Inference) -> Shape:
+    source, filter = with_rank(c, 0, 4), with_rank(c, 1, 3)
+    assert source is not None and filter is not None
+    depth = same_dimension(source[3], filter[2], "depths", "input.shape[3] == filter.shape[2]")
+    return (source[0], *dilation_window(c.attrs).output(source[1:3], filter[:2]), depth)
+
+
+def _dilation(c: Inference) -> Sequence[Shape]:
+    return [_dilated(c)]
+
+
+def _backprop(index: int) -> Any:
+    def infer(c: Inference) -> Sequence[Shape]:
+        expected = _dilated(c)
+        grad = with_rank(c, 2, 4)
+        try:
+            merge(expected, grad)
+        except ValueError:
+            require(False, f"out_backprop is {show(grad)}", expected=show(expected))
+        return [with_rank(c, index, 4 - index)]
+
+    return infer
+
+
+_ATTRS: dict[str, Any] = {
+    "T": dtypes.REAL,
+    "strides": attr.integers(4),
+    "rates": attr.integers(4),
+    "padding": attr.string("SAME", "VALID"),
+}
+dilation2d_op = op(
+    "Dilation2D",
+    "input: T, filter: T -> output: T",
+    infer=_dilation,
+    doc="The largest sum of a pixel and the filter's cell above it, window by window and channel by channel.",
+    **_ATTRS,
+)
+dilation2d_backprop_input = op(
+    "Dilation2DBackpropInput",
+    "input: T, filter: T, out_backprop: T -> in_backprop: T",
+    infer=_backprop(0),
+    differentiable=False,
+    **_ATTRS,
+)
+dilation2d_backprop_filter = op(
+    "Dilation2DBackpropFilter",
+    "input: T, filter: T, out_backprop: T -> filter_backprop: T",
+    infer=_backprop(1),
+    differentiable=False,
+    **_ATTRS,
+)
+
+
+def dilation2d(
+    input: Any,
+    filter: Any = None,
+    strides: Any = None,
+    rates: Any = None,
+    padding: str | None = None,
+    name: str | None = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Tensor:
+    """Returns the largest sum of pixel and filter in each window of each channel."""
+    filter = one_of("filters", filters, "filter", filter)
+    rates = one_of("dilations", dilations, "rates", rates)
+    return dilation2d_op(input, filter, strides=strides, rates=rates, padding=padding, name=name)
+
+
+def erosion2d(value: Any, kernel: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:
+    """Returns the least difference of pixel and kernel in each window: the dilation of what is not there."""
+    with name_scope(name, "erosion2d", [value, kernel]) as scope:
+        value = convert_to_tensor(value, name="value")
+        turned = reverse(convert_to_tensor(kernel, value.dtype, name="kernel"), [0, 1])
+        grown = dilation2d_op(negative(value), turned, strides=strides, rates=rates, padding=padding)
+        return negative(grown, name=scope)

@@ -1,0 +1,44 @@
+"""The edit distance between sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src.graph import attr
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.shape_functions import require, same_dimension
+from thalweg._src.ops.sparse import as_sparse, parts
+from thalweg._src.shapes import Shape
+
+
+def _distances(c: Inference) -> Sequence[Shape]:
+    (_, a), (_, b) = parts(c, 0, 1, 2), parts(c, 3, 4, 5)
+    rank = same_dimension(a, b, "ranks of hypothesis and truth", expected="sequences in one arrangement")
+    require(rank is None or rank >= 2, f"the sequences have rank {rank}", expected="rank 2 at least")
+    first, second = c.shape_value(2), c.shape_value(5)
+    if first is None or second is None:
+        return [None if rank is None else (None,) * (rank - 1)]
+    return [tuple(None if x is None or y is None else max(x, y) for x, y in zip(first[:-1], second[:-1]))]
+
+
+edit_distance_op = op(
+    "EditDistance",
+    "hypothesis_indices: int64, hypothesis_values: T, hypothesis_shape: int64, "
+    "truth_indices: int64, truth_values: T, truth_shape: int64 -> output: float32",
+    normalize=True,
+    T=attr.types(),
+    infer=_distances,
+    differentiable=False,
+    doc="How many insertions, deletions and replacements turn one sequence into another.",
+)
+
+
+def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance") -> Tensor:
+    """Returns the edit distance of each pair of sequences, relative to the truth's length if normalized."""
+    a, b = as_sparse(hypothesis), as_sparse(truth)
+    return edit_distance_op(
+        a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, normalize=normalize, name=name
+    )

@@ -1,0 +1,136 @@
+"""Fake quantization: numbers rounded to the steps of a range of few bits, with gradients by its ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.ops.quantization import ranges
+from thalweg._src.ops.shape_functions import at_least_rank, require
+from thalweg._src.shapes import Shape, merge
+
+_RANGE: dict[str, Any] = {"num_bits": 8, "narrow_range": False}
+
+
+def _require_bits(c: Inference) -> None:
+    bits = c.attrs["num_bits"]
+    require(2 <= bits <= 16, f"num_bits is {bits}", expected="2 to 16")
+
+
+def _args(c: Inference) -> Sequence[Shape]:
+    _require_bits(c)
+    low, high = c.attrs["min"], c.attrs["max"]
+    require(low < high, f"min is {low}, max {high}", expected="min < max")
+    return [merge(c.shapes[0], c.shapes[-1])]
+
+
+def _vars(c: Inference) -> Sequence[Shape]:
+    _require_bits(c)
+    ranges(c, 1)
+    return c.shapes[:1]
+
+
+def _vars_grad(c: Inference) -> Sequence[Shape]:
+    _require_bits(c)
+    return [merge(c.shapes[0], c.shapes[1]), *[ranges(c, 2)] * 2]
+
+
+def _channels(c: Inference, source: int) -> Shape:
+    shape = at_least_rank(c, source, 1)
+    axis = 0 if shape is None else len(shape) - 1
+    return ranges(c, source + 1, axis, source)
+
+
+def _per_channel(c: Inference) -> Sequence[Shape]:
+    _require_bits(c)
+    _channels(c, 0)
+    return c.shapes[:1]
+
+
+def _per_channel_grad(c: Inference) -> Sequence[Shape]:
+    _require_bits(c)
+    shape = merge(c.shapes[0], c.shapes[1])
+    return [shape, *[_channels(c, 1)] * 2]
+
+
+_ENDS = "min: float32, max: float32"
+_BACKPROPS = "backprops_wrt_input: float32, backprop_wrt_min: float32, backprop_wrt_max: float32"
+fake_quant_with_min_max_args = op(
+    "FakeQuantWithMinMaxArgs",
+    "inputs: float32 -> outputs: float32",
+    min=-6.0,
+    max=6.0,
+    infer=_args,
+    doc="Numbers rounded to the steps of a given range; 0 is one of them.",
+    **_RANGE,
+)
+fake_quant_with_min_max_args_gradient = op(
+    "FakeQuantWithMinMaxArgsGradient",
+    "gradients: float32, inputs: float32 -> backprops: float32",
+    min=-6.0,
+    max=6.0,
+    infer=_args,
+    differentiable=False,
+    doc="The gradient inside the range, nothing beyond it.",
+    **_RANGE,
+)
+fake_quant_with_min_max_vars = op(
+    "FakeQuantWithMinMaxVars",
+    f"inputs: float32, {_ENDS} -> outputs: float32",
+    infer=_vars,
+    doc="Numbers rounded to the steps of a range that can be trained.",
+    **_RANGE,
+)
+fake_quant_with_min_max_vars_gradient_op = op(
+    "FakeQuantWithMinMaxVarsGradient",
+    f"gradients: float32, inputs: float32, {_ENDS} -> {_BACKPROPS}",
+    infer=_vars_grad,
+    differentiable=False,
+    doc="The gradient inside the range, and what is beyond an end for that end.",
+    **_RANGE,
+)
+fake_quant_with_min_max_vars_per_channel = op(
+    "FakeQuantWithMinMaxVarsPerChannel",
+    f"inputs: float32, {_ENDS} -> outputs: float32",
+    infer=_per_channel,
+    doc="Numbers rounded to the steps of a range of their channel, the last dimension.",
+    **_RANGE,
+)
+fake_quant_with_min_max_vars_per_channel_gradient_op = op(
+    "FakeQuantWithMinMaxVarsPerChannelGradient",
+    f"gradients: float32, inputs: float32, {_ENDS} -> {_BACKPROPS}",
+    infer=_per_channel_grad,
+    differentiable=False,
+    doc="The gradient inside the channel's range, and what is beyond an end for that end.",
+    **_RANGE,
+)
+
+
+def fake_quant_with_min_max_vars_gradient(
+    gradients: Any,
+    inputs: Any,
+    min: Any,
+    max: Any,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Returns the gradients of fake_quant_with_min_max_vars by its inputs, its least and its greatest number."""
+    definition = fake_quant_with_min_max_vars_gradient_op
+    return definition.many(gradients, inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)
+
+
+def fake_quant_with_min_max_vars_per_channel_gradient(
+    gradients: Any,
+    inputs: Any,
+    min: Any,
+    max: Any,
+    num_bits: int = 8,
+    narrow_range: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Returns the gradients of fake_quant_with_min_max_vars_per_channel by inputs, least and greatest numbers."""
+    definition = fake_quant_with_min_max_vars_per_channel_gradient_op
+    return definition.many(gradients, inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)

@@ -1,0 +1,73 @@
+"""Files read, written and found by name; and the time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.shape_functions import require, scalar
+from thalweg._src.ops.strings import require_scalar
+from thalweg._src.shapes import Shape, show
+
+
+def _one_file(c: Inference) -> Sequence[Shape]:
+    for index in range(len(c.shapes)):
+        require_scalar(c, index)
+    return [()] * c.num_outputs
+
+
+def _matches(c: Inference) -> Sequence[Shape]:
+    shape = c.shapes[0]
+    require(shape is None or len(shape) <= 1, f"pattern has shape {show(shape)}", expected="a scalar or a vector")
+    return [(None,)]
+
+
+read_file_op = op(
+    "ReadFile",
+    "filename: string -> contents: string",
+    infer=_one_file,
+    differentiable=False,
+    doc="All that a file holds.",
+)
+write_file_op = op(
+    "WriteFile",
+    "filename: string, contents: string ->",
+    stateful=True,
+    infer=_one_file,
+    differentiable=False,
+    doc="Writes a file, and the folders that lead to it if there are none.",
+)
+matching_files = op(
+    "MatchingFiles",
+    "pattern: string -> filenames: string",
+    infer=_matches,
+    differentiable=False,
+    doc="The names of the files that match any of the patterns, sorted.",
+)
+timestamp_op = op(
+    "Timestamp",
+    "-> ts: double",
+    stateful=True,
+    infer=scalar,
+    differentiable=False,
+    doc="The seconds since 1970 at the moment this runs.",
+)
+
+
+def read_file(filename: Any, name: str | None = None) -> Tensor:
+    """Returns all that a file holds, read anew in each step."""
+    return read_file_op(filename, name=name)
+
+
+def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
+    """Returns an operation that writes a file, and the folders that lead to it if there are none."""
+    return write_file_op.operation(filename, contents, name=name)
+
+
+def timestamp(name: str | None = None) -> Tensor:
+    """Returns the seconds since 1970 at the moment it runs."""
+    return timestamp_op(name=name)

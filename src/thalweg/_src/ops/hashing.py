@@ -1,0 +1,80 @@
+"""Hashes of strings into buckets, and fingerprints of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.shape_functions import at_least_rank, unchanged
+from thalweg._src.ops.strings import only_one, require_scalar
+from thalweg._src.shapes import Shape
+
+
+def _fingerprint_shape(c: Inference) -> Sequence[Shape]:
+    data = at_least_rank(c, 0, 1)
+    require_scalar(c, 1)
+    return [(None if data is None else data[0], 8)]
+
+
+string_to_hash_bucket_op = op(
+    "StringToHashBucket",
+    "string_tensor: string -> output: int64",
+    num_buckets=attr.integer(1),
+    infer=unchanged,
+    differentiable=False,
+    doc="A bucket for each string, by the hash that TensorFlow used first.",
+)
+string_to_hash_bucket_fast_op = op(
+    "StringToHashBucketFast",
+    "input: string -> output: int64",
+    num_buckets=attr.integer(1),
+    infer=unchanged,
+    differentiable=False,
+    doc="A bucket for each string, by FarmHash: quick, the same for ever, open to those who want collisions.",
+)
+string_to_hash_bucket_strong_op = op(
+    "StringToHashBucketStrong",
+    "input: string -> output: int64",
+    num_buckets=attr.integer(1),
+    key=attr.integers(),
+    infer=unchanged,
+    differentiable=False,
+    doc="A bucket for each string, by SipHash with a key of two numbers: collisions cannot be made without the key.",
+)
+fingerprint_op = op(
+    "Fingerprint",
+    "data: T, method: string -> fingerprint: uint8",
+    T=attr.types(),
+    infer=_fingerprint_shape,
+    differentiable=False,
+    doc="Eight bytes for each row of the data, which tell rows apart.",
+)
+
+
+def string_to_hash_bucket(
+    string_tensor: Any = None, num_buckets: Any = None, name: str | None = None, input: Any = None
+) -> Tensor:
+    """Returns a bucket for each string, by a hash that later versions of TensorFlow may change."""
+    strings = only_one(string_tensor, input, "string_tensor", "input")
+    return string_to_hash_bucket_op(strings, num_buckets=num_buckets, name=name)
+
+
+def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
+    """Returns a bucket for each string, by FarmHash."""
+    return string_to_hash_bucket_fast_op(input, num_buckets=num_buckets, name=name)
+
+
+def string_to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | None = None) -> Tensor:
+    """Returns a bucket for each string, by SipHash with a key of two numbers."""
+    return string_to_hash_bucket_strong_op(input, num_buckets=num_buckets, key=key, name=name)
+
+
+def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) -> Tensor:
+    """Returns eight bytes for each row of the data."""
+    return fingerprint_op(data, convert_to_tensor(method, dtypes.string), name=name)

@@ -1,0 +1,117 @@
+"""Identities: the same value again, for names, gradients and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes, shapes
+from thalweg._src.graph import attr
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.shape_functions import require, unchanged
+from thalweg._src.shapes import Shape
+
+
+def _unchanged_list(c: Inference) -> Sequence[Shape]:
+    return c.shapes
+
+
+def _same_value(c: Inference) -> Any:
+    return c.partial(0)
+
+
+identity = op(
+    "Identity",
+    "input: T -> output: T",
+    T=attr.types(),
+    infer=unchanged,
+    evaluate=_same_value,
+    doc="The same value under another name.",
+)
+identity_n_op = op(
+    "IdentityN",
+    "input: list(T) -> output: list(T)",
+    T=attr.type_list(1),
+    infer=_unchanged_list,
+    doc="The same values, available together.",
+)
+stop_gradient = op(
+    "StopGradient",
+    "input: T -> output: T",
+    T=attr.types(),
+    infer=unchanged,
+    evaluate=_same_value,
+    differentiable=False,
+    doc="The same value, which gradients regard as constant.",
+)
+prevent_gradient = op(
+    "PreventGradient",
+    "input: T -> output: T",
+    T=attr.types(),
+    message="",
+    infer=unchanged,
+    evaluate=_same_value,
+    doc="The same value, through which asking for a gradient is an error.",
+)
+
+
+def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
+    """Returns the same tensors, each available when all are."""
+    return identity_n_op.many(list(input), name=name)  # type: ignore[no-any-return]
+
+
+def _ensure_shape(c: Inference) -> Sequence[Shape]:
+    return [shapes.merge(c.shapes[0], c.attrs["shape"])]
+
+
+ensure_shape_op = op(
+    "EnsureShape",
+    "input: T -> output: T",
+    shape=attr.shape(),
+    T=attr.types(),
+    infer=_ensure_shape,
+    doc="The same value, whose shape is checked in the step.",
+)
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Returns the tensor, after a check in each step that it has the shape."""
+    return ensure_shape_op(x, shape=shapes.as_shape(shape), name=name)
+
+
+def guarantee_const(input: Any, name: str | None = None) -> Tensor:
+    """Returns the tensor, which the caller promises never to change."""
+    return identity(input, name=name)
+
+
+def _bitcast(c: Inference) -> Sequence[Shape]:
+    """A wider type takes the last dimension for its parts, a narrower one makes a new one of them."""
+    source, old, new = c.shapes[0], c.dtypes[0].size, c.attrs["type"].size
+    if source is None or old == new:
+        return [source]
+    if old > new:
+        return [(*source, old // new)]
+    require(
+        len(source) > 0 and source[-1] in (None, new // old),
+        f"a last dimension of size {source[-1] if source else 'none'} makes no {c.attrs['type'].name}",
+        expected=f"a last dimension of size {new // old}",
+    )
+    return [source[:-1]]
+
+
+bitcast_op = op(
+    "Bitcast",
+    "input: T -> output: type",
+    T=dtypes.NUMERIC | dtypes.QUANTIZED,
+    type=attr.types(dtypes.NUMERIC | dtypes.QUANTIZED),
+    infer=_bitcast,
+    differentiable=False,
+    doc="The same bits as another type.",
+)
+
+
+def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
+    """Returns the same bits as another type."""
+    return bitcast_op(input, type=type, name=name)

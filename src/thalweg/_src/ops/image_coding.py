@@ -1,0 +1,267 @@
+"""Images as files: decoding and encoding of PNG, JPEG, GIF and BMP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import OPS, op
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.comparison import equal
+from thalweg._src.ops.image_color import convert_image_dtype
+from thalweg._src.ops.random import random_uniform
+from thalweg._src.ops.shape_functions import require, with_rank
+from thalweg._src.shapes import Shape, show
+
+_METHODS = ("", "INTEGER_FAST", "INTEGER_ACCURATE")
+_JPEG_ATTRS: dict[str, Any] = {
+    "channels": 0,
+    "ratio": 1,
+    "fancy_upscaling": True,
+    "try_recover_truncated": False,
+    "acceptable_fraction": 1.0,
+    "dct_method": "",
+}
+
+
+def _require_scalar(c: Inference, index: int) -> None:
+    name, shape = c.definition.inputs[index].name, c.shapes[index]
+    require(not shape, f"{name} has shape {show(shape)}", expected=f"a scalar {name}")
+
+
+def _channels(c: Inference, allowed: tuple[int, ...] = (0, 1, 3, 4)) -> int | None:
+    """Returns the channels asked for; 0 leaves them to the file."""
+    channels: int = c.attrs["channels"]
+    require(channels in allowed, f"channels is {channels}", expected=f"one of {', '.join(map(str, allowed))}")
+    return channels or None
+
+
+def _decoded(c: Inference) -> Sequence[Shape]:
+    _require_scalar(c, 0)
+    return [(None, None, _channels(c))]
+
+
+def _decoded_jpeg(c: Inference) -> Sequence[Shape]:
+    ratio, method = c.attrs["ratio"], c.attrs["dct_method"]
+    require(ratio in (1, 2, 4, 8), f"ratio is {ratio}", expected="1, 2, 4 or 8")
+    require(method in _METHODS, f"dct_method is {method!r}", expected="'INTEGER_FAST', 'INTEGER_ACCURATE' or ''")
+    return _decoded(c)
+
+
+def _decoded_window(c: Inference) -> Sequence[Shape]:
+    shape = with_rank(c, 1, 1)
+    assert shape is not None
+    require(shape[0] in (None, 4), f"crop_window has {shape[0]} elements", expected="top, left, height and width")
+    window = c.value(1)
+    height, width = (None, None) if window is None else (int(window[2]), int(window[3]))
+    require(height is None or height > 0, f"crop_window has the height {height}", expected="at least 1")
+    require(width is None or width > 0, f"crop_window has the width {width}", expected="at least 1")
+    (_, _, channels) = _decoded_jpeg(c)[0] or (None, None, None)
+    return [(height, width, channels)]
+
+
+def _decoded_gif(c: Inference) -> Sequence[Shape]:
+    _require_scalar(c, 0)
+    return [(None, None, None, 3)]
+
+
+def _decoded_image(c: Inference) -> Sequence[Shape]:
+    _require_scalar(c, 0)
+    channels = _channels(c)
+    return [None if c.attrs["expand_animations"] else (None, None, channels)]
+
+
+decode_png = op(
+    "DecodePng",
+    "contents: string -> image: dtype",
+    channels=0,
+    dtype=attr.types({dtypes.uint8, dtypes.uint16}, dtypes.uint8),
+    differentiable=False,
+    infer=_decoded,
+    doc="The pixels of a PNG file.",
+)
+decode_jpeg = op(
+    "DecodeJpeg",
+    "contents: string -> image: uint8",
+    **_JPEG_ATTRS,
+    differentiable=False,
+    infer=_decoded_jpeg,
+    doc="The pixels of a JPEG file, if asked for at a half, a quarter or an eighth of its size.",
+)
+decode_and_crop_jpeg = op(
+    "DecodeAndCropJpeg",
+    "contents: string, crop_window: int32 -> image: uint8",
+    **_JPEG_ATTRS,
+    host="crop_window",
+    differentiable=False,
+    infer=_decoded_window,
+    doc="The pixels in a window (top, left, height, width) of a JPEG file.",
+)
+decode_gif = op(
+    "DecodeGif",
+    "contents: string -> image: uint8",
+    differentiable=False,
+    infer=_decoded_gif,
+    doc="The frames of a GIF file, each drawn over the one before.",
+)
+decode_bmp = op(
+    "DecodeBmp",
+    "contents: string -> image: uint8",
+    channels=0,
+    differentiable=False,
+    infer=_decoded,
+    doc="The pixels of a BMP file without compression.",
+)
+decode_image_op = op(
+    "DecodeImage",
+    "contents: string -> image: dtype",
+    channels=0,
+    dtype=attr.types({dtypes.uint8, dtypes.uint16, dtypes.float32}, dtypes.uint8),
+    expand_animations=True,
+    differentiable=False,
+    infer=_decoded_image,
+    doc="The pixels of a PNG, JPEG, GIF or BMP file.",
+)
+
+
+def _extracted(c: Inference) -> Sequence[Shape]:
+    _require_scalar(c, 0)
+    return [(3,)]
+
+
+extract_jpeg_shape = op(
+    "ExtractJpegShape",
+    "contents: string -> image_shape: output_type",
+    output_type=attr.types(dtypes.INDEX, dtypes.int32),
+    differentiable=False,
+    infer=_extracted,
+    doc="Height, width and channels of a JPEG file, whose pixels are not decoded.",
+)
+
+
+def _require_image(c: Inference, allowed: tuple[int, ...]) -> Shape:
+    """Returns the shape of an image to encode, which has pixels and a known kind of channels."""
+    shape = c.shapes[0]
+    if shape is not None:
+        require(len(shape) >= 3, f"image has rank {len(shape)}", expected="height, width and channels")
+        require(0 not in shape[-3:], f"image has shape {show(shape)}", expected="pixels to encode")
+        expected = " or ".join(map(str, allowed))
+        require(shape[-1] is None or shape[-1] in allowed, f"image has {shape[-1]} channels", expected=expected)
+        require(all(size is None or size < 2**27 for size in shape[-3:]), f"image {show(shape)} is too large to encode")
+    return shape
+
+
+def _encoded_png(c: Inference) -> Sequence[Shape]:
+    shape = _require_image(c, (1, 2, 3, 4))
+    level = c.attrs["compression"]
+    require(-1 <= level <= 9, f"compression is {level}", expected="-1 (the default of zlib) to 9")
+    return [None if shape is None else shape[:-3]]
+
+
+def _encoded_jpeg(c: Inference) -> Sequence[Shape]:
+    allowed = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}[c.attrs.get("format", "")]
+    with_rank(c, 0, 3)
+    _require_image(c, allowed)
+    if len(c.shapes) > 1:
+        _require_scalar(c, 1)
+        value = c.value(1)
+        quality = None if value is None else int(value)
+    else:
+        quality = c.attrs["quality"]
+    require(quality is None or 0 <= quality <= 100, f"quality is {quality}", expected="0 to 100")
+    for density in ("x_density", "y_density"):
+        value = c.attrs.get(density, 1)
+        require(0 <= value < 2**16, f"{density} is {value}", expected="0 to 65535")
+    xmp = c.attrs.get("xmp_metadata", "")
+    require(len(xmp.encode("utf-8", "surrogateescape")) < 65000, "xmp_metadata does not fit into one segment")
+    return [()]
+
+
+encode_png_op = op(
+    "EncodePng",
+    "image: T -> contents: string",
+    compression=-1,
+    T=attr.types({dtypes.uint8, dtypes.uint16}, dtypes.uint8),
+    differentiable=False,
+    infer=_encoded_png,
+    doc="A PNG file for each image.",
+)
+encode_jpeg = op(
+    "EncodeJpeg",
+    "image: uint8 -> contents: string",
+    format=attr.string("", "grayscale", "rgb", default=""),
+    quality=95,
+    progressive=False,
+    optimize_size=False,
+    chroma_downsampling=True,
+    density_unit=attr.string("in", "cm", default="in"),
+    x_density=300,
+    y_density=300,
+    xmp_metadata="",
+    differentiable=False,
+    infer=_encoded_jpeg,
+    doc="An image as a JPEG file.",
+)
+encode_jpeg_variable_quality = op(
+    "EncodeJpegVariableQuality",
+    "images: uint8, quality: int32 -> contents: string",
+    host="quality",
+    differentiable=False,
+    infer=_encoded_jpeg,
+    doc="An image as a JPEG file of a quality that the step decides.",
+)
+
+
+def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
+    """Returns images of 1 to 4 channels, uint8 or uint16, as PNG files."""
+    return encode_png_op(convert_to_tensor(image, name="image"), compression=compression, name=name)
+
+
+def decode_image(
+    contents: Any,
+    channels: int | None = None,
+    dtype: Any = dtypes.uint8,
+    name: str | None = None,
+    expand_animations: bool = True,
+) -> Tensor:
+    """Returns the pixels of a PNG, JPEG, GIF or BMP file; a GIF has a dimension of frames before the others."""
+    wanted = dtypes.as_dtype(dtype)
+    direct = wanted if wanted in (dtypes.float32, dtypes.uint8, dtypes.uint16) else dtypes.uint16
+    with name_scope(name, "decode_image", [contents]):
+        image = decode_image_op(contents, channels=channels or 0, dtype=direct, expand_animations=expand_animations)
+        return image if direct is wanted else convert_image_dtype(image, wanted)
+
+
+def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
+    """Tells whether the bytes start as a JPEG file does."""
+    with name_scope(name, "is_jpeg", [contents]) as scope:
+        return equal(OPS.lookup("Substr")(contents, 0, 3), b"\xff\xd8\xff", name=scope)
+
+
+def adjust_jpeg_quality(image: Any, jpeg_quality: Any, dct_method: str = "", name: str | None = None) -> Tensor:
+    """Returns what is left of an image after it was a JPEG file of the given quality."""
+    with name_scope(name, "adjust_jpeg_quality", [image]):
+        image = convert_to_tensor(image, name="image")
+        shape = image._shape
+        pixels = convert_image_dtype(image, dtypes.uint8, saturate=True)
+        coded = encode_jpeg_variable_quality(pixels, convert_to_tensor(jpeg_quality, dtypes.int32))
+        channels = None if shape is None else shape[-1]
+        decoded = decode_jpeg(coded, channels=channels or 0, dct_method=dct_method)
+        if shape is not None and len(shape) == 3:
+            decoded.set_shape(shape)
+        return convert_image_dtype(decoded, image.dtype, saturate=True)
+
+
+def random_jpeg_quality(image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None) -> Tensor:
+    """Returns what is left of an image after it was a JPEG file of a random quality."""
+    if not (0 <= min_jpeg_quality <= 100 and 0 <= max_jpeg_quality <= 100):
+        raise ValueError(f"JPEG qualities go from 0 to 100, received {min_jpeg_quality} and {max_jpeg_quality}")
+    if min_jpeg_quality >= max_jpeg_quality:
+        raise ValueError(f"min_jpeg_quality {min_jpeg_quality} is not below max_jpeg_quality {max_jpeg_quality}")
+    quality = random_uniform([], min_jpeg_quality, max_jpeg_quality, seed=seed, dtype=dtypes.int32)
+    return adjust_jpeg_quality(image, quality)

@@ -1,0 +1,242 @@
+"""Colors: spaces and their conversion, scales of pixel types, hue, saturation and contrast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.dtypes import DType
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.check import assert_equal
+from thalweg._src.ops.control import with_dependencies
+from thalweg._src.ops.extending import tile
+from thalweg._src.ops.identity import identity
+from thalweg._src.ops.joining import concat
+from thalweg._src.ops.math import cast, floordiv, multiply, saturate_cast
+from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.random import random_uniform
+from thalweg._src.ops.shape_functions import at_least_rank, require
+from thalweg._src.ops.shaping import expand_dims, ones, rank, shape as shape_of
+from thalweg._src.shapes import Shape, show
+
+Weights = list[list[float]]
+_PIXELS = attr.types({dtypes.float16, dtypes.float32}, dtypes.float32)
+_SPACES = attr.types({dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64}, dtypes.float32)
+
+
+def _three_channels(c: Inference, least_rank: int) -> Shape:
+    shape = at_least_rank(c, 0, least_rank)
+    require(shape is None or shape[-1] in (None, 3), f"images has shape {show(shape)}", expected="3 channels")
+    return shape
+
+
+def _space(name: str, doc: str) -> OpDef:
+    def infer(c: Inference) -> Sequence[Shape]:
+        return [_three_channels(c, 1)]
+
+    return op(name, "images: T -> output: T", T=_SPACES, infer=infer, doc=doc)
+
+
+rgb_to_hsv = _space("RGBToHSV", "Hue, saturation and value of red, green and blue, all in [0, 1].")
+hsv_to_rgb = _space("HSVToRGB", "Red, green and blue of hue, saturation and value, all in [0, 1].")
+
+
+def _require_factor(c: Inference) -> None:
+    name, shape = c.definition.inputs[1].name, c.shapes[1]
+    require(not shape, f"{name} has shape {show(shape)}", expected=f"a scalar {name}")
+
+
+def _recolored(c: Inference) -> Sequence[Shape]:
+    _require_factor(c)
+    return [_three_channels(c, 3)]
+
+
+def _contrasted(c: Inference) -> Sequence[Shape]:
+    _require_factor(c)
+    return [at_least_rank(c, 0, 3)]
+
+
+adjust_contrast_op = op(
+    "AdjustContrastv2",
+    "images: T, contrast_factor: float32 -> output: T",
+    T=_PIXELS,
+    infer=_contrasted,
+    doc="Each channel stretched about its mean over the image.",
+)
+adjust_hue_op = op(
+    "AdjustHue",
+    "images: T, delta: float32 -> output: T",
+    T=_PIXELS,
+    differentiable=False,
+    infer=_recolored,
+    doc="Colors turned about the circle of hues; delta 1 is a whole turn.",
+)
+adjust_saturation_op = op(
+    "AdjustSaturation",
+    "images: T, scale: float32 -> output: T",
+    T=_PIXELS,
+    differentiable=False,
+    infer=_recolored,
+    doc="Colors with their saturation multiplied.",
+)
+
+
+def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
+    """Converts pixels to a type and its scale: floats lie in [0, 1), integers go up to their greatest value."""
+    image = convert_to_tensor(image, name="image")
+    wanted = dtypes.as_dtype(dtype)
+    for kind in (wanted, image.dtype):
+        if not kind.is_floating and not kind.is_integer:
+            raise AttributeError(f"pixels are floating or integer numbers, received {kind.name}")
+    if wanted is image.dtype:
+        return identity(image, name=name)
+    with name_scope(name, "convert_image", [image]) as scope:
+        return _rescaled(image, wanted, saturate_cast if saturate else cast, scope)
+
+
+def _rescaled(image: Tensor, wanted: DType, convert: Any, scope: str) -> Tensor:
+    source = image.dtype
+    if source.is_floating:
+        if wanted.is_floating:
+            return cast(image, wanted, name=scope)  # type: ignore[no-any-return]
+        return convert(multiply(image, wanted.max + 0.5), wanted, name=scope)  # type: ignore[no-any-return]
+    if wanted.is_floating:
+        return multiply(cast(image, wanted), 1.0 / source.max, name=scope)
+    if source.max > wanted.max:
+        scale = (source.max + 1) // (wanted.max + 1)
+        return convert(floordiv(image, scale), wanted, name=scope)  # type: ignore[no-any-return]
+    return multiply(convert(image, wanted), (wanted.max + 1) // (source.max + 1), name=scope)
+
+
+# -- spaces -----------------------------------------------------------------------------------------------------------
+
+_RGB_TO_GRAY: Weights = [[0.2989], [0.5870], [0.1140]]
+_RGB_TO_YIQ: Weights = [
+    [0.299, 0.59590059, 0.2115],
+    [0.587, -0.27455667, -0.52273617],
+    [0.114, -0.32134392, 0.31119955],
+]
+_YIQ_TO_RGB: Weights = [[1, 1, 1], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.64720424, 1.70423049]]
+_RGB_TO_YUV: Weights = [
+    [0.299, -0.14714119, 0.61497538],
+    [0.587, -0.28886916, -0.51496512],
+    [0.114, 0.43601035, -0.10001026],
+]
+_YUV_TO_RGB: Weights = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
+
+
+def _mixed(images: Any, weights: Weights) -> Tensor:
+    """Multiplies the channels of each pixel by a matrix."""
+    images = convert_to_tensor(images, name="images")
+    return matmul(images, convert_to_tensor(weights, images.dtype, name="kernel"))
+
+
+def rgb_to_yiq(images: Any) -> Tensor:
+    """Converts red, green and blue to the YIQ space."""
+    return _mixed(images, _RGB_TO_YIQ)
+
+
+def yiq_to_rgb(images: Any) -> Tensor:
+    """Converts YIQ to red, green and blue."""
+    return _mixed(images, _YIQ_TO_RGB)
+
+
+def rgb_to_yuv(images: Any) -> Tensor:
+    """Converts red, green and blue to the YUV space."""
+    return _mixed(images, _RGB_TO_YUV)
+
+
+def yuv_to_rgb(images: Any) -> Tensor:
+    """Converts YUV to red, green and blue."""
+    return _mixed(images, _YUV_TO_RGB)
+
+
+def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
+    """Converts red, green and blue to one channel of brightness."""
+    with name_scope(name, "rgb_to_grayscale", [images]) as scope:
+        images = convert_to_tensor(images, name="images")
+        gray = _mixed(convert_image_dtype(images, dtypes.float32), _RGB_TO_GRAY)
+        return convert_image_dtype(gray, images.dtype, name=scope)
+
+
+def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
+    """Repeats one channel of brightness for red, green and blue."""
+    with name_scope(name, "grayscale_to_rgb", [images]) as scope:
+        images = convert_to_tensor(images, name="images")
+        static = images._shape
+        if static is not None:
+            if len(static) < 2:
+                raise ValueError(f"a grayscale image has rank 2 or more, received shape {show(static)}")
+            if static[-1] not in (None, 1):
+                raise ValueError(f"a grayscale image has 1 channel, received shape {show(static)}")
+        if static is None or static[-1] is None:
+            message = "a grayscale image has 1 channel"
+            images = with_dependencies([assert_equal(shape_of(images)[-1], 1, message=message)], images)
+        if static is not None:
+            return tile(images, [1] * (len(static) - 1) + [3], name=scope)
+        multiples = concat([ones(expand_dims(rank(images) - 1, 0), dtypes.int32), [3]], 0)
+        return tile(images, multiples, name=scope)
+
+
+# -- adjustment -------------------------------------------------------------------------------------------------------
+
+
+def in_floats(image: Tensor) -> Tensor:
+    """Returns pixels that can be computed with: halves and floats as they are, others as floats in [0, 1]."""
+    return image if image.dtype in (dtypes.float16, dtypes.float32) else convert_image_dtype(image, dtypes.float32)
+
+
+def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
+    """Moves each channel away from its mean over the image by a factor."""
+    with name_scope(None, "adjust_contrast", [images, contrast_factor]) as scope:
+        images = convert_to_tensor(images, name="images")
+        adjusted = adjust_contrast_op(in_floats(images), contrast_factor, name=scope)
+        return convert_image_dtype(adjusted, images.dtype, saturate=True)
+
+
+def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
+    """Turns the hue of each pixel; delta lies in [-1, 1], where 1 is a whole turn."""
+    with name_scope(name, "adjust_hue", [image]):
+        image = convert_to_tensor(image, name="image")
+        return convert_image_dtype(adjust_hue_op(in_floats(image), delta), image.dtype)
+
+
+def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
+    """Multiplies the saturation of each pixel."""
+    with name_scope(name, "adjust_saturation", [image]):
+        image = convert_to_tensor(image, name="image")
+        return convert_image_dtype(adjust_saturation_op(in_floats(image), saturation_factor), image.dtype)
+
+
+def _require_range(lower: Any, upper: Any) -> None:
+    if upper <= lower:
+        raise ValueError("upper must be > lower.")
+    if lower < 0:
+        raise ValueError("lower must be non-negative.")
+
+
+def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
+    """Adjusts the contrast by a random factor of [lower, upper)."""
+    _require_range(lower, upper)
+    return adjust_contrast(image, random_uniform([], lower, upper, seed=seed))
+
+
+def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
+    """Multiplies the saturation by a random factor of [lower, upper)."""
+    _require_range(lower, upper)
+    return adjust_saturation(image, random_uniform([], lower, upper, seed=seed))
+
+
+def random_hue(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
+    """Turns the hue by a random delta of [-max_delta, max_delta)."""
+    if max_delta > 0.5:
+        raise ValueError("max_delta must be <= 0.5.")
+    if max_delta < 0:
+        raise ValueError("max_delta must be non-negative.")
+    return adjust_hue(image, random_uniform([], -max_delta, max_delta, seed=seed))

@@ -1,0 +1,76 @@
+"""Regions of images: connected components, and the greedy match of boxes with boxes by distance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.math import cast
+from thalweg._src.ops.shape_functions import require, with_rank
+from thalweg._src.shapes import Shape, show
+
+_PIXELS = dtypes.REAL | {dtypes.bool}
+
+
+def _matched(c: Inference) -> Sequence[Shape]:
+    distances, count = with_rank(c, 0, 2), c.shapes[1]
+    assert distances is not None
+    sizes = () if count is None else count
+    require(all(size in (None, 1) for size in sizes), f"num_valid_rows has shape {show(count)}", expected="one number")
+    return [(distances[0],), (distances[1],)]
+
+
+match_op = op(
+    "_BipartiteMatch",
+    "distance_mat: float32, num_valid_rows: float32 "
+    "-> row_to_col_match_indices: int32, col_to_row_match_indices: int32",
+    top_k=-1,
+    host="num_valid_rows",
+    differentiable=False,
+    infer=_matched,
+    doc="The greedy match of rows with columns, the nearest first.",
+)
+
+
+def bipartite_match(distance_mat: Any, num_valid_rows: Any, top_k: int = -1, name: str = "bipartite_match") -> Any:
+    """Matches rows with columns, the nearest pair first; gives the partner of each row and of each column, or -1.
+
+    A negative num_valid_rows means all rows; top_k matches are made at most, unless it is not positive.
+    """
+    with name_scope(name, "bipartite_match", [distance_mat, num_valid_rows]):
+        rows = cast(convert_to_tensor(num_valid_rows, name="num_valid_rows"), dtypes.float32)
+        return match_op.many(distance_mat, rows, top_k=top_k)
+
+
+def _components(c: Inference) -> Sequence[Shape]:
+    shape = c.shapes[0]
+    require(shape is None or len(shape) == 3, f"images has shape {show(shape)}", expected="a batch of planes")
+    return [shape]
+
+
+components_op = op(
+    "_ConnectedComponents",
+    "images: T -> components: int32",
+    T=_PIXELS,
+    differentiable=False,
+    infer=_components,
+    doc="The number of the component that each pixel belongs to, 0 where it is zero.",
+)
+
+
+def connected_components(images: Any) -> Tensor:
+    """Numbers the components of images: neighbours (not diagonal) of one value; 0 where an image is zero."""
+    with name_scope("connected_components"):
+        images = convert_to_tensor(images, name="images")
+        shape = images._shape
+        if shape is None:
+            raise TypeError("images rank must be statically known")
+        if len(shape) not in (2, 3):
+            raise TypeError(f"images should have rank 2 (HW) or 3 (NHW). Static shape is {show(shape)}")
+        return components_op(images) if len(shape) == 3 else components_op(images[None])[0]

@@ -1,0 +1,263 @@
+"""Inverses, determinants, linear equations and functions of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.array import expand_dims, matrix_transpose, ones_like, shape
+from thalweg._src.ops.comparison import greater
+from thalweg._src.ops.decompositions import MATRIX_TYPES, cholesky, square_matrices, svd, unchanged_square
+from thalweg._src.ops.diagonal import matrix_band_part, matrix_diag_part, matrix_diag_part_op, matrix_set_diag_op
+from thalweg._src.ops.gathering import batch_gather
+from thalweg._src.ops.math import cast, divide, log, multiply, real
+from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.reduction import reduce_max, reduce_sum
+from thalweg._src.ops.selecting import one_hot, where_v2
+from thalweg._src.ops.shape_functions import at_least_rank, same_dimension, scalar_value
+from thalweg._src.ops.shaping import invert_permutation
+from thalweg._src.shapes import Shape, broadcast, merge, show
+
+# -- ops --------------------------------------------------------------------------------------------------------------
+
+
+def _determinant(c: Inference) -> Sequence[Shape]:
+    shape = square_matrices(c)
+    return [None if shape is None else shape[:-2]] * c.num_outputs
+
+
+def _solution(c: Inference, matrix: Shape, rhs: Shape, batch: Any) -> Sequence[Shape]:
+    """The right-hand side's columns, in rows as many as the matrix has columns."""
+    if matrix is None or rhs is None:
+        return [None]
+    same_dimension(matrix[-2], rhs[-2], "numbers of rows", expected="a right-hand side with a row for each of matrix")
+    leading = batch(matrix[:-2], rhs[:-2])
+    return [(*leading, matrix[-1], rhs[-1])]
+
+
+def _solve(c: Inference) -> Sequence[Shape]:
+    return _solution(c, square_matrices(c), at_least_rank(c, 1, 2), merge)
+
+
+def _triangular_solve(c: Inference) -> Sequence[Shape]:
+    return _solution(c, square_matrices(c), at_least_rank(c, 1, 2), broadcast)
+
+
+def _solve_ls(c: Inference) -> Sequence[Shape]:
+    scalar_value(c, 2)
+    return _solution(c, at_least_rank(c, 0, 2), at_least_rank(c, 1, 2), merge)
+
+
+matrix_inverse = op(
+    "MatrixInverse",
+    "input: T -> output: T",
+    adjoint=False,
+    T=MATRIX_TYPES,
+    infer=unchanged_square,
+    doc="The inverse, or its adjoint.",
+)
+matrix_determinant = op(
+    "MatrixDeterminant", "input: T -> output: T", T=MATRIX_TYPES, infer=_determinant, doc="The determinant."
+)
+slogdet_op = op(
+    "LogMatrixDeterminant",
+    "input: T -> sign: T, log_abs_determinant: T",
+    T=MATRIX_TYPES,
+    infer=_determinant,
+    doc="The sign of the determinant and the logarithm of its absolute value.",
+)
+matrix_solve_op = op(
+    "MatrixSolve",
+    "matrix: T, rhs: T -> output: T",
+    adjoint=False,
+    T=MATRIX_TYPES,
+    infer=_solve,
+    doc="The solution of `matrix @ output = rhs`, or with the adjoint of matrix.",
+)
+matrix_triangular_solve_op = op(
+    "MatrixTriangularSolve",
+    "matrix: T, rhs: T -> output: T",
+    lower=True,
+    adjoint=False,
+    T=MATRIX_TYPES | {dtypes.bfloat16},
+    infer=_triangular_solve,
+    doc="The solution of `matrix @ output = rhs` for one triangle of matrix.",
+)
+matrix_solve_ls_op = op(
+    "MatrixSolveLs",
+    "matrix: T, rhs: T, l2_regularizer: float64 -> output: T",
+    T=MATRIX_TYPES,
+    fast=True,
+    host="l2_regularizer",
+    infer=_solve_ls,
+)
+sqrtm = op(
+    "MatrixSquareRoot",
+    "input: T -> output: T",
+    T=MATRIX_TYPES,
+    infer=unchanged_square,
+    doc="The matrix whose square is the input, its eigenvalues in the right half of the plane.",
+)
+logm = op(
+    "MatrixLogarithm",
+    "input: T -> output: T",
+    T=dtypes.COMPLEX,
+    infer=unchanged_square,
+    doc="The principal logarithm of a matrix, whose exponential is the input.",
+)
+expm = op(
+    "MatrixExponential", "input: T -> output: T", T=MATRIX_TYPES, infer=unchanged_square, doc="The matrix exponential."
+)
+matrix_solve = matrix_solve_op
+matrix_square_root = sqrtm
+
+
+# -- equations --------------------------------------------------------------------------------------------------------
+
+
+def matrix_triangular_solve(
+    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Tensor:
+    """Solves `matrix @ x = rhs` for one triangle of matrix; leading dimensions broadcast."""
+    with name_scope(name, "triangular_solve", [matrix, rhs]):
+        return matrix_triangular_solve_op(matrix, rhs, lower=lower, adjoint=adjoint)
+
+
+def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+    """Solves `A @ x = rhs`, given the Cholesky factor of A."""
+    with name_scope(name, "cholesky_solve", [chol, rhs]):
+        y = matrix_triangular_solve_op(chol, rhs, lower=True, adjoint=False)
+        return matrix_triangular_solve_op(chol, y, lower=True, adjoint=True)
+
+
+def matrix_solve_ls(
+    matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
+) -> Tensor:
+    """Minimizes `|matrix @ x - rhs|**2 + l2_regularizer * |x|**2`; slow and without regularizer for any rank."""
+    return matrix_solve_ls_op(matrix, rhs, l2_regularizer, fast=fast, name=name)
+
+
+def slogdet(input: Any, name: str | None = None) -> Any:
+    """Returns (sign, log_abs_determinant) of determinants."""
+    return slogdet_op.many(input, name=name)
+
+
+def logdet(matrix: Any, name: str | None = None) -> Tensor:
+    """Returns the logarithm of the determinant of positive definite matrices."""
+    with name_scope(name, "logdet", [matrix]):
+        diagonal = real(matrix_diag_part(cholesky(matrix)))
+        return multiply(reduce_sum(log(diagonal), axis=[-1]), 2.0)
+
+
+def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+    """Returns the conjugated transposes of matrices."""
+    with name_scope(name, "adjoint", [matrix]):
+        return matrix_transpose(convert_to_tensor(matrix, name="matrix"), conjugate=True)
+
+
+# -- what a decomposition gives ---------------------------------------------------------------------------------------
+
+
+def lu_reconstruct(lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None) -> Tensor:
+    """Returns the matrix that `lu` has decomposed."""
+    with name_scope(name, "lu_reconstruct", [lower_upper, perm]):
+        factors, order = _lu_arguments(lower_upper, perm)
+        return _reordered(matmul(_unit_lower(factors), matrix_band_part(factors, 0, -1)), order, back=True)
+
+
+def lu_solve(lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None) -> Tensor:
+    """Solves `A @ x = rhs`, given what `lu` returns for A."""
+    with name_scope(name, "lu_solve", [lower_upper, perm, rhs]):
+        factors, order = _lu_arguments(lower_upper, perm)
+        right = convert_to_tensor(rhs, dtype=factors.dtype, name="rhs")
+        y = matrix_triangular_solve_op(_unit_lower(factors), _reordered(right, order))
+        return matrix_triangular_solve_op(factors, y, lower=False)
+
+
+def lu_matrix_inverse(lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None) -> Tensor:
+    """Returns the inverse of the matrix that `lu` has decomposed."""
+    with name_scope(name, "lu_matrix_inverse", [lower_upper, perm]):
+        factors, order = _lu_arguments(lower_upper, perm)
+        unit = one_hot(order, shape(factors)[-1], dtype=factors.dtype)
+        return matrix_triangular_solve_op(factors, matrix_triangular_solve_op(_unit_lower(factors), unit), lower=False)
+
+
+def _lu_arguments(lower_upper: Any, perm: Any) -> tuple[Tensor, Tensor]:
+    factors = convert_to_tensor(lower_upper, dtype_hint=dtypes.float32, name="lower_upper")
+    order = convert_to_tensor(perm, dtype_hint=dtypes.int32, name="perm")
+    dims = factors._shape
+    if dims is not None and (len(dims) < 2 or (None not in dims[-2:] and dims[-2] != dims[-1])):
+        raise ValueError(f"Input `lower_upper` must be (batches of) square matrices, got shape {show(dims)}.")
+    if dims is not None and order._shape is not None and len(order._shape) != len(dims) - 1:
+        raise ValueError(f"Input `perm` must have rank {len(dims) - 1}, got shape {show(order._shape)}.")
+    return factors, order
+
+
+def _unit_lower(factors: Tensor) -> Tensor:
+    return matrix_set_diag_op(matrix_band_part(factors, -1, 0), ones_like(matrix_diag_part_op(factors)))
+
+
+def _reordered(rows: Tensor, order: Tensor, back: bool = False) -> Tensor:
+    """Returns matrices with their rows in another order, or in the order before that."""
+    if order._shape is not None and len(order._shape) == 1 and rows._shape is not None and len(rows._shape) == 2:
+        from thalweg._src.ops.gathering import gather
+
+        return gather(rows, invert_permutation(order) if back else order)
+    if not back and order._shape is not None and rows._shape is not None and order._shape == rows._shape[:-1]:
+        return batch_gather(rows, order)
+    unit = one_hot(order, shape(rows)[-2], dtype=rows.dtype)
+    return matmul(unit, rows, adjoint_a=back)
+
+
+def _threshold(s: Tensor, a: Tensor, factor: Any) -> Tensor:
+    """Returns the singular value below which others count as zero, relative to the greatest of each matrix."""
+    return multiply(factor, reduce_max(s, axis=-1, keepdims=True))
+
+
+def _longest(a: Tensor) -> Any:
+    dims = a._shape
+    if dims is not None and dims[-2] is not None and dims[-1] is not None:
+        return np.array(max(dims[-2], dims[-1]), a.dtype.real_dtype.as_numpy_dtype)
+    return cast(reduce_max(shape(a)[-2:]), a.dtype.real_dtype)
+
+
+def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+    """Returns how many singular values are greater than tol, by default one that rounding explains."""
+    with name_scope(name, "matrix_rank", [a, tol]):
+        matrix = convert_to_tensor(a, dtype_hint=dtypes.float32, name="a")
+        _require_matrices(matrix)
+        s = svd(matrix, compute_uv=False)
+        if tol is None:
+            epsilon = np.finfo(matrix.dtype.real_dtype.as_numpy_dtype).eps
+            tol = _threshold(s, matrix, multiply(_longest(matrix), epsilon))
+        return reduce_sum(cast(greater(s, tol), dtypes.int32), axis=-1)
+
+
+def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+    """Returns the pseudo-inverse, singular values below rcond times the greatest counting as zero."""
+    with name_scope(name, "pinv", [a, rcond]):
+        matrix = convert_to_tensor(a, name="a")
+        _require_matrices(matrix)
+        if not (matrix.dtype.is_floating or matrix.dtype.is_complex):
+            raise TypeError(f"Input `a` must have floating or complex elements, got {matrix.dtype.name}.")
+        kind = matrix.dtype.real_dtype
+        if rcond is None:
+            rcond = multiply(_longest(matrix), 10.0 * np.finfo(kind.as_numpy_dtype).eps)
+        s, u, v = svd(matrix, full_matrices=False)
+        limit = multiply(expand_dims(convert_to_tensor(rcond, dtype=kind), -1), reduce_max(s, axis=-1, keepdims=True))
+        # Equal to infinity where zero, so that the reciprocal is zero there, and its gradient as well.
+        s = where_v2(greater(s, limit), s, np.array(np.inf, kind.as_numpy_dtype))
+        return matmul(divide(v, expand_dims(cast(s, matrix.dtype), -2)), u, adjoint_b=True)
+
+
+def _require_matrices(matrix: Tensor) -> None:
+    if matrix._shape is not None and len(matrix._shape) < 2:
+        raise ValueError(f"a has rank {len(matrix._shape)}, expected 2 or more")

@@ -1,0 +1,221 @@
+"""Lookup tables as operations: handles, searches, changes, initializers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.shape_functions import no_outputs, require, scalar, with_rank
+from thalweg._src.ops.strings import require_scalar
+from thalweg._src.shapes import Shape, compatible, concatenate, merge, show
+
+_TABLES = ("HashTableV2", "MutableHashTableV2", "MutableHashTableOfTensorsV2", "MutableDenseHashTableV2")
+
+
+def _table_of(c: Inference) -> Operation | None:
+    """Returns the operation that made the handle, if the graph says which."""
+    source = c._sources[0]
+    if not isinstance(source, Tensor):
+        return None  # in a step the kernel sees the table itself
+    operation = source.op
+    while operation.type not in _TABLES:
+        passed = [t for t in operation._inputs if t.dtype is dtypes.resource]
+        if not passed or passed[0].op._id >= operation._id:
+            return None
+        operation = passed[0].op
+    return operation
+
+
+def _shapes_of(table: Operation) -> tuple[Shape, Shape]:
+    """Returns the shapes of one key and of one value."""
+    key = table._inputs[0]._shape if table._inputs else ()
+    return key, table._attrs.get("value_shape", ())
+
+
+def _outer(keys: Shape, key: Shape) -> Shape:
+    """Returns the shape of many keys without that of one."""
+    if keys is None or key is None:
+        return None
+    outer = len(keys) - len(key)
+    require(
+        outer >= 0 and compatible(keys[outer:], key), f"keys have shape {show(keys)}", expected=f"[..., *{show(key)}]"
+    )
+    return keys[:outer]
+
+
+def _find(c: Inference) -> Sequence[Shape]:
+    table = _table_of(c)
+    if table is None:
+        return [None]
+    key, value = _shapes_of(table)
+    require(
+        compatible(c.shapes[2], value),
+        f"default_value has shape {show(c.shapes[2])}",
+        expected=f"a default of the table's value shape {show(value)}",
+    )
+    return [concatenate(_outer(c.shapes[1], key), merge(c.shapes[2], value))]
+
+
+def _insert(c: Inference) -> Sequence[Shape]:
+    table = _table_of(c)
+    if table is not None:
+        key, value = _shapes_of(table)
+        expected = concatenate(_outer(c.shapes[1], key), value)
+        require(
+            compatible(c.shapes[2], expected),
+            f"values have shape {show(c.shapes[2])}",
+            expected=f"a value for each key: {show(expected)}",
+        )
+    return []
+
+
+def _export(c: Inference) -> Sequence[Shape]:
+    table = _table_of(c)
+    if table is None:
+        return [None, None]
+    key, value = _shapes_of(table)
+    return [concatenate((None,), key), concatenate((None,), value)]
+
+
+def _initialize(c: Inference) -> Sequence[Shape]:
+    keys, values = with_rank(c, 1, 1), with_rank(c, 2, 1)
+    require(
+        compatible(keys, values), f"keys and values differ: {show(keys)} and {show(values)}", "a value for each key"
+    )
+    return []
+
+
+def _from_file(c: Inference) -> Sequence[Shape]:
+    require_scalar(c, 1)
+    for name in ("key_index", "value_index"):
+        require(
+            c.attrs[name] >= -2, f"{name} is {c.attrs[name]}", expected="a column, -1 for the line's number, -2 for it"
+        )
+    require(c.attrs["vocab_size"] >= -1, f"vocab_size is {c.attrs['vocab_size']}", expected="at least -1")
+    return []
+
+
+def _reserved_keys(c: Inference) -> Sequence[Shape]:
+    merge(c.shapes[0], c.shapes[1])
+    return [()]
+
+
+def _table_op(name: str, signature: str, doc: str, **more: Any) -> OpDef:
+    return op(
+        name,
+        signature,
+        container="",
+        shared_name="",
+        use_node_name_sharing=False,
+        key_dtype=attr.types(),
+        value_dtype=attr.types(),
+        stateful=True,
+        differentiable=False,
+        doc=doc,
+        **{"infer": scalar, **more},
+    )
+
+
+hash_table_op = _table_op("HashTableV2", "-> table_handle: resource", "The handle of a table that is filled once.")
+mutable_hash_table_op = _table_op("MutableHashTableV2", "-> table_handle: resource", "The handle of a mutable table.")
+mutable_hash_table_of_tensors_op = _table_op(
+    "MutableHashTableOfTensorsV2",
+    "-> table_handle: resource",
+    "The handle of a mutable table whose values have dimensions.",
+    value_shape=attr.shape(()),
+)
+mutable_dense_hash_table_op = _table_op(
+    "MutableDenseHashTableV2",
+    "empty_key: key_dtype, deleted_key: key_dtype -> table_handle: resource",
+    "The handle of a mutable table with two keys that no entry may have.",
+    value_shape=attr.shape(()),
+    initial_num_buckets=131072,
+    max_load_factor=0.8,
+    infer=_reserved_keys,
+)
+lookup_table_find_op = op(
+    "LookupTableFindV2",
+    "table_handle: resource, keys: Tin, default_value: Tout -> values: Tout",
+    Tin=attr.types(),
+    Tout=attr.types(),
+    stateful=True,
+    differentiable=False,
+    infer=_find,
+    doc="The values of keys, the default for those that are not in the table.",
+)
+lookup_table_insert_op = op(
+    "LookupTableInsertV2",
+    "table_handle: resource, keys: Tin, values: Tout ->",
+    Tin=attr.types(),
+    Tout=attr.types(),
+    stateful=True,
+    differentiable=False,
+    infer=_insert,
+    doc="Puts keys and values into a table.",
+)
+lookup_table_size_op = op(
+    "LookupTableSizeV2",
+    "table_handle: resource -> size: int64",
+    stateful=True,
+    differentiable=False,
+    infer=scalar,
+    doc="The number of entries of a table.",
+)
+lookup_table_export_op = op(
+    "LookupTableExportV2",
+    "table_handle: resource -> keys: Tkeys, values: Tvalues",
+    Tkeys=attr.types(),
+    Tvalues=attr.types(),
+    stateful=True,
+    differentiable=False,
+    infer=_export,
+    doc="All keys and values of a table.",
+)
+lookup_table_import_op = op(
+    "LookupTableImportV2",
+    "table_handle: resource, keys: Tin, values: Tout ->",
+    Tin=attr.types(),
+    Tout=attr.types(),
+    stateful=True,
+    differentiable=False,
+    infer=_insert,
+    doc="Replaces all that a table holds.",
+)
+lookup_table_remove_op = op(
+    "LookupTableRemoveV2",
+    "table_handle: resource, keys: Tin ->",
+    Tin=attr.types(),
+    stateful=True,
+    differentiable=False,
+    infer=no_outputs,
+    doc="Takes keys out of a table.",
+)
+initialize_table_op = op(
+    "InitializeTableV2",
+    "table_handle: resource, keys: Tkey, values: Tval ->",
+    Tkey=attr.types(),
+    Tval=attr.types(),
+    stateful=True,
+    differentiable=False,
+    infer=_initialize,
+    doc="Fills a static table.",
+)
+initialize_table_from_text_file_op = op(
+    "InitializeTableFromTextFileV2",
+    "table_handle: resource, filename: string ->",
+    key_index=attr.integer(-2),
+    value_index=attr.integer(-2),
+    vocab_size=attr.integer(-1, -1),
+    delimiter="\t",
+    offset=0,
+    stateful=True,
+    differentiable=False,
+    infer=_from_file,
+    doc="Fills a static table from the lines of a file.",
+)

@@ -1,0 +1,512 @@
+"""Element-wise arithmetic, elementary functions, rounding, complex parts, casts and sums of several tensors."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes, shapes
+from thalweg._src.dtypes import DType
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import Evaluate, OpDef, op
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.shape_functions import broadcast_inputs, merged_inputs, require, unchanged
+from thalweg._src.shapes import Shape
+
+ANALYTIC = dtypes.FLOATING | dtypes.COMPLEX
+SIGNED = ANALYTIC | dtypes.SIGNED_INTEGERS
+
+_WIDE_UNSIGNED = {dtypes.uint16, dtypes.uint32, dtypes.uint64}
+_NUMBERS = dtypes.NUMERIC | dtypes.QUANTIZED
+
+_SMALL = 1024  # elements: what static evaluation looks at, shapes and indices
+
+
+def unary(name: str, types: frozenset[DType], doc: str, evaluate: Evaluate | None = None, **facts: Any) -> OpDef:
+    """Declares an op from x to y of the same type and shape."""
+    return op(name, "x: T -> y: T", T=types, infer=unchanged, evaluate=evaluate, doc=doc, **facts)
+
+
+def binary(name: str, types: frozenset[DType], doc: str, evaluate: Evaluate | None = None, **facts: Any) -> OpDef:
+    """Declares an op from x and y of one type, which broadcast, to z."""
+    return op(name, "x: T, y: T -> z: T", T=types, infer=broadcast_inputs, evaluate=evaluate, doc=doc, **facts)
+
+
+def _gradient_of(name: str, doc: str) -> OpDef:
+    """Declares the op for dy times a derivative that is written by y, the function's value."""
+    return op(name, "y: T, dy: T -> z: T", T=ANALYTIC, infer=merged_inputs, doc=doc)
+
+
+def _each(function: Callable[..., int], arity: int = 2) -> Evaluate:
+    """Evaluates integers element by element; what an unknown element takes part in is unknown."""
+    lifted = np.frompyfunc(lambda *values: None if None in values else function(*values), arity, 1)
+
+    def evaluate(c: Inference) -> Any:
+        return _integers(c, lifted, c.dtypes[0]) if c.dtypes[0].is_integer else None
+
+    return evaluate
+
+
+def _integers(c: Inference, lifted: Any, dtype: DType) -> Any:
+    values = [c.partial(i) for i in range(len(c.dtypes))]
+    if any(value is None or value.size > _SMALL for value in values):
+        return None
+    result = np.asarray(lifted(*values), dtype=object)
+    low, high = dtype.min, dtype.max
+    return result if all(e is None or low <= e <= high for e in result.ravel().tolist()) else None
+
+
+def _quotient(x: int, y: int) -> int:
+    """Returns x / y cut off towards 0."""
+    quotient = builtins.abs(x) // builtins.abs(y)
+    return quotient if (x < 0) == (y < 0) else -quotient
+
+
+_truncate = np.frompyfunc(lambda value: None if value is None else int(value), 1, 1)
+
+
+def _cast_value(c: Inference) -> Any:
+    """Evaluates casts to integers; the kernels decide on values that do not fit."""
+    source, wanted = c.dtypes[0], c.attrs["DstT"]
+    if wanted.is_integer and (source.is_integer or source.is_floating):
+        return _integers(c, _truncate, wanted)
+    return None
+
+
+def _accumulated(c: Inference) -> Sequence[Shape]:
+    return [shapes.merge(merged_inputs(c)[0], c.attrs["shape"])]
+
+
+def _clipped(c: Inference) -> Sequence[Shape]:
+    """The shape of t, which the limits have too unless they are scalars."""
+    result = c.shapes[0]
+    for limit in c.shapes[1:]:
+        result = result if limit == () else shapes.merge(result, limit) if result is not None else None
+    return [result]
+
+
+_ADDED = dtypes.NUMERIC - {dtypes.uint16, dtypes.uint32, dtypes.uint64} | {dtypes.string}
+add_op = binary("Add", _ADDED, "x + y; strings are concatenated.", _each(lambda x, y: x + y))
+add_v2_op = binary("AddV2", dtypes.NUMERIC, "x + y.", _each(lambda x, y: x + y), commutative=True)
+subtract = binary("Sub", dtypes.NUMERIC, "x - y.", _each(lambda x, y: x - y))
+multiply = binary("Mul", dtypes.NUMERIC, "x * y.", _each(lambda x, y: x * y), commutative=True)
+multiply_no_nan_op = binary("MulNoNan", ANALYTIC, "x * y, and 0 where y is 0, whatever x is.")
+div_op = binary("Div", dtypes.NUMERIC, "x / y; integers are cut off towards 0.", _each(_quotient))
+realdiv = binary("RealDiv", dtypes.NUMERIC, "x / y.")
+floordiv_op = binary("FloorDiv", dtypes.NUMERIC, "x / y, rounded down.", _each(lambda x, y: x // y))
+truncatediv = binary("TruncateDiv", dtypes.NUMERIC, "x / y, cut off towards 0.", _each(_quotient))
+mod_op = binary("Mod", dtypes.INDEX | dtypes.FLOATING, "What a division cut off towards 0 leaves.")
+floormod = binary("FloorMod", dtypes.REAL, "What a division rounded down leaves.", _each(lambda x, y: x % y))
+truncatemod = binary("TruncateMod", dtypes.INDEX | dtypes.FLOATING, "What a division cut off towards 0 leaves.")
+div_no_nan_op = binary("DivNoNan", ANALYTIC, "x / y, and 0 where y is 0.")
+xdivy = binary("Xdivy", ANALYTIC, "x / y, and 0 where x is 0.")
+xlogy = binary("Xlogy", ANALYTIC, "x * log(y), and 0 where x is 0.")
+xlog1py = binary("Xlog1py", ANALYTIC, "x * log(1 + y), and 0 where x is 0.")
+pow = binary("Pow", SIGNED, "x to the power y.")
+maximum = binary("Maximum", dtypes.REAL, "The greater of x and y.", _each(builtins.max))
+minimum = binary("Minimum", dtypes.REAL, "The lesser of x and y.", _each(builtins.min))
+squared_difference = binary("SquaredDifference", ANALYTIC | dtypes.INDEX, "(x - y) squared.", commutative=True)
+atan2 = op("Atan2", "y: T, x: T -> z: T", T=dtypes.FLOATING, infer=broadcast_inputs, doc="The angle of the point x, y.")
+nextafter = op(
+    "NextAfter",
+    "x1: T, x2: T -> output: T",
+    T=attr.types((dtypes.float32, dtypes.float64), dtypes.float32),
+    infer=broadcast_inputs,
+    doc="The number after x1 in the direction of x2.",
+)
+
+abs_op = unary("Abs", dtypes.FLOATING | dtypes.SIGNED_INTEGERS, "The absolute value.", _each(builtins.abs, 1))
+negative = unary("Neg", SIGNED, "-x.", _each(lambda x: -x, 1))
+sign = unary("Sign", SIGNED, "-1, 0 or 1; x / |x| for complex numbers.")
+reciprocal = unary("Reciprocal", SIGNED, "1 / x.")
+inv = unary("Inv", SIGNED, "1 / x.")
+square = unary("Square", dtypes.NUMERIC, "x * x.", _each(lambda x: x * x, 1))
+sqrt = unary("Sqrt", ANALYTIC, "The square root.")
+rsqrt = unary("Rsqrt", ANALYTIC, "1 / sqrt(x).")
+exp = unary("Exp", ANALYTIC, "e to the power x.")
+expm1 = unary("Expm1", ANALYTIC, "exp(x) - 1, exact near 0.")
+log = unary("Log", ANALYTIC, "The natural logarithm.")
+log1p = unary("Log1p", ANALYTIC, "log(1 + x), exact near 0.")
+sin = unary("Sin", ANALYTIC, "The sine.")
+cos = unary("Cos", ANALYTIC, "The cosine.")
+tan = unary("Tan", ANALYTIC, "The tangent.")
+asin = unary("Asin", ANALYTIC, "The inverse sine.")
+acos = unary("Acos", ANALYTIC, "The inverse cosine.")
+atan = unary("Atan", ANALYTIC, "The inverse tangent.")
+sinh = unary("Sinh", ANALYTIC, "The hyperbolic sine.")
+cosh = unary("Cosh", ANALYTIC, "The hyperbolic cosine.")
+tanh = unary("Tanh", ANALYTIC, "The hyperbolic tangent.")
+asinh = unary("Asinh", ANALYTIC, "The inverse hyperbolic sine.")
+acosh = unary("Acosh", ANALYTIC, "The inverse hyperbolic cosine.")
+atanh = unary("Atanh", ANALYTIC, "The inverse hyperbolic tangent.")
+sigmoid = unary("Sigmoid", ANALYTIC, "1 / (1 + exp(-x)).")
+ceil = unary("Ceil", dtypes.FLOATING, "The least integer not below x.", differentiable=False)
+floor = unary("Floor", dtypes.FLOATING, "The greatest integer not above x.", differentiable=False)
+round_op = unary("Round", SIGNED, "The nearest integer, the even one of two.", differentiable=False)
+rint = unary("Rint", dtypes.FLOATING, "The nearest integer, the even one of two.", differentiable=False)
+
+inv_grad = _gradient_of("InvGrad", "-dy * y * y.")
+reciprocal_grad = _gradient_of("ReciprocalGrad", "-dy * y * y.")
+sqrt_grad = _gradient_of("SqrtGrad", "dy / 2 / y.")
+rsqrt_grad = _gradient_of("RsqrtGrad", "-dy / 2 * y * y * y.")
+tanh_grad = _gradient_of("TanhGrad", "dy * (1 - y * y).")
+sigmoid_grad = _gradient_of("SigmoidGrad", "dy * y * (1 - y).")
+
+
+def _part(c: Inference) -> Sequence[Shape]:
+    _require_parts(c.attrs["T"], c.attrs["Tout"])
+    return unchanged(c)
+
+
+def _composed(c: Inference) -> Sequence[Shape]:
+    _require_parts(c.attrs["Tout"], c.attrs["T"])
+    return broadcast_inputs(c)
+
+
+def _require_parts(whole: DType, part: DType) -> None:
+    require(part is whole.real_dtype, f"{part.name} is not the type of the parts of {whole.name}")
+
+
+_COMPLEX = attr.types(dtypes.COMPLEX, dtypes.complex64)
+_PART = attr.types((dtypes.float32, dtypes.float64), dtypes.float32)
+conj_op = op("Conj", "input: T -> output: T", T=_COMPLEX, infer=unchanged, doc="The complex conjugate.")
+real_op = op("Real", "input: T -> output: Tout", T=_COMPLEX, Tout=_PART, infer=_part, doc="The real part.")
+imag_op = op("Imag", "input: T -> output: Tout", T=_COMPLEX, Tout=_PART, infer=_part, doc="The imaginary part.")
+angle_op = op("Angle", "input: T -> output: Tout", T=_COMPLEX, Tout=_PART, infer=_part, doc="The argument.")
+complex_abs_op = op("ComplexAbs", "x: T -> y: Tout", T=_COMPLEX, Tout=_PART, infer=_part, doc="The modulus.")
+complex_op = op(
+    "Complex", "real: T, imag: T -> out: Tout", T=_PART, Tout=_COMPLEX, infer=_composed, doc="real + i * imag."
+)
+
+cast_op = op(
+    "Cast",
+    "x: SrcT -> y: DstT",
+    SrcT=attr.types(),
+    DstT=attr.types(),
+    Truncate=False,
+    infer=unchanged,
+    evaluate=_cast_value,
+    doc="The same numbers in another type.",
+)
+add_n_op = op(
+    "AddN",
+    "inputs: N*T -> sum: T",
+    T=_NUMBERS | {dtypes.variant},
+    infer=merged_inputs,
+    commutative=True,
+    doc="The sum of the inputs.",
+)
+accumulate_n_op = op(
+    "AccumulateNV2",
+    "inputs: N*T -> sum: T",
+    T=_NUMBERS,
+    shape=attr.shape(),
+    infer=_accumulated,
+    commutative=True,
+    doc="The sum of the inputs, added as they come.",
+)
+clip_by_value_op = op(
+    "ClipByValue",
+    "t: T, clip_value_min: T, clip_value_max: T -> output: T",
+    T=_NUMBERS,
+    infer=_clipped,
+    doc="The nearest number between two limits.",
+)
+
+
+def add(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns x + y; strings are concatenated."""
+    first = x if isinstance(x, Tensor) or not isinstance(y, Tensor) else y
+    strings = first.dtype is dtypes.string if isinstance(first, Tensor) else _is_string(first)
+    return add_op(x, y, name=name) if strings else add_v2_op(x, y, name=name or "Add")
+
+
+def _is_string(value: Any) -> bool:
+    while isinstance(value, list | tuple) and value:
+        value = value[0]
+    return isinstance(value, str | bytes) or getattr(value, "dtype", None) in (dtypes.string, object)
+
+
+def _in_one_type(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+    """Returns two operands as tensors of one type: that of the one that is a tensor already."""
+    if isinstance(y, Tensor) and not isinstance(x, Tensor):
+        x = convert_to_tensor(x, y.dtype.base_dtype, name="x")
+    x = convert_to_tensor(x, name="x")
+    y = convert_to_tensor(y, name="y", dtype_hint=x.dtype.base_dtype)
+    if x.dtype.base_dtype is not y.dtype.base_dtype:
+        raise TypeError(f"x is {x.dtype.name} and y is {y.dtype.name}, expected one dtype; hint: tf.cast")
+    return x, y
+
+
+def _is_inexact(value: Any) -> bool:
+    return isinstance(value, Tensor) and (value.dtype.is_floating or value.dtype.is_complex)
+
+
+def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns x / y as Python 3 does: integers of at most 16 bits give float32, wider ones float64."""
+    if _is_inexact(x) or _is_inexact(y):
+        return realdiv(x, y, name=name or "truediv")
+    with name_scope(name, "truediv", [x, y]) as scope:
+        x, y = _in_one_type(x, y)
+        if x.dtype.is_integer:
+            wide = dtypes.float32 if x.dtype.size <= 2 else dtypes.float64
+            x, y = cast(x, wide), cast(y, wide)
+        return realdiv(x, y, name=scope)
+
+
+def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns x / y as Python 3 does."""
+    return truediv(x, y, name)
+
+
+def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns x / y as Python 2 does: integers are rounded down."""
+    if _is_inexact(x) or _is_inexact(y):
+        return realdiv(x, y, name=name or "div")
+    with name_scope(name, "div", [x, y]) as scope:
+        x, y = _in_one_type(x, y)
+        return realdiv(x, y, name=scope) if _is_inexact(x) else floordiv_op(x, y, name=scope)
+
+
+def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns x / y, rounded down."""
+    return floordiv_op(x, y, name=name or "floordiv")
+
+
+def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns x / y, rounded down."""
+    return floordiv_op(x, y, name=name)
+
+
+mod = floormod
+
+
+def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns x / y, and 0 where y is 0."""
+    return div_no_nan_op(x, y, name=name or "div_no_nan")
+
+
+def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Returns x * y, and 0 where y is 0, even if x is infinite or not a number."""
+    return multiply_no_nan_op(x, y, name=name or "multiply_no_nan")
+
+
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+    """Returns 1 / x, and 0 where x is 0."""
+    x = convert_to_tensor(x, name="x")
+    return div_no_nan_op(1, x, name=name or "reciprocal_no_nan")
+
+
+def abs(x: Any, name: str | None = None) -> Any:
+    """Returns the absolute value; of a complex number the modulus."""
+    if isinstance(x, SparseTensor):
+        return x.with_values(abs(x.values, name))
+    x = convert_to_tensor(x, name="x")
+    if x.dtype.is_complex:
+        return complex_abs_op(x, Tout=x.dtype.real_dtype, name=name or "Abs")
+    return abs_op(x, name=name)
+
+
+def round(x: Any, name: str | None = None) -> Tensor:
+    """Rounds to the nearest integer, halves to the even one."""
+    x = convert_to_tensor(x, name="x")
+    return x if x.dtype.is_integer else round_op(x, name=name)
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+    """Multiplies a tensor, or the values of IndexedSlices, by a scalar."""
+    factor = convert_to_tensor(scalar, x.dtype.base_dtype, name="scalar")
+    if factor._shape not in ((), None):
+        raise ValueError(f"Only scalar multiply works, got shape {shapes.show(factor._shape)}")
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(multiply(factor, x.values, name=name), x.indices, x.dense_shape)
+    return multiply(factor, x, name=name)
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """Returns log(sigmoid(x)), exact for very negative x."""
+    from thalweg._src.ops.nn import softplus
+
+    with name_scope(name, "LogSigmoid", [x]) as scope:
+        return negative(softplus(negative(convert_to_tensor(x, name="x"))), name=scope)
+
+
+def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
+    """Returns the polynomial with the given coefficients, highest power first, at x."""
+    if not isinstance(coeffs, list):
+        raise ValueError(f"coeffs is a {type(coeffs).__name__}, expected a list")
+    with name_scope(name, "polyval", [*coeffs, x]):
+        x = convert_to_tensor(x, name="x")
+        if not coeffs:
+            return _zeros_like(x)
+        result, *rest = (convert_to_tensor(c, x.dtype.base_dtype, name=f"coeff_{i}") for i, c in enumerate(coeffs))
+        for coefficient in rest:
+            result = add_v2_op(coefficient, multiply(result, x, name="mul"), name="add")
+        return result
+
+
+def _zeros_like(x: Tensor) -> Tensor:
+    from thalweg._src.ops.array import zeros_like
+
+    return zeros_like(x)
+
+
+def conj(x: Any, name: str | None = None) -> Tensor:
+    """Returns the complex conjugate; a real tensor is its own."""
+    x = convert_to_tensor(x, name="x")
+    return conj_op(x, name=name) if x.dtype.is_complex else x
+
+
+def real(input: Any, name: str | None = None) -> Tensor:
+    """Returns the real part; a real tensor is its own."""
+    x = convert_to_tensor(input, name="input")
+    return real_op(x, Tout=x.dtype.real_dtype, name=name) if x.dtype.is_complex else x
+
+
+def imag(input: Any, name: str | None = None) -> Tensor:
+    """Returns the imaginary part; that of a real tensor is 0."""
+    x = convert_to_tensor(input, name="input")
+    return imag_op(x, Tout=x.dtype.real_dtype, name=name) if x.dtype.is_complex else _zeros_like(x)
+
+
+def angle(input: Any, name: str | None = None) -> Tensor:
+    """Returns the argument: the angle with the positive real axis, pi for negative real numbers."""
+    with name_scope(name, "Angle", [input]) as scope:
+        x = convert_to_tensor(input, name="input")
+        if x.dtype.is_complex:
+            return angle_op(x, Tout=x.dtype.real_dtype, name=scope)
+        return multiply(minimum(sign(x), 0), -np.pi, name=scope)
+
+
+def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+    """Returns the complex numbers real + i * imag."""
+    with name_scope(name, "Complex", [real, imag]) as scope:
+        x, y = _in_one_type(real, imag)
+        if x.dtype.base_dtype not in (dtypes.float32, dtypes.float64):
+            raise TypeError(f"real and imag have type {x.dtype.name}: float32 and float64 have a complex type.")
+        wide = dtypes.complex64 if x.dtype.base_dtype is dtypes.float32 else dtypes.complex128
+        return complex_op(x, y, Tout=wide, name=scope)
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+    """Converts the elements to a type: floats are cut off at the point, anything but 0 is True."""
+    wanted = dtypes.as_dtype(dtype).base_dtype
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(cast(x.values, wanted, name), x.indices, x.dense_shape)
+    if isinstance(x, SparseTensor):
+        return x.with_values(cast(x.values, wanted, name))
+    if isinstance(x, Tensor):
+        return x if x.dtype.base_dtype is wanted else cast_op(x, DstT=wanted, name=name)
+    with name_scope(name, "Cast", [x]) as scope:
+        value = convert_to_tensor(x, name="x")
+        return value if value.dtype.base_dtype is wanted else cast_op(value, DstT=wanted, name=scope)
+
+
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """Converts the elements to a type; those beyond its range become its least or greatest value."""
+    wanted = dtypes.as_dtype(dtype).base_dtype
+    with name_scope(name, "saturate_cast", [value]) as scope:
+        x = convert_to_tensor(value, name="value")
+        source = x.dtype.base_dtype
+        if source.is_complex or wanted.is_complex or source.is_bool or wanted.is_bool:
+            return cast(x, wanted, name=scope)  # type: ignore[no-any-return]
+        if source.min < wanted.min:
+            x = maximum(x, _inside(wanted.min, source))
+        if source.max > wanted.max:
+            x = minimum(x, _inside(wanted.max, source))
+        return cast(x, wanted, name=scope)  # type: ignore[no-any-return]
+
+
+def _inside(limit: Any, dtype: DType) -> Any:
+    """Returns the limit in a type; if it must be rounded, towards 0, so that it does not leave the range."""
+    value = dtype.as_numpy_dtype(limit)
+    if dtype.is_floating and isinstance(limit, int) and builtins.abs(int(value)) > builtins.abs(limit):
+        value = np.nextafter(value, dtype.as_numpy_dtype(0))
+    return value
+
+
+def to_float(x: Any, name: str = "ToFloat") -> Any:
+    return cast(x, dtypes.float32, name)
+
+
+def to_double(x: Any, name: str = "ToDouble") -> Any:
+    return cast(x, dtypes.float64, name)
+
+
+def to_int32(x: Any, name: str = "ToInt32") -> Any:
+    return cast(x, dtypes.int32, name)
+
+
+def to_int64(x: Any, name: str = "ToInt64") -> Any:
+    return cast(x, dtypes.int64, name)
+
+
+def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
+    return cast(x, dtypes.bfloat16, name)
+
+
+def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
+    return cast(x, dtypes.complex64, name)
+
+
+def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
+    return cast(x, dtypes.complex128, name)
+
+
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
+    """Moves elements below the least value up to it, and those above the greatest down to it."""
+    with name_scope(name, "clip_by_value", [t, clip_value_min, clip_value_max]) as scope:
+        x = convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t, name="t")
+        low = convert_to_tensor(clip_value_min, x.dtype.base_dtype, name="clip_value_min")
+        high = convert_to_tensor(clip_value_max, x.dtype.base_dtype, name="clip_value_max")
+        if low._shape == () and high._shape == ():
+            clipped = clip_by_value_op(x, low, high, name=scope)
+        else:
+            clipped = maximum(minimum(x, high), low, name=scope)
+            shapes.merge(x._shape, clipped._shape)
+        return IndexedSlices(clipped, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else clipped
+
+
+def _tensors(inputs: Any) -> list[Tensor]:
+    try:
+        tensors = [convert_to_tensor(value) for value in inputs]
+    except (TypeError, ValueError):
+        tensors = []
+    if not tensors or isinstance(inputs, Tensor):
+        raise ValueError(
+            f"expected one or more Tensors or IndexedSlices, all of one dtype and shape, received {inputs!r}"
+        )
+    return tensors
+
+
+def _only(tensor: Tensor, name: str | None) -> Tensor:
+    from thalweg._src.ops.array import identity
+
+    return tensor if name is None else identity(tensor, name=name)
+
+
+def add_n(inputs: Any, name: str | None = None) -> Tensor:
+    """Adds tensors of one shape and type; IndexedSlices are made dense."""
+    tensors = _tensors(inputs)
+    return _only(tensors[0], name) if len(tensors) == 1 else add_n_op(tensors, name=name)
+
+
+def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
+    """Adds tensors of one shape and type as they come, with less memory than all of them take at once."""
+    tensors = _tensors(inputs)
+    known = shapes.as_shape(shape)
+    for tensor in tensors:
+        if tensor.dtype.base_dtype is not tensors[0].dtype.base_dtype:
+            raise ValueError(f"the inputs differ in dtype: {tensors[0].dtype.name} and {tensor.dtype.name}")
+        known = shapes.merge(known, tensor._shape)
+    if tensor_dtype is not None and dtypes.as_dtype(tensor_dtype) != tensors[0].dtype.base_dtype:
+        raise TypeError(f"the inputs are {tensors[0].dtype.name}, expected tensor_dtype {tensor_dtype}")
+    return _only(tensors[0], name) if len(tensors) == 1 else accumulate_n_op(tensors, shape=known, name=name)

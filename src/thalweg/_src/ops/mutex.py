@@ -1,0 +1,34 @@
+"""Mutexes as operations: what critical sections are made of."""
+
+from __future__ import annotations
+
+from thalweg._src.graph.op_def import op
+from thalweg._src.ops.shape_functions import no_outputs, scalar
+
+mutex_op = op(
+    "MutexV2",
+    "-> resource: resource",
+    container="",
+    shared_name="",
+    stateful=True,
+    differentiable=False,
+    infer=scalar,
+    doc="The handle of a mutex.",
+)
+mutex_lock_op = op(
+    "MutexLock",
+    "mutex: resource -> mutex_lock: variant",
+    stateful=True,
+    waits=True,
+    differentiable=False,
+    infer=scalar,
+    doc="Waits for the mutex; it is held until the lock is consumed, or its step is over.",
+)
+consume_mutex_lock_op = op(
+    "ConsumeMutexLock",
+    "mutex_lock: variant ->",
+    stateful=True,
+    differentiable=False,
+    infer=no_outputs,
+    doc="Gives the mutex back.",
+)

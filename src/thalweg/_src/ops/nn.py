@@ -1,0 +1,556 @@
+"""Neural-network ops: activations, softmax and its losses, biases, the k largest."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import array, comparison, math, reduction
+from thalweg._src.ops.constants import fill
+from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.shape_functions import (
+    at_least_rank,
+    merged_inputs,
+    require,
+    same_dimension,
+    scalar,
+    scalar_value,
+    unchanged,
+    with_rank,
+)
+from thalweg._src.shapes import Shape, broadcast, is_fully_defined, merge
+
+_FLOATS = frozenset((dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64))
+_REAL = dtypes.REAL - dtypes.QUANTIZED
+_ADDABLE = dtypes.NUMERIC | dtypes.QUANTIZED
+
+
+def _activation(name: str, types: frozenset[dtypes.DType], doc: str, **attrs: Any) -> OpDef:
+    return op(name, "features: T -> activations: T", infer=unchanged, doc=doc, **{"T": attr.types(types), **attrs})
+
+
+def _activation_grad(name: str, types: frozenset[dtypes.DType], by: str = "features", **attrs: Any) -> OpDef:
+    doc = f"The gradient of {name.removesuffix('Grad')}, from the gradient of its result and its {by}."
+    signature = f"gradients: T, {by}: T -> backprops: T"
+    return op(name, signature, infer=merged_inputs, doc=doc, **{"T": attr.types(types), **attrs})
+
+
+relu = _activation("Relu", _REAL | {dtypes.qint8}, "max(x, 0).")
+relu_grad = _activation_grad("ReluGrad", _REAL)
+relu6 = _activation("Relu6", _REAL, "min(max(x, 0), 6).")
+relu6_grad = _activation_grad("Relu6Grad", _REAL)
+elu = _activation("Elu", _FLOATS, "x where it is positive, exp(x) - 1 elsewhere.")
+elu_grad = _activation_grad("EluGrad", _FLOATS, "outputs")
+selu = _activation("Selu", _FLOATS, "Elu scaled so that deep networks normalize themselves.")
+selu_grad = _activation_grad("SeluGrad", _FLOATS, "outputs")
+_LEAKY: dict[str, Any] = {"alpha": 0.2, "T": attr.types(_FLOATS, dtypes.float32)}
+leaky_relu_op = _activation("LeakyRelu", _FLOATS, "x where it is positive, alpha * x elsewhere.", **_LEAKY)
+leaky_relu_grad = _activation_grad("LeakyReluGrad", _FLOATS, **_LEAKY)
+softplus = _activation("Softplus", _FLOATS, "log(1 + exp(x)).")
+softplus_grad = _activation_grad("SoftplusGrad", _FLOATS)
+softsign = _activation("Softsign", _FLOATS, "x / (1 + |x|).")
+softsign_grad = _activation_grad("SoftsignGrad", _FLOATS)
+
+
+def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
+    """Returns x where it is positive, alpha * x elsewhere; integers are taken as float32."""
+    with name_scope(name, "LeakyRelu", [features, alpha]) as scope:
+        features = convert_to_tensor(features, name="features")
+        if features.dtype.is_integer:
+            features = math.cast(features, dtypes.float32)
+        if isinstance(alpha, Tensor):
+            return math.maximum(alpha * features, features, name=scope)
+        return leaky_relu_op(features, alpha=alpha, name=scope)
+
+
+def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+    """Returns relu(x) and relu(-x) side by side along an axis."""
+    with name_scope(name, "CRelu", [features]):
+        features = convert_to_tensor(features, name="features")
+        return relu(array.concat([features, -features], axis))
+
+
+def swish(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
+    """Returns x * sigmoid(beta * x)."""
+    with name_scope(name, "swish", [features]):
+        x = convert_to_tensor(features, name="features")
+        return x * math.sigmoid(x if isinstance(beta, numbers.Real) and beta == 1 else x * beta)
+
+
+silu = swish
+
+
+# Softmax.
+
+
+def _rows(c: Inference) -> Sequence[Shape]:
+    return [at_least_rank(c, 0, 1)]
+
+
+softmax_op = op("Softmax", "logits: T -> softmax: T", T=_FLOATS, infer=_rows, doc="exp(x) / sum(exp(x)) in each row.")
+log_softmax_op = op("LogSoftmax", "logits: T -> logsoftmax: T", T=_FLOATS, infer=_rows, doc="log(softmax(x)).")
+
+
+def _along_axis(definition: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
+    """Applies a row function along any axis: moves the axis last and back."""
+    logits = convert_to_tensor(logits, name="logits")
+    rank = None if logits._shape is None else len(logits._shape)
+    if isinstance(axis, numbers.Integral) and (axis == -1 or (rank is not None and axis == rank - 1)):
+        return definition(logits, name=name)
+    if rank is not None and isinstance(axis, numbers.Integral) and int(axis) not in range(-rank, rank):
+        raise ValueError(f"axis {axis} is out of range: logits {logits.name!r} have rank {rank}.")
+    with name_scope(name, definition.name, [logits]) as scope:
+        order = _swap_with_last(logits, axis)
+        return array.transpose(definition(array.transpose(logits, order)), order, name=scope)
+
+
+def _swap_with_last(x: Tensor, axis: Any) -> Any:
+    """Returns the permutation that exchanges an axis with the last one, its own inverse."""
+    if x._shape is not None and not isinstance(axis, Tensor):
+        order = list(range(len(x._shape)))
+        order[axis], order[-1] = order[-1], order[axis]
+        return order
+    rank = array.rank(x)
+    axis = math.mod(axis, rank)
+    last = rank - 1
+    positions = array.range(rank)
+    return array.where(
+        comparison.equal(positions, axis),
+        fill([rank], last),
+        array.where(comparison.equal(positions, last), fill([rank], axis), positions),
+    )
+
+
+def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """Returns exp(x) / sum(exp(x)) along an axis, the last by default."""
+    axis = reduction.one_of("axis", axis, "dim", dim)
+    return _along_axis(softmax_op, logits, -1 if axis is None else axis, name)
+
+
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """Returns log(softmax(x)) along an axis, the last by default."""
+    axis = reduction.one_of("axis", axis, "dim", dim)
+    return _along_axis(log_softmax_op, logits, -1 if axis is None else axis, name)
+
+
+# Losses.
+
+
+def _cross_entropy(c: Inference) -> Sequence[Shape]:
+    both = broadcast(c.shapes[0], c.shapes[1])
+    require(both is None or len(both) == 2, "logits and labels must be matrices", expected="[batch, classes] for both")
+    return [(None,) if both is None else both[:1], (None, None) if both is None else both]
+
+
+def _sparse_cross_entropy(c: Inference) -> Sequence[Shape]:
+    features, labels = with_rank(c, 0, 2), with_rank(c, 1, 1)
+    assert features is not None and labels is not None
+    require(features[1] != 0, "there are no classes", expected="features.shape[1] >= 1")
+    batch = same_dimension(features[0], labels[0], "batches", "features.shape[0] == labels.shape[0]")
+    return [(batch,), (batch, features[1])]
+
+
+softmax_cross_entropy_op = op(
+    "SoftmaxCrossEntropyWithLogits",
+    "features: T, labels: T -> loss: T, backprop: T",
+    T=_FLOATS,
+    infer=_cross_entropy,
+    doc="The cross entropy of each row's softmax with a distribution, and its gradient by the row.",
+)
+sparse_softmax_cross_entropy_op = op(
+    "SparseSoftmaxCrossEntropyWithLogits",
+    "features: T, labels: Tlabels -> loss: T, backprop: T",
+    T=_FLOATS,
+    Tlabels=attr.types(dtypes.INDEX, dtypes.int64),
+    infer=_sparse_cross_entropy,
+    doc="The cross entropy of each row's softmax with one class, and its gradient by the row.",
+)
+softmax_cross_entropy_loss = op(
+    "_SoftmaxCrossEntropyLoss",
+    "features: T, labels: T -> loss: T",
+    T=_FLOATS,
+    infer=lambda c: _cross_entropy(c)[:1],
+    differentiable=False,
+    doc="The cross entropy alone, where nobody asks for its gradient; made by the optimizer, as is the next.",
+)
+sparse_softmax_cross_entropy_loss = op(
+    "_SparseSoftmaxCrossEntropyLoss",
+    "features: T, labels: Tlabels -> loss: T",
+    T=_FLOATS,
+    Tlabels=attr.types(dtypes.INDEX, dtypes.int64),
+    infer=lambda c: _sparse_cross_entropy(c)[:1],
+    differentiable=False,
+    doc="The cross entropy with one class alone.",
+)
+l2_loss = op("L2Loss", "t: T -> output: T", T=_FLOATS, infer=scalar, doc="Half the sum of squares.")
+
+
+def _in_float32(x: Tensor) -> Tensor:
+    return math.cast(x, dtypes.float32) if x.dtype in (dtypes.float16, dtypes.bfloat16) else x
+
+
+def _unless_cast(scope: str, x: Tensor, dtype: dtypes.DType) -> str | None:
+    """Returns the name of a result for the op that gives it, unless a cast to the user's type comes last."""
+    return scope if x.dtype is dtype else None
+
+
+def _require_both(labels: Any, logits: Any) -> None:
+    if labels is None or logits is None:
+        raise ValueError("labels or logits is missing")
+
+
+def softmax_cross_entropy_with_logits_v2(
+    labels: Any, logits: Any, axis: Any = None, name: str | None = None, dim: Any = None
+) -> Tensor:
+    """Returns the cross entropy of softmax(logits) with labels along an axis; gradients flow into both."""
+    _require_both(labels, logits)
+    axis = reduction.one_of("axis", axis, "dim", dim)
+    axis = -1 if axis is None else axis
+    with name_scope(name, "softmax_cross_entropy_with_logits", [logits, labels]) as scope:
+        logits = convert_to_tensor(logits, name="logits")
+        labels = convert_to_tensor(labels, logits.dtype, name="labels")
+        dtype, shape = logits.dtype, logits._shape
+        logits, labels = _in_float32(logits), _in_float32(labels)
+        if shape is not None and len(shape) == 2 and axis in (-1, 1) and labels._shape and len(labels._shape) == 2:
+            loss: Tensor = softmax_cross_entropy_op.many(logits, labels, name=_unless_cast(scope, logits, dtype))[0]
+            return loss if dtype is loss.dtype else math.cast(loss, dtype, name=scope)
+        last = isinstance(axis, numbers.Integral) and (axis == -1 or (shape is not None and axis == len(shape) - 1))
+        if not last:
+            order = _swap_with_last(logits, axis)
+            logits, labels = array.transpose(logits, order), array.transpose(labels, order)
+        outer = array.shape(logits)[:-1]
+        classes = logits._shape[-1] if logits._shape is not None else None
+        flat = [-1, array.shape(logits)[-1] if classes is None else classes]
+        loss = softmax_cross_entropy_op.many(array.reshape(logits, flat), array.reshape(labels, flat))[0]
+        loss = array.reshape(loss, outer, name=_unless_cast(scope, loss, dtype))
+        if last and shape is not None:
+            loss.set_shape(shape[:-1])
+        return loss if dtype is loss.dtype else math.cast(loss, dtype, name=scope)
+
+
+def softmax_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None, axis: Any = None
+) -> Tensor:
+    """Returns the cross entropy of softmax(logits) with labels, through which no gradient flows into the labels."""
+    _require_both(labels, logits)
+    with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
+        labels = array.stop_gradient(convert_to_tensor(labels, name="labels"))
+        return softmax_cross_entropy_with_logits_v2(labels, logits, axis=dim if axis is None else axis, name=scope)
+
+
+def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
+    """Returns the cross entropy of softmax(logits) with the class that each label names."""
+    _require_both(labels, logits)
+    with name_scope(name, "SparseSoftmaxCrossEntropyWithLogits", [labels, logits]):
+        labels = convert_to_tensor(labels)
+        logits = convert_to_tensor(logits)
+        if labels.dtype not in dtypes.INDEX:
+            labels = math.cast(labels, dtypes.int64)
+        dtype, shape, labels_shape = logits.dtype, logits._shape, labels._shape
+        logits = _in_float32(logits)
+        if shape == ():
+            raise ValueError(f"Logits cannot be scalars - received shape {shape}.")
+        if shape is not None and labels_shape is not None and len(labels_shape) != len(shape) - 1:
+            raise ValueError(
+                "Rank mismatch: Rank of labels (received "
+                f"{len(labels_shape)}) should equal rank of logits minus 1 (received {len(shape)})."
+            )
+        if shape is not None and len(shape) == 2 and labels_shape is not None:
+            loss: Tensor = sparse_softmax_cross_entropy_op.many(logits, labels, name=name)[0]
+            return loss if dtype is loss.dtype else math.cast(loss, dtype)
+        if shape is not None and labels_shape is not None:
+            merge(shape[:-1], labels_shape)
+        classes = array.shape(logits)[-1] if shape is None or shape[-1] is None else shape[-1]
+        rows = array.reshape(logits, [-1, classes])
+        flat = sparse_softmax_cross_entropy_op.many(rows, array.reshape(labels, [-1]))[0]
+        loss = array.reshape(flat, array.shape(labels))
+        loss.set_shape(labels_shape)
+        return loss if dtype is loss.dtype else math.cast(loss, dtype)
+
+
+def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
+    """Returns the cross entropy of independent yes/no probabilities sigmoid(logits) with labels."""
+    _require_both(labels, logits)
+    with name_scope(name, "logistic_loss", [logits, labels]) as scope:
+        logits = convert_to_tensor(logits, name="logits")
+        labels = convert_to_tensor(labels, logits.dtype, name="labels")
+        try:
+            merge(labels._shape, logits._shape)
+        except ValueError:
+            raise ValueError(f"logits {logits.shape} and labels {labels.shape} differ in shape") from None
+        # max(x, 0) - x * z + log(1 + exp(-|x|)), whose exponentials cannot overflow; the condition, unlike max and
+        # abs, has the right gradient at zero.
+        positive = logits >= array.zeros_like(logits)
+        kept = array.where(positive, logits, array.zeros_like(logits))
+        minus_abs = array.where(positive, -logits, logits)
+        return math.add(kept - logits * labels, math.log1p(math.exp(minus_abs)), name=scope)
+
+
+def weighted_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None, targets: Any = None
+) -> Tensor:
+    """Returns the sigmoid cross entropy with positive labels weighted by pos_weight."""
+    labels = reduction.one_of("labels", labels, "targets", targets)
+    with name_scope(name, "logistic_loss", [logits, labels]) as scope:
+        logits = convert_to_tensor(logits, name="logits")
+        labels = convert_to_tensor(labels, logits.dtype, name="labels")
+        try:
+            merge(labels._shape, logits._shape)
+        except ValueError:
+            raise ValueError(f"logits {logits.shape} and labels {labels.shape} differ in shape") from None
+        weight = 1 + (pos_weight - 1) * labels
+        return math.add(
+            (1 - labels) * logits,
+            weight * (math.log1p(math.exp(-math.abs(logits))) + relu(-logits)),
+            name=scope,
+        )
+
+
+def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None) -> Tensor:
+    """Returns exp(c) - z * c, with Stirling's approximation of log(z!) on request."""
+    with name_scope(name, "log_poisson_loss", [log_input, targets]):
+        log_input = convert_to_tensor(log_input, name="log_input")
+        targets = convert_to_tensor(targets, log_input.dtype, name="targets")
+        try:
+            merge(targets._shape, log_input._shape)
+        except ValueError:
+            raise ValueError(
+                f"log_input and targets must have the same shape ({log_input.shape} vs {targets.shape})"
+            ) from None
+        loss: Tensor = math.exp(log_input) - log_input * targets
+        if compute_full_loss:
+            stirling = targets * math.log(targets) - targets + 0.5 * math.log(2 * 3.141592653589793 * targets)
+            small = comparison.logical_and(targets >= 0.0, targets <= 1.0)
+            loss += array.where(small, array.zeros_like(targets), stirling)
+        return loss
+
+
+# Biases and layers.
+
+
+def _channels_last(c: Inference) -> bool:
+    layout: str = c.attrs.get("data_format", "NHWC")
+    return layout == "NHWC"
+
+
+def _bias_add(c: Inference) -> Sequence[Shape]:
+    value, bias = at_least_rank(c, 0, 2 if _channels_last(c) else 3), with_rank(c, 1, 1)
+    if value is None:
+        return [None]
+    axis = -1 if _channels_last(c) else 1
+    assert bias is not None
+    size = same_dimension(value[axis], bias[0], "channels", f"value.shape[{axis}] == bias.shape[0]")
+    dims = list(value)
+    dims[axis] = size
+    return [tuple(dims)]
+
+
+def _bias_add_grad(c: Inference) -> Sequence[Shape]:
+    value = at_least_rank(c, 0, 2 if _channels_last(c) else 3)
+    return [(None,) if value is None else (value[-1 if _channels_last(c) else 1],)]
+
+
+_FORMAT = attr.string("NHWC", "NCHW", default="NHWC")
+bias_add_op = op(
+    "BiasAdd",
+    "value: T, bias: T -> output: T",
+    T=_ADDABLE,
+    data_format=_FORMAT,
+    infer=_bias_add,
+    doc="Adds a number to each channel.",
+)
+bias_add_v1 = op("BiasAddV1", "value: T, bias: T -> output: T", T=_ADDABLE, infer=_bias_add)
+bias_add_grad_op = op(
+    "BiasAddGrad",
+    "out_backprop: T -> output: T",
+    T=_ADDABLE,
+    data_format=_FORMAT,
+    infer=_bias_add_grad,
+    doc="The sums over each channel.",
+)
+
+
+def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+    """Adds a vector along the channels: the last dimension, or the second when data_format starts with NC."""
+    if data_format is not None and data_format[:2] not in ("NC", "N.") and not data_format.endswith("C"):
+        raise ValueError(f"data_format is {data_format!r}, expected 'N...C' or 'NC...'")
+    layout = "NCHW" if data_format is not None and data_format.startswith("NC") else "NHWC"
+    if data_format == "N...C":
+        layout = "NHWC"
+    return bias_add_op(value, bias, data_format=layout, name=name or "BiasAdd")
+
+
+def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """Returns matmul(x, weights) + biases."""
+    with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
+        return bias_add(matmul(x, weights), biases, name=scope)
+
+
+def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
+    """Returns relu(matmul(x, weights) + biases)."""
+    with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
+        return relu(bias_add(matmul(x, weights), biases), name=scope)
+
+
+def _fused_matmul(c: Inference) -> Sequence[Shape]:
+    from thalweg._src.ops.matrix import _matmul
+
+    return _matmul(c)
+
+
+fused_matmul_op = op(
+    "_FusedMatMul",
+    "a: T, b: T, args: num_args*T -> product: T",
+    transpose_a=False,
+    transpose_b=False,
+    T=_FLOATS,
+    num_args=attr.integer(0),
+    fused_ops=attr.AttrDef("list(string)", ()),
+    epsilon=0.0001,
+    leakyrelu_alpha=0.2,
+    infer=_fused_matmul,
+    differentiable=False,
+    doc="A matrix product with what follows it: a bias, and perhaps an activation; made by the optimizer.",
+)
+
+
+# The k largest.
+
+
+def _top_k(c: Inference) -> Sequence[Shape]:
+    shape = at_least_rank(c, 0, 1)
+    if "k" in c.attrs:
+        k: int | None = c.attrs["k"]
+    else:
+        require(c.shapes[1] in (None, ()), "k must be a scalar")
+        value = c.value(1)
+        k = None if value is None else int(value)
+    require(k is None or k >= 0, f"k is {k}", expected="k >= 0")
+    if shape is None:
+        return [None, None]
+    last = shape[-1]
+    require(k is None or last is None or k <= last, f"input has {last} columns, fewer than k = {k}")
+    return [(*shape[:-1], k)] * 2
+
+
+top_k_v2_op = op(
+    "TopKV2",
+    "input: T, k: Tk -> values: T, indices: index_type",
+    sorted=True,
+    T=_REAL,
+    Tk=attr.types({dtypes.int16, dtypes.int32, dtypes.int64}, dtypes.int32),
+    index_type=attr.types({dtypes.int16, dtypes.int32, dtypes.int64}, dtypes.int32),
+    host="k",
+    infer=_top_k,
+    doc="The k largest entries of each row, with their places; the earlier of two equals comes first.",
+)
+top_k_v1_op = op("TopK", "input: T -> values: T, indices: int32", k=attr.integer(0), sorted=True, T=_REAL, infer=_top_k)
+
+
+def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = dtypes.int32, name: str | None = None) -> Any:
+    """Returns the k largest entries of each row and their indices, largest first."""
+    return top_k_v2_op.many(input, k, sorted=sorted, index_type=index_type, name=name)
+
+
+def _in_top_k(c: Inference) -> Sequence[Shape]:
+    predictions, targets = with_rank(c, 0, 2), with_rank(c, 1, 1)
+    assert predictions is not None and targets is not None
+    if len(c.shapes) > 2:
+        scalar_value(c, 2)
+    return [(same_dimension(predictions[0], targets[0], "batches", "predictions.shape[0] == targets.shape[0]"),)]
+
+
+_TARGETS = attr.types(dtypes.INDEX, dtypes.int32)
+in_top_k_v1_op = op(
+    "InTopK",
+    "predictions: float32, targets: T -> precision: bool",
+    k=attr.integer(),
+    T=_TARGETS,
+    infer=_in_top_k,
+    differentiable=False,
+)
+in_top_k_op = op(
+    "InTopKV2",
+    "predictions: float32, targets: T, k: T -> precision: bool",
+    T=_TARGETS,
+    host="k",
+    infer=_in_top_k,
+    differentiable=False,
+    doc="Whether each target is among the k largest predictions of its row.",
+)
+
+
+def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
+    """Tells for each row whether its target is among the k largest predictions."""
+    with name_scope(name, "in_top_k"):
+        return in_top_k_op(predictions, targets, k)
+
+
+# Dropout and sparsity.
+
+
+def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
+    if noise_shape is None:
+        return list(x._shape) if x._shape is not None and is_fully_defined(x._shape) else array.shape(x)
+    if isinstance(noise_shape, Tensor):
+        return noise_shape
+    dims = list(noise_shape)
+    if x._shape is not None and len(dims) == len(x._shape):
+        dims = [size if wanted is None else wanted for wanted, size in zip(dims, x._shape)]
+    if None not in dims:
+        return dims
+    return [array.shape(x)[i] if size is None else size for i, size in enumerate(dims)]
+
+
+def dropout(
+    x: Any,
+    keep_prob: Any = None,
+    noise_shape: Any = None,
+    seed: Any = None,
+    name: str | None = None,
+    rate: Any = None,
+) -> Tensor:
+    """Sets a random part of the elements to zero and scales the others so that the expectation stays."""
+    if keep_prob is not None and rate is not None:
+        raise ValueError("Cannot specify both 'rate' and 'keep_prob'.")
+    if keep_prob is not None:
+        try:
+            rate = 1.0 - keep_prob
+        except TypeError:
+            raise ValueError(f"keep_prob is {keep_prob!r}, expected a floating number or tensor") from None
+    if rate is None:
+        raise ValueError("dropout received no rate")
+    with name_scope(name, "dropout", [x]):
+        x = tensor = convert_to_tensor(x, name="x")
+        if not x.dtype.is_floating:
+            raise ValueError(f"x is {x.dtype.name}, expected a floating type, as dropout scales it")
+        if isinstance(rate, numbers.Real):
+            rate = float(rate)
+            if not 0 <= rate < 1:
+                raise ValueError(f"rate is {rate}, expected 0 <= rate < 1")
+            if rate == 0:
+                return tensor
+        else:
+            rate = convert_to_tensor(rate, x.dtype, name="rate")
+        from thalweg._src.ops.random import random_uniform
+
+        uniform = random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype)
+        kept: Tensor = x * (1 / (1 - rate)) * math.cast(uniform >= rate, x.dtype)
+        kept.set_shape(x._shape)
+        return kept
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """Returns the share of elements that are zero."""
+    with name_scope(name, "zero_fraction", [value]):
+        value = convert_to_tensor(value, name="value")
+        zeros = math.cast(comparison.equal(value, math.cast(0, value.dtype)), dtypes.float32)
+        return array.identity(reduction.reduce_mean(zeros), name="fraction")

@@ -1,0 +1,75 @@
+"""Patches: the cells of each window of an image or a volume, side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.reduction import one_of
+from thalweg._src.ops.shape_functions import with_rank
+from thalweg._src.ops.windows import Window, kernel_of, window_of
+from thalweg._src.shapes import Shape
+
+
+def patch_window(attrs: Mapping[str, Any]) -> tuple[Window, tuple[int, ...]]:
+    """Reads how the window of patches moves, and its sizes."""
+    layout = "NHWC" if len(attrs["ksizes"]) < 5 else "NDHWC"
+    given = {**attrs, "data_format": layout, "dilations": attrs.get("rates", (1,) * len(layout))}
+    return window_of(given), kernel_of({"data_format": layout, "ksize": attrs["ksizes"]})
+
+
+def _patches(c: Inference) -> Sequence[Shape]:
+    window, sizes = patch_window(c.attrs)
+    source = with_rank(c, 0, window.rank + 2)
+    assert source is not None
+    depth = None if source[-1] is None else source[-1] * math.prod(sizes)
+    return [(source[0], *window.output(source[1:-1], sizes), depth)]
+
+
+_PADDING = attr.string("SAME", "VALID")
+extract_image_patches_op = op(
+    "ExtractImagePatches",
+    "images: T -> patches: T",
+    ksizes=attr.integers(4),
+    strides=attr.integers(4),
+    rates=attr.integers(4),
+    T=dtypes.NUMERIC | {dtypes.bool},
+    padding=_PADDING,
+    infer=_patches,
+    doc="The pixels of each window, row by row, as the depth of one pixel; zeros beyond the border.",
+)
+extract_volume_patches = op(
+    "ExtractVolumePatches",
+    "input: T -> patches: T",
+    ksizes=attr.integers(5),
+    strides=attr.integers(5),
+    T=dtypes.REAL,
+    padding=_PADDING,
+    infer=_patches,
+    doc="The cells of each window as the depth of one cell; zeros beyond the border.",
+)
+
+
+def extract_image_patches(
+    images: Any,
+    ksizes: Any = None,
+    strides: Any = None,
+    rates: Any = None,
+    padding: str | None = None,
+    name: str | None = None,
+    sizes: Any = None,
+) -> Tensor:
+    """Returns the pixels of each window of each image as the depth of one pixel."""
+    ksizes = one_of("sizes", sizes, "ksizes", ksizes)
+    return extract_image_patches_op(images, ksizes=ksizes, strides=strides, rates=rates, padding=padding, name=name)
+
+
+def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:
+    """Returns the pixels of each window of each image as the depth of one pixel."""
+    return extract_image_patches_op(images, ksizes=sizes, strides=strides, rates=rates, padding=padding, name=name)

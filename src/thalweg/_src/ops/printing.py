@@ -1,0 +1,177 @@
+"""Printing and assertions: what a step tells its user."""
+
+from __future__ import annotations
+
+import pprint
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.shape_functions import require, unchanged
+from thalweg._src.shapes import Shape
+
+print_op = op(
+    "Print",
+    "input: T, data: list(U) -> output: T",
+    T=attr.types(),
+    U=attr.type_list(0),
+    message="",
+    first_n=-1,
+    summarize=3,
+    stateful=True,
+    infer=unchanged,
+    doc="The input again, after a line about the data went to standard error.",
+)
+
+
+def _one_string(c: Any) -> list[Any]:
+    require(not c.shapes[0], f"input must be a scalar, got {c.shapes[0]}", expected="one string to print")
+    return []
+
+
+def _condition(c: Any) -> list[Any]:
+    require(not c.shapes[0], f"condition must be a scalar, got {c.shapes[0]}", hint="use tf.reduce_all on it")
+    return []
+
+
+print_v2_op = op(
+    "PrintV2",
+    "input: string ->",
+    output_stream="stderr",
+    end="\n",
+    stateful=True,
+    infer=_one_string,
+    differentiable=False,
+    doc="Prints a string.",
+)
+
+
+def _formatted(c: Inference) -> Sequence[Shape]:
+    places = c.attrs["template"].count(c.attrs["placeholder"])
+    require(places == len(c.shapes), f"the template has {places} places", expected=f"{len(c.shapes)}, one an input")
+    return [()]
+
+
+string_format_op = op(
+    "StringFormat",
+    "inputs: list(T) -> output: string",
+    T=attr.type_list(0),
+    template="%s",
+    placeholder="%s",
+    summarize=3,
+    infer=_formatted,
+    differentiable=False,
+    doc="A template with the values of tensors in the places it holds open.",
+)
+assert_op = op(
+    "Assert",
+    "condition: bool, data: list(T) ->",
+    T=attr.type_list(1),
+    summarize=3,
+    stateful=True,
+    infer=_condition,
+    differentiable=False,
+    doc="Fails the step, with the data in the error, unless the condition holds.",
+)
+
+
+def Print(
+    input_: Any,
+    data: Any,
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Returns input_ again; whenever it is computed, the data are printed, at most first_n times."""
+    return print_op(
+        input_,
+        list(data),
+        message=message or "",
+        first_n=-1 if first_n is None else first_n,
+        summarize=3 if summarize is None else summarize,
+        name=name,
+    )
+
+
+def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> Operation:
+    """Returns an operation that fails the step with InvalidArgumentError unless the condition holds."""
+    return assert_op.operation(condition, list(data), summarize=3 if summarize is None else summarize, name=name)
+
+
+def string_format(
+    template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
+) -> Tensor:
+    """Returns the template with each placeholder replaced by a tensor's value."""
+    tensors = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+    places = template.count(placeholder)
+    if places != len(tensors):
+        raise ValueError(f"the template has {places} placeholder(s) for {len(tensors)} tensor(s)")
+    return string_format_op(tensors, template=template, placeholder=placeholder, summarize=summarize, name=name)
+
+
+def print_v2(
+    *inputs: Any,
+    output_stream: Any = None,
+    summarize: int = 3,
+    sep: str = " ",
+    end: str = "\n",
+    name: str | None = None,
+) -> Operation:
+    """Returns an operation that prints Python values and tensors, in any nesting of lists and dictionaries."""
+    stream = _stream_name(sys.stderr if output_stream is None else output_stream)
+    with name_scope(name, "print") as scope:
+        text = _as_text(inputs, summarize, sep)
+        return print_v2_op.operation(text, output_stream=stream, end=end, name=scope)
+
+
+def _as_text(inputs: tuple[Any, ...], summarize: int, sep: str) -> Tensor:
+    first = inputs[0] if len(inputs) == 1 else None
+    if isinstance(first, Tensor) and first.dtype is dtypes.string and first._shape == ():
+        return first
+    tensors: list[Tensor] = []
+    placeholder = "{}"
+    while placeholder in repr(inputs):
+        placeholder = f"{{{placeholder}}}"
+    parts = []
+    for value in inputs:
+        holed = _with_holes(value, placeholder, tensors)
+        text = value if isinstance(value, str) else pprint.pformat(holed)
+        parts.append(text.replace(f"'{placeholder}'", placeholder))
+    if not tensors:
+        return convert_to_tensor(sep.join(parts))
+    return string_format(sep.join(parts), tensors, placeholder, summarize)
+
+
+def _with_holes(value: Any, placeholder: str, tensors: list[Tensor]) -> Any:
+    """Returns the value with placeholders for its tensors, which are collected in the order they are found."""
+    if isinstance(value, list):
+        return [_with_holes(item, placeholder, tensors) for item in value]
+    if isinstance(value, tuple):
+        items = [_with_holes(item, placeholder, tensors) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if isinstance(value, dict):  # sorted, as pprint shows them
+        return {key: _with_holes(value[key], placeholder, tensors) for key in sorted(value)}
+    if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
+        tensors.append(convert_to_tensor(value))
+        return placeholder
+    return value
+
+
+def _stream_name(stream: Any) -> str:
+    if stream is sys.stdout or stream is sys.stderr:
+        return "stdout" if stream is sys.stdout else "stderr"
+    if isinstance(stream, str) and (stream in ("stdout", "stderr") or stream.startswith("file://")):
+        return stream
+    raise ValueError(f"Unsupported output stream {stream!r}: use sys.stdout, sys.stderr or 'file://path'")
+
+
+print = print_v2

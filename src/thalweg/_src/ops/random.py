@@ -1,0 +1,450 @@
+"""Random numbers: each operation a sequence of its own, which a graph's and the operation's seed decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.seeds import get_seed
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.array import shape as shape_of, zeros_like
+from thalweg._src.ops.comparison import greater_equal
+from thalweg._src.ops.control import with_dependencies
+from thalweg._src.ops.math import add, floormod, maximum, multiply, realdiv, subtract
+from thalweg._src.ops.printing import Assert
+from thalweg._src.ops.reduction import reduce_all
+from thalweg._src.ops.shape_functions import broadcast_inputs, require, shape_of_value, unchanged, with_rank
+from thalweg._src.ops.slicing import slice
+from thalweg._src.shapes import Dimension, Shape, show
+
+_SIZES = attr.types(dtypes.INDEX)
+_GAMMA = frozenset((dtypes.float16, dtypes.float32, dtypes.float64))
+_COUNTS = _GAMMA | dtypes.INDEX
+_SEED_TYPE = attr.types(dtypes.INDEX, dtypes.int64)
+
+
+def _sampler(name: str, doc: str) -> OpDef:
+    return op(
+        name,
+        "shape: T -> output: dtype",
+        seed=0,
+        seed2=0,
+        dtype=dtypes.FLOATING,
+        T=_SIZES,
+        stateful=True,
+        differentiable=False,
+        host="shape",
+        infer=shape_of_value(0),
+        doc=doc,
+    )
+
+
+random_uniform_op = _sampler("RandomUniform", "Numbers spread evenly over [0, 1).")
+random_standard_normal_op = _sampler("RandomStandardNormal", "Normal numbers of mean 0 and deviation 1.")
+truncated_normal_op = _sampler("TruncatedNormal", "Standard normal numbers, drawn again beyond two deviations.")
+
+
+def _bounded(shape: int, low: int, high: int) -> Callable[[Inference], Sequence[Shape]]:
+    def infer(c: Inference) -> Sequence[Shape]:
+        for index in (low, high):
+            bound, name = c.shapes[index], c.definition.inputs[index].name
+            require(bound is None or bound == (), f"{name} has shape {show(bound)}", "a scalar")
+        least, limit = c.value(low), c.value(high)
+        if least is not None and limit is not None:
+            require(int(least) < int(limit), f"minval {least} is not below maxval {limit}", "minval < maxval")
+        return shape_of_value(shape)(c)
+
+    return infer
+
+
+random_uniform_int_op = op(
+    "RandomUniformInt",
+    "shape: T, minval: Tout, maxval: Tout -> output: Tout",
+    seed=0,
+    seed2=0,
+    Tout=dtypes.INDEX,
+    T=_SIZES,
+    stateful=True,
+    differentiable=False,
+    host="shape, minval, maxval",
+    infer=_bounded(0, 1, 2),
+    doc="Integers spread evenly over [minval, maxval).",
+)
+random_shuffle_op = op(
+    "RandomShuffle",
+    "value: T -> output: T",
+    seed=0,
+    seed2=0,
+    T=attr.types(),
+    stateful=True,
+    differentiable=False,
+    infer=unchanged,
+    doc="The rows of a tensor in random order.",
+)
+
+
+def _shape_for_each(shape: int, parameter: int) -> Callable[[Inference], Sequence[Shape]]:
+    """A whole sample of the shape for each element of the parameter."""
+
+    def infer(c: Inference) -> Sequence[Shape]:
+        (sample,) = shape_of_value(shape)(c)
+        tail = c.shapes[parameter]
+        return [None if sample is None or tail is None else sample + tail]
+
+    return infer
+
+
+random_gamma_op = op(
+    "RandomGamma",
+    "shape: S, alpha: T -> output: T",
+    seed=0,
+    seed2=0,
+    S=_SIZES,
+    T=_GAMMA,
+    stateful=True,
+    host="shape",
+    infer=_shape_for_each(0, 1),
+    doc="Numbers of the gamma distribution with rate 1, a sample for each alpha.",
+)
+random_gamma_grad = op(
+    "RandomGammaGrad",
+    "alpha: T, sample: T -> output: T",
+    T=frozenset((dtypes.float32, dtypes.float64)),
+    differentiable=False,
+    infer=broadcast_inputs,
+    doc="The derivative of gamma samples by alpha.",
+)
+random_poisson_op = op(
+    "RandomPoissonV2",
+    "shape: S, rate: R -> output: dtype",
+    seed=0,
+    seed2=0,
+    S=_SIZES,
+    R=attr.types(_COUNTS, dtypes.float64),
+    dtype=attr.types(_COUNTS, dtypes.int64),
+    stateful=True,
+    differentiable=False,
+    host="shape",
+    infer=_shape_for_each(0, 1),
+    doc="Numbers of the Poisson distribution, a sample for each rate.",
+)
+
+
+def _draws(c: Inference) -> Sequence[Shape]:
+    logits = with_rank(c, 0, 2)
+    samples = c.value(1)
+    require(c.shapes[1] in (None, ()), f"num_samples has shape {show(c.shapes[1])}", "a scalar")
+    require(samples is None or int(samples) >= 0, f"num_samples is {samples}", "num_samples of at least 0")
+    assert logits is not None
+    require(logits[1] != 0 or logits[0] == 0, "there are no classes to draw from", "logits.shape[1] > 0")
+    return [(logits[0], None if samples is None else int(samples))]
+
+
+multinomial_op = op(
+    "Multinomial",
+    "logits: T, num_samples: int32 -> output: output_dtype",
+    seed=0,
+    seed2=0,
+    T=dtypes.REAL,
+    output_dtype=attr.types(dtypes.INDEX, dtypes.int64),
+    stateful=True,
+    differentiable=False,
+    host="num_samples",
+    infer=_draws,
+    doc="Classes drawn with the probabilities of softmax(logits), row by row.",
+)
+
+
+def _stateless_shape(c: Inference) -> Sequence[Shape]:
+    seed = with_rank(c, 1, 1)
+    require(seed is not None and seed[0] in (None, 2), f"seed has shape {show(seed)}", "two seeds")
+    return shape_of_value(0)(c)
+
+
+def _stateless_sampler(name: str, doc: str) -> OpDef:
+    return op(
+        name,
+        "shape: T, seed: Tseed -> output: dtype",
+        dtype=attr.types(dtypes.FLOATING, dtypes.float32),
+        T=attr.types(dtypes.INDEX, dtypes.int32),
+        Tseed=_SEED_TYPE,
+        differentiable=False,
+        host="shape, seed",
+        infer=_stateless_shape,
+        doc=doc,
+    )
+
+
+stateless_uniform_op = _stateless_sampler("StatelessRandomUniform", "Uniform numbers, a function of the seed.")
+stateless_normal_op = _stateless_sampler("StatelessRandomNormal", "Normal numbers, a function of the seed.")
+stateless_truncated_normal_op = _stateless_sampler("StatelessTruncatedNormal", "Truncated normal numbers of a seed.")
+
+
+def _stateless_bounded(c: Inference) -> Sequence[Shape]:
+    _stateless_shape(c)
+    return _bounded(0, 2, 3)(c)
+
+
+stateless_uniform_int_op = op(
+    "StatelessRandomUniformInt",
+    "shape: T, seed: Tseed, minval: dtype, maxval: dtype -> output: dtype",
+    dtype=dtypes.INDEX,
+    T=_SIZES,
+    Tseed=_SEED_TYPE,
+    differentiable=False,
+    host="shape, seed, minval, maxval",
+    infer=_stateless_bounded,
+    doc="Integers spread evenly over [minval, maxval), a function of the seed.",
+)
+
+
+def _stateless_draws(c: Inference) -> Sequence[Shape]:
+    seed = with_rank(c, 2, 1)
+    require(seed is not None and seed[0] in (None, 2), f"seed has shape {show(seed)}", "two seeds")
+    return _draws(c)
+
+
+stateless_multinomial_op = op(
+    "StatelessMultinomial",
+    "logits: T, num_samples: int32, seed: Tseed -> output: output_dtype",
+    T=dtypes.REAL,
+    Tseed=_SEED_TYPE,
+    output_dtype=attr.types(dtypes.INDEX, dtypes.int64),
+    differentiable=False,
+    host="num_samples, seed",
+    infer=_stateless_draws,
+    doc="Classes drawn with the probabilities of softmax(logits), a function of the seed.",
+)
+
+
+def shape_tensor(shape: Any) -> Tensor:
+    """Returns a shape given as a tensor, a TensorShape, numbers, or numbers among tensors."""
+    if isinstance(shape, list | tuple) and all(isinstance(d, int | np.integer | Dimension) for d in shape):
+        return convert_to_tensor(np.array([int(d) for d in shape], np.int32), name="shape")
+    return convert_to_tensor(shape, name="shape")
+
+
+def _seeds(seed: int | None) -> dict[str, Any]:
+    first, second = get_seed(seed)
+    return {"seed": first or 0, "seed2": second or 0}
+
+
+def _floating(dtype: Any) -> dtypes.DType:
+    kind = dtypes.as_dtype(dtype)
+    if kind not in dtypes.FLOATING:
+        raise ValueError(f"Invalid dtype {kind.name}: expected a floating type.")
+    return kind
+
+
+def random_uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Returns numbers spread evenly over [minval, maxval), by default [0, 1)."""
+    dtype = _uniform_type(dtype, maxval)
+    with name_scope(name, "random_uniform", [shape, minval, maxval]) as scope:
+        sizes = shape_tensor(shape)
+        if dtype.is_integer:
+            low, high = convert_to_tensor(minval, dtype, name="min"), convert_to_tensor(maxval, dtype, name="max")
+            return random_uniform_int_op(sizes, low, high, name=scope, **_seeds(seed))
+        if _is_unit(minval, maxval):
+            return random_uniform_op(sizes, dtype=dtype, name=scope, **_seeds(seed))
+        return _between(random_uniform_op(sizes, dtype=dtype, **_seeds(seed)), minval, maxval, scope)
+
+
+def _uniform_type(dtype: Any, maxval: Any) -> dtypes.DType:
+    kind = dtypes.as_dtype(dtype)
+    if kind not in dtypes.FLOATING | dtypes.INDEX:
+        raise ValueError(f"Invalid dtype {kind.name}: expected a floating type, int32 or int64.")
+    if maxval is None and kind.is_integer:
+        raise ValueError(f"maxval is missing: {kind.name} has no default range")
+    return kind
+
+
+def _is_unit(minval: Any, maxval: Any) -> bool:
+    return (
+        isinstance(minval, int | float)
+        and minval == 0
+        and (maxval is None or (isinstance(maxval, int | float) and maxval == 1))
+    )
+
+
+def _between(unit: Tensor, minval: Any, maxval: Any, name: str) -> Tensor:
+    low = convert_to_tensor(minval, unit.dtype, name="min")
+    high = convert_to_tensor(1 if maxval is None else maxval, unit.dtype, name="max")
+    return add(multiply(unit, subtract(high, low, name="sub"), name="mul"), low, name=name)
+
+
+def _scaled(standard: Tensor, mean: Tensor, stddev: Tensor, name: str) -> Tensor:
+    return add(multiply(standard, stddev, name="mul"), mean, name=name)
+
+
+def random_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Returns numbers of the normal distribution."""
+    dtype = _floating(dtype)
+    with name_scope(name, "random_normal", [shape, mean, stddev]) as scope:
+        sizes = shape_tensor(shape)
+        mean, stddev = convert_to_tensor(mean, dtype, name="mean"), convert_to_tensor(stddev, dtype, name="stddev")
+        return _scaled(random_standard_normal_op(sizes, dtype=dtype, **_seeds(seed)), mean, stddev, scope)
+
+
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Returns numbers of the normal distribution, drawn again where they are two deviations or more from the mean."""
+    dtype = _floating(dtype)
+    with name_scope(name, "truncated_normal", [shape, mean, stddev]) as scope:
+        sizes = shape_tensor(shape)
+        mean, stddev = convert_to_tensor(mean, dtype, name="mean"), convert_to_tensor(stddev, dtype, name="stddev")
+        return _scaled(truncated_normal_op(sizes, dtype=dtype, **_seeds(seed)), mean, stddev, scope)
+
+
+def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """Returns the rows of a tensor in random order."""
+    return random_shuffle_op(value, name=name, **_seeds(seed))
+
+
+def random_gamma(
+    shape: Any,
+    alpha: Any,
+    beta: Any = None,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Returns samples of the given shape for each pair of alpha (the form) and beta (the rate)."""
+    with name_scope(name, "random_gamma", [shape, alpha, beta]) as scope:
+        sizes = shape_tensor(shape)
+        alpha = convert_to_tensor(alpha, dtype, name="alpha")
+        if beta is None:
+            sample = random_gamma_op(sizes, alpha, **_seeds(seed))
+        else:
+            beta = convert_to_tensor(beta, dtype, name="beta")
+            sample = realdiv(random_gamma_op(sizes, add(alpha, zeros_like(beta)), **_seeds(seed)), beta)
+        return maximum(np.finfo(sample.dtype.as_numpy_dtype).tiny, sample, name=scope)
+
+
+def random_poisson(
+    lam: Any, shape: Any, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Returns samples of the given shape for each rate."""
+    with name_scope(name, "random_poisson", [lam, shape]):
+        rate = convert_to_tensor(lam, name="lam")
+        return random_poisson_op(shape_tensor(shape), rate, dtype=dtype, **_seeds(seed))
+
+
+def multinomial(
+    logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
+) -> Tensor:
+    """Draws classes with the probabilities of softmax(logits), num_samples from each row."""
+    return _categorical("multinomial", logits, num_samples, output_dtype, seed, name)
+
+
+def categorical(
+    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Draws classes with the probabilities of softmax(logits), num_samples from each row."""
+    return _categorical("categorical", logits, num_samples, dtype, seed, name)
+
+
+def _categorical(
+    default_name: str, logits: Any, num_samples: Any, dtype: Any, seed: int | None, name: str | None
+) -> Tensor:
+    with name_scope(name, default_name, [logits, num_samples]):
+        scores = convert_to_tensor(logits, name="logits")
+        return multinomial_op(scores, num_samples, output_dtype=dtype or dtypes.int64, **_seeds(seed))
+
+
+def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """Cuts a block of the given size from a random place of the tensor."""
+    with name_scope(name, "random_crop", [value, size]) as scope:
+        value = convert_to_tensor(value, name="value")
+        size = convert_to_tensor(size, dtypes.int32, name="size")
+        sizes = shape_of(value)
+        check = Assert(reduce_all(greater_equal(sizes, size)), ["Need value.shape >= size, got ", sizes, size])
+        sizes = with_dependencies([check], sizes)
+        limit = add(subtract(sizes, size), 1)
+        offset = random_uniform(shape_of(sizes), dtype=size.dtype, maxval=size.dtype.max, seed=seed)
+        return slice(value, floormod(offset, limit), size, name=scope)
+
+
+def stateless_uniform(
+    shape: Any,
+    seed: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Returns numbers spread evenly over [minval, maxval) that depend on the shape and the two seeds alone."""
+    dtype = _uniform_type(dtype, maxval)
+    with name_scope(name, "stateless_random_uniform", [shape, seed, minval, maxval]) as scope:
+        sizes = shape_tensor(shape)
+        if dtype.is_integer:
+            low, high = convert_to_tensor(minval, dtype, name="min"), convert_to_tensor(maxval, dtype, name="max")
+            return stateless_uniform_int_op(sizes, seed, low, high, name=scope)
+        return _between(stateless_uniform_op(sizes, seed, dtype=dtype), minval, maxval, scope)
+
+
+def stateless_normal(
+    shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, name: str | None = None
+) -> Tensor:
+    """Returns normal numbers that depend on the shape and the two seeds alone."""
+    dtype = _floating(dtype)
+    with name_scope(name, "stateless_random_normal", [shape, seed, mean, stddev]) as scope:
+        sizes = shape_tensor(shape)
+        mean, stddev = convert_to_tensor(mean, dtype, name="mean"), convert_to_tensor(stddev, dtype, name="stddev")
+        return _scaled(stateless_normal_op(sizes, seed, dtype=dtype), mean, stddev, scope)
+
+
+def stateless_truncated_normal(
+    shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, name: str | None = None
+) -> Tensor:
+    """Returns truncated normal numbers that depend on the shape and the two seeds alone."""
+    dtype = _floating(dtype)
+    with name_scope(name, "stateless_truncated_normal", [shape, seed, mean, stddev]) as scope:
+        sizes = shape_tensor(shape)
+        mean, stddev = convert_to_tensor(mean, dtype, name="mean"), convert_to_tensor(stddev, dtype, name="stddev")
+        return _scaled(stateless_truncated_normal_op(sizes, seed, dtype=dtype), mean, stddev, scope)
+
+
+def stateless_categorical(
+    logits: Any, num_samples: Any, seed: Any, dtype: Any = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """Draws classes with the probabilities of softmax(logits), as the two seeds say."""
+    with name_scope(name, "stateless_categorical", [logits, num_samples, seed]):
+        scores = convert_to_tensor(logits, name="logits")
+        return stateless_multinomial_op(scores, num_samples, seed, output_dtype=dtype)
+
+
+def stateless_multinomial(
+    logits: Any, num_samples: Any, seed: Any, output_dtype: Any = dtypes.int64, name: str | None = None
+) -> Tensor:
+    """Draws classes with the probabilities of softmax(logits), as the two seeds say."""
+    with name_scope(name, "stateless_multinomial", [logits, num_samples, seed]):
+        scores = convert_to_tensor(logits, name="logits")
+        return stateless_multinomial_op(scores, num_samples, seed, output_dtype=output_dtype)

@@ -1,0 +1,99 @@
+"""Readers as operations: handles, reading, and what was read so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src.graph import attr
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.ops.shape_functions import no_outputs, require, scalar, scalar_value
+from thalweg._src.shapes import Shape, show
+
+
+def _read(c: Inference) -> Sequence[Shape]:
+    return [(), ()]
+
+
+def _read_many(c: Inference) -> Sequence[Shape]:
+    count = scalar_value(c, 2)
+    require(count is None or count > 0, f"num_records is {count}", expected="at least 1")
+    return [(None,), (None,)]
+
+
+def _restored(c: Inference) -> Sequence[Shape]:
+    require(not c.shapes[1], f"state has shape {show(c.shapes[1])}", expected="a scalar state")
+    return []
+
+
+def _handle(name: str, doc: str, **attrs: Any) -> OpDef:
+    return op(
+        name,
+        "-> reader_handle: resource",
+        **attrs,
+        container="",
+        shared_name="",
+        stateful=True,
+        differentiable=False,
+        infer=scalar,
+        doc=doc,
+    )
+
+
+def _use(name: str, signature: str, doc: str, **more: Any) -> OpDef:
+    return op(name, signature, stateful=True, differentiable=False, doc=doc, **more)
+
+
+identity_reader_op = _handle("IdentityReaderV2", "The handle of a reader of names alone.")
+whole_file_reader_op = _handle("WholeFileReaderV2", "The handle of a reader of whole files.")
+text_line_reader_op = _handle("TextLineReaderV2", "The handle of a reader of lines.", skip_header_lines=0)
+fixed_length_record_reader_op = _handle(
+    "FixedLengthRecordReaderV2",
+    "The handle of a reader of records of equal length.",
+    header_bytes=0,
+    record_bytes=attr.integer(),
+    footer_bytes=0,
+    hop_bytes=0,
+    encoding="",
+)
+tf_record_reader_op = _handle("TFRecordReaderV2", "The handle of a reader of record files.", compression_type="")
+reader_read_op = _use(
+    "ReaderReadV2",
+    "reader_handle: resource, queue_handle: resource -> key: string, value: string",
+    "The next record; waits for the name of a file where it needs one.",
+    waits=True,
+    infer=_read,
+)
+reader_read_up_to_op = _use(
+    "ReaderReadUpToV2",
+    "reader_handle: resource, queue_handle: resource, num_records: int64 -> keys: string, values: string",
+    "The next records, not beyond the end of a file.",
+    waits=True,
+    host="num_records",
+    infer=_read_many,
+)
+reader_num_records_produced_op = _use(
+    "ReaderNumRecordsProducedV2",
+    "reader_handle: resource -> records_produced: int64",
+    "How many records were read.",
+    infer=scalar,
+)
+reader_num_work_units_completed_op = _use(
+    "ReaderNumWorkUnitsCompletedV2",
+    "reader_handle: resource -> units_completed: int64",
+    "How many files were read to their end.",
+    infer=scalar,
+)
+reader_serialize_state_op = _use(
+    "ReaderSerializeStateV2", "reader_handle: resource -> state: string", "Where the reader is.", infer=scalar
+)
+reader_restore_state_op = _use(
+    "ReaderRestoreStateV2",
+    "reader_handle: resource, state: string ->",
+    "Goes back to where a reader was.",
+    infer=_restored,
+)
+reader_reset_op = _use(
+    "ReaderResetV2", "reader_handle: resource ->", "Makes the reader as it was in the beginning.", infer=no_outputs
+)

@@ -1,0 +1,305 @@
+"""Reductions: one value from many along some axes, running totals, and where the extremes are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import Evaluate, OpDef, op
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.array import rank
+from thalweg._src.ops.constants import array_constant
+from thalweg._src.ops.sequences import range
+from thalweg._src.ops.shape_functions import normalize_axis, require, unchanged
+from thalweg._src.shapes import Shape, show
+
+_SMALL = 1024  # elements: what static evaluation looks at, shapes and indices
+
+
+def _reduced(c: Inference) -> Sequence[Shape]:
+    shape, axes_shape, axes = c.shapes[0], c.shapes[1], c.value(1)
+    require(
+        axes_shape is None or len(axes_shape) <= 1,
+        f"reduction_indices has shape {show(axes_shape)}",
+        expected="a scalar or a vector of axes",
+    )
+    if shape is None:
+        return [None]
+    if axes is None:
+        return [(None,) * len(shape) if c.attrs["keep_dims"] else None]
+    found: set[int] = set()
+    for axis in axes.ravel().tolist():
+        position = normalize_axis(axis, len(shape), "reduction axis")
+        require(position not in found, f"axis {axis} is given twice", expected="distinct axes")
+        found.add(position)
+    if c.attrs["keep_dims"]:
+        return [tuple(1 if i in found else d for i, d in enumerate(shape))]
+    return [tuple(d for i, d in enumerate(shape) if i not in found)]
+
+
+def _evaluated(function: Callable[..., Any]) -> Evaluate:
+    """Reduces small integers that are known while the graph is built, such as parts of a shape."""
+
+    def evaluate(c: Inference) -> Any:
+        value, axes = c.partial(0), c.value(1)
+        if value is None or axes is None or not c.dtypes[0].is_integer or value.size > _SMALL:
+            return None
+        axis = tuple(axes.ravel().tolist())
+        result = np.asarray(function(value.astype(object), axis=axis, keepdims=c.attrs["keep_dims"]), dtype=object)
+        low, high = c.dtypes[0].min, c.dtypes[0].max
+        return result if all(low <= e <= high for e in result.ravel().tolist()) else None
+
+    return evaluate
+
+
+def _reduction(name: str, types: frozenset[dtypes.DType] | None, doc: str, evaluate: Evaluate | None = None) -> OpDef:
+    kind = "bool" if types is None else "T"
+    type_attr: dict[str, Any] = {} if types is None else {"T": types}
+    return op(
+        name,
+        f"input: {kind}, reduction_indices: Tidx -> output: {kind}",
+        keep_dims=False,
+        **type_attr,
+        differentiable=types is not None,
+        Tidx=attr.types(dtypes.INDEX, dtypes.int32),
+        host="reduction_indices",
+        infer=_reduced,
+        evaluate=evaluate,
+        doc=doc,
+    )
+
+
+sum_op = _reduction("Sum", dtypes.NUMERIC, "The sum along axes.", _evaluated(np.sum))
+mean_op = _reduction("Mean", dtypes.NUMERIC, "The mean along axes; of integers, the quotient towards zero.")
+prod_op = _reduction("Prod", dtypes.NUMERIC, "The product along axes.", _evaluated(np.prod))
+max_op = _reduction("Max", dtypes.REAL, "The greatest element along axes.", _evaluated(np.max))
+min_op = _reduction("Min", dtypes.REAL, "The least element along axes.", _evaluated(np.min))
+euclidean_norm_op = _reduction("EuclideanNorm", dtypes.NUMERIC, "The root of the sum of squares along axes.")
+all_op = _reduction("All", None, "Whether all elements along axes are true.")
+any_op = _reduction("Any", None, "Whether some element along axes is true.")
+
+
+def one_of(name: str, value: Any, old_name: str, old_value: Any) -> Any:
+    """Returns an argument that may be given under its TensorFlow 1 name, but not under both."""
+    if old_value is None:
+        return value
+    if value is not None:
+        raise ValueError(f"Cannot specify both {name!r} and {old_name!r}")
+    return old_value
+
+
+def _axes(x: Tensor, axis: Any) -> Any:
+    """Returns the axes to reduce; None stands for all."""
+    if axis is not None:
+        return axis
+    if x._shape is not None:
+        return array_constant(np.arange(len(x._shape), dtype=np.int32), dtypes.int32)
+    return range(0, rank(x))
+
+
+def _reduce(
+    definition: OpDef, x: Any, axis: Any, keepdims: Any, name: str | None, old_axis: Any, old_keepdims: Any
+) -> Tensor:
+    axis = one_of("axis", axis, "reduction_indices", old_axis)
+    keep = bool(one_of("keepdims", keepdims, "keep_dims", old_keepdims))
+    x = convert_to_tensor(x, dtypes.bool if definition in (all_op, any_op) else None, name="input")
+    result = definition(x, _axes(x, axis), keep_dims=keep, name=name)
+    if axis is None and not keep and result._shape is None:
+        result.set_shape(())
+    return result
+
+
+def reduce_sum(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Adds the elements along the axes, all by default."""
+    return _reduce(sum_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_mean(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Averages the elements along the axes, all by default."""
+    return _reduce(mean_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_prod(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Multiplies the elements along the axes, all by default."""
+    return _reduce(prod_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_max(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Returns the greatest elements along the axes, all by default."""
+    return _reduce(max_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_min(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Returns the least elements along the axes, all by default."""
+    return _reduce(min_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_all(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Tells whether all elements along the axes are true."""
+    return _reduce(all_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_any(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Tells whether some element along the axes is true."""
+    return _reduce(any_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """Returns the root of the sum of squares along the axes."""
+    return _reduce(euclidean_norm_op, input_tensor, axis, keepdims, name, None, None)
+
+
+def _without_axis(c: Inference) -> Sequence[Shape]:
+    shape, axis_shape, axis = c.shapes[0], c.shapes[1], c.value(1)
+    require(axis_shape is None or axis_shape == (), f"dimension must be a scalar, got {show(axis_shape)}")
+    if shape is None:
+        return [None]
+    if len(shape) <= 1 and axis is None:
+        return [()]
+    if axis is None:
+        return [(None,) * (len(shape) - 1)]
+    position = normalize_axis(int(axis), len(shape), "dimension")
+    require(shape[position] != 0, f"the reduction axis {position} is empty", expected="at least one element along it")
+    return [shape[:position] + shape[position + 1 :]]
+
+
+_ORDERED = dtypes.REAL | {dtypes.bool}
+arg_max = op(
+    "ArgMax",
+    "input: T, dimension: Tidx -> output: output_type",
+    T=_ORDERED,
+    Tidx=attr.types(dtypes.INDEX | {dtypes.int16}, dtypes.int32),
+    output_type=attr.types(dtypes.INDEX | {dtypes.int16, dtypes.uint16}, dtypes.int64),
+    host="dimension",
+    infer=_without_axis,
+    differentiable=False,
+    doc="The index of the greatest element along an axis, of the first among equals.",
+)
+arg_min = op(
+    "ArgMin",
+    "input: T, dimension: Tidx -> output: output_type",
+    T=_ORDERED,
+    Tidx=attr.types(dtypes.INDEX, dtypes.int32),
+    output_type=attr.types(dtypes.INDEX, dtypes.int64),
+    host="dimension",
+    infer=_without_axis,
+    differentiable=False,
+    doc="The index of the least element along an axis, of the first among equals.",
+)
+
+
+def argmax(
+    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = dtypes.int64
+) -> Tensor:
+    """Returns the index of the greatest element along an axis, the first by default."""
+    axis = one_of("axis", axis, "dimension", dimension)
+    return arg_max(input, 0 if axis is None else axis, output_type=output_type, name=name)
+
+
+def argmin(
+    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = dtypes.int64
+) -> Tensor:
+    """Returns the index of the least element along an axis, the first by default."""
+    axis = one_of("axis", axis, "dimension", dimension)
+    return arg_min(input, 0 if axis is None else axis, output_type=output_type, name=name)
+
+
+def _along_axis(c: Inference) -> Sequence[Shape]:
+    shape, axis_shape, axis = c.shapes[0], c.shapes[1], c.value(1)
+    require(axis_shape is None or axis_shape == (), f"axis must be a scalar, got {show(axis_shape)}")
+    if shape is not None and axis is not None:
+        normalize_axis(int(axis), len(shape))
+    return unchanged(c)
+
+
+def _scan(name: str, types: frozenset[dtypes.DType], doc: str) -> OpDef:
+    return op(
+        name,
+        "x: T, axis: Tidx -> out: T",
+        exclusive=False,
+        reverse=False,
+        T=types,
+        Tidx=attr.types(dtypes.INDEX, dtypes.int32),
+        host="axis",
+        infer=_along_axis,
+        doc=doc,
+    )
+
+
+cumsum_op = _scan("Cumsum", dtypes.NUMERIC, "Running sums along an axis.")
+cumprod_op = _scan("Cumprod", dtypes.NUMERIC, "Running products along an axis.")
+cumulative_logsumexp_op = _scan("CumulativeLogsumexp", dtypes.FLOATING, "Logarithms of running sums of exponentials.")
+
+
+def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+    """Returns running sums along an axis; exclusive ones start with 0 and leave the element itself out."""
+    return cumsum_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)
+
+
+def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+    """Returns running products along an axis; exclusive ones start with 1 and leave the element itself out."""
+    return cumprod_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)
+
+
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Returns log(cumsum(exp(x))) without overflow; exclusive ones start with the least finite number."""
+    return cumulative_logsumexp_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)

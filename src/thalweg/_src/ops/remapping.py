@@ -1,0 +1,55 @@
+"""Rows and columns of saved matrices in the order of other vocabularies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thalweg._src.graph import attr
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.ops.shape_functions import same_dimension, vector_size
+from thalweg._src.ops.strings import require_scalar
+from thalweg._src.shapes import Shape
+
+
+def _remapping(c: Inference) -> Sequence[Shape]:
+    for index in (0, 1):
+        require_scalar(c, index)
+    return [(c.attrs["num_new_vocab"],), ()]
+
+
+def _matrix(c: Inference) -> Sequence[Shape]:
+    for index in (0, 1):
+        require_scalar(c, index)
+    rows, columns = c.attrs["num_rows"], c.attrs["num_cols"]
+    same_dimension(vector_size(c, 2), rows, "row_remapping has another size than num_rows", f"{rows} rows")
+    count = vector_size(c, 3)
+    if count != 0:
+        same_dimension(count, columns, "col_remapping has another size than num_cols", f"none, or {columns} columns")
+    vector_size(c, 4)
+    return [(rows, columns)]
+
+
+generate_vocab_remapping_op = op(
+    "GenerateVocabRemapping",
+    "new_vocab_file: string, old_vocab_file: string -> remapping: int64, num_present: int32",
+    new_vocab_offset=attr.integer(0),
+    num_new_vocab=attr.integer(0),
+    old_vocab_size=attr.integer(-1, -1),
+    differentiable=False,
+    infer=_remapping,
+    doc="The place of each entry of a new vocabulary in an old one, -1 for those that are not there.",
+)
+load_and_remap_matrix_op = op(
+    "LoadAndRemapMatrix",
+    "ckpt_path: string, old_tensor_name: string, row_remapping: int64, col_remapping: int64, "
+    "initializing_values: float -> output_matrix: float",
+    num_rows=attr.integer(0),
+    num_cols=attr.integer(1),
+    max_rows_in_memory=-1,
+    stateful=True,
+    differentiable=False,
+    host="row_remapping, col_remapping",
+    infer=_matrix,
+    doc="A matrix of a checkpoint with its rows and columns in another order; what is not there takes other values.",
+)

@@ -1,0 +1,74 @@
+"""Python functions as operations: NumPy in, NumPy out."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.by_type import add_by_type
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.op_def import op
+from thalweg._src.graph.scopes import graph_of
+
+Function = Callable[..., Any]
+
+for _name in ("PyFunc", "PyFuncStateless"):
+    op(
+        _name,
+        "input: list(Tin) -> output: list(Tout)",
+        token=attr.string(),
+        Tin=attr.type_list(0),
+        Tout=attr.type_list(0),
+        stateful=_name == "PyFunc",
+        doc="The results of a Python function of this process, found by its token.",
+    )
+
+
+class PythonFunction:
+    """A user's function under the token that its nodes carry; it lives as long as a graph that uses it."""
+
+    def __init__(self, token: str, function: Function) -> None:
+        self.token = token
+        self.function = function
+
+
+_serial = itertools.count()
+_functions: weakref.WeakValueDictionary[str, PythonFunction] = weakref.WeakValueDictionary()
+
+
+def python_function(token: str) -> PythonFunction | None:
+    """Returns the function of a token, or None if its graph is gone or it belongs to another process."""
+    return _functions.get(token)
+
+
+def py_func(func: Function, inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
+    """Calls a Python function on NumPy arrays in every step; gives tensors of the types Tout, a list if it is one.
+
+    A function that is not stateful may be called less often than its results are used: equal calls are merged.
+    """
+    if not callable(func):
+        raise ValueError(f"Expected func to be callable, got {func!r} of type {type(func)}")
+    several = isinstance(Tout, list | tuple)
+    types = tuple(dtypes.as_dtype(dtype) for dtype in (Tout if several else [Tout]))
+    graph = graph_of(list(inp)) or get_default_graph()
+    entry = PythonFunction(f"pyfunc_{next(_serial)}", func)
+    _functions[entry.token] = entry
+    graph.kept("python_functions", list).append(entry)
+    op_type = "PyFunc" if stateful else "PyFuncStateless"
+    with graph.as_default():
+        inputs = [convert_to_tensor(value, name=f"input_{i}") for i, value in enumerate(inp)]
+        attrs = {"token": entry.token, "Tin": [tensor.dtype for tensor in inputs], "Tout": types}
+        operation = add_by_type(graph, op_type, inputs, attrs, name)
+    if not types:
+        return operation
+    return operation.outputs if several else operation.outputs[0]
+
+
+def numpy_function(func: Function, inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
+    """Does the same as `py_func` under TensorFlow 2's name."""
+    return py_func(func, inp, Tout, stateful, name)

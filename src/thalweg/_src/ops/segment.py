@@ -1,0 +1,139 @@
+"""Segments: sums, products, means and extremes of rows that share a number, and the dense form of IndexedSlices."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.dtypes import DType
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor, register_tensor_conversion_function
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.constants import fill
+from thalweg._src.ops.joining import concat
+from thalweg._src.ops.shape_functions import require, same_dimension
+from thalweg._src.ops.shaping import ones_like, rank, reshape, shape, squeeze
+from thalweg._src.ops.slicing import slice
+from thalweg._src.shapes import Shape, num_elements, show
+
+_LARGE = 100_000_000  # elements from which a dense gradient deserves a warning
+
+
+def _unsorted(c: Inference) -> Sequence[Shape]:
+    data, ids, count = c.shapes[0], c.shapes[1], c.value(2)
+    require(c.shapes[2] in ((), None), f"num_segments must be a scalar, got {show(c.shapes[2])}")
+    require(count is None or int(count) >= 0, f"num_segments is {count}", expected="0 at least")
+    if data is None or ids is None:
+        return [None]
+    require(len(ids) <= len(data), f"segment_ids has rank {len(ids)}", expected=f"rank {len(data)} at most")
+    fits = all(None in (a, b) or a == b for a, b in zip(data, ids))
+    require(fits, f"segment_ids has shape {show(ids)}", expected=f"the beginning of data's shape {show(data)}")
+    return [(None if count is None else int(count), *data[len(ids) :])]
+
+
+def _sorted(c: Inference) -> Sequence[Shape]:
+    data, ids = c.shapes
+    require(ids is None or len(ids) == 1, f"segment_ids must be a vector, got {show(ids)}")
+    if data is None:
+        return [None]
+    require(len(data) > 0, "data is a scalar", expected="data of rank 1 at least")
+    if ids is not None:
+        same_dimension(data[0], ids[0], "sizes", expected="segment_ids.shape[0] == data.shape[0]")
+    return [(None, *data[1:])]
+
+
+_UNSORTED = "data: T, segment_ids: Tindices, num_segments: Tnumsegments -> output: T"
+_SORTED = "data: T, segment_ids: Tindices -> output: T"
+
+
+def _unsorted_op(name: str, types: frozenset[DType], doc: str, indices: frozenset[DType] = dtypes.INDEX) -> OpDef:
+    return op(
+        name,
+        _UNSORTED,
+        T=types,
+        Tindices=indices,
+        Tnumsegments=attr.types(dtypes.INDEX, dtypes.int32),
+        host="num_segments",
+        infer=_unsorted,
+        doc=doc,
+    )
+
+
+def _sorted_op(name: str, types: frozenset[DType], doc: str) -> OpDef:
+    return op(name, _SORTED, T=types, Tindices=dtypes.INDEX, infer=_sorted, doc=doc)
+
+
+unsorted_segment_sum = _unsorted_op(
+    "UnsortedSegmentSum",
+    dtypes.NUMERIC,
+    "Sums of the rows that share an id; negative ids drop theirs.",
+    dtypes.INDEX | {dtypes.int16},
+)
+unsorted_segment_prod = _unsorted_op("UnsortedSegmentProd", dtypes.NUMERIC, "Products of the rows that share an id.")
+unsorted_segment_max = _unsorted_op("UnsortedSegmentMax", dtypes.REAL, "The greatest of the rows that share an id.")
+unsorted_segment_min = _unsorted_op("UnsortedSegmentMin", dtypes.REAL, "The least of the rows that share an id.")
+segment_sum = _sorted_op("SegmentSum", dtypes.NUMERIC, "Sums of the rows of each segment.")
+segment_mean = _sorted_op("SegmentMean", dtypes.NUMERIC, "Means of the rows of each segment.")
+segment_prod = _sorted_op("SegmentProd", dtypes.NUMERIC, "Products of the rows of each segment.")
+segment_max = _sorted_op("SegmentMax", dtypes.REAL, "The greatest of the rows of each segment.")
+segment_min = _sorted_op("SegmentMin", dtypes.REAL, "The least of the rows of each segment.")
+
+
+def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """Returns the means of the rows that share an id; 0 where there are none."""
+    return _by_count(data, segment_ids, num_segments, name, "UnsortedSegmentMean", root=False)
+
+
+def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
+    """Returns the sums of the rows that share an id, divided by the square root of their number."""
+    return _by_count(data, segment_ids, num_segments, name, "UnsortedSegmentSqrtN", root=True)
+
+
+def _by_count(data: Any, segment_ids: Any, num_segments: Any, name: str | None, default: str, root: bool) -> Tensor:
+    from thalweg._src.ops.math import divide, maximum, sqrt, subtract
+
+    with name_scope(name, default, [data, segment_ids, num_segments]) as scope:
+        rows, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
+        counts = unsorted_segment_sum(ones_like(ids, dtype=rows.dtype), ids, num_segments)
+        counts = maximum(counts, convert_to_tensor(1, rows.dtype))
+        ones = fill(reshape(subtract(rank(rows), rank(ids)), [1]), 1)
+        counts = reshape(counts, concat([shape(counts), ones], 0))
+        total = unsorted_segment_sum(rows, ids, num_segments)
+        return divide(total, sqrt(counts) if root else counts, name=scope)
+
+
+def to_dense(value: IndexedSlices, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Tensor:
+    """Returns IndexedSlices as a tensor, as conversion does: with a warning if it may be large."""
+    result = without_warning(value, dtype, name)
+    _warn_if_large(num_elements(value.shape._dims))
+    return result
+
+
+def without_warning(value: IndexedSlices, dtype: DType | None = None, name: str | None = None) -> Tensor:
+    """Returns IndexedSlices as a tensor: equal indices add up, rows that no index names are zero."""
+    if dtype is not None and not dtype.is_compatible_with(value.dtype):
+        raise ValueError(
+            f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype {value.dtype.name}"
+        )
+    if value.dense_shape is None:
+        raise ValueError(f"IndexedSlices without dense_shape cannot become a tensor: {value}")
+    rows = squeeze(slice(value.dense_shape, [0], [1]), [0])
+    return unsorted_segment_sum(value.values, value.indices, rows, name=name)
+
+
+def _warn_if_large(count: int | None) -> None:
+    if count is None or count >= _LARGE:
+        size = "of unknown shape" if count is None else f"with {count} elements"
+        warnings.warn(
+            f"IndexedSlices become a dense tensor {size}, which may take much memory",
+            stacklevel=5,
+        )
+
+
+register_tensor_conversion_function(IndexedSlices, to_dense)

@@ -1,0 +1,152 @@
+"""Sets: the values along the last dimension of a tensor, dense or sparse, taken as sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.errors import ShapeError
+from thalweg._src.graph import attr
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.shape_functions import at_least_rank, require, same_dimension
+from thalweg._src.ops.sparse import as_sparse, parts
+from thalweg._src.shapes import Shape, merge
+
+OPERATIONS = ("a-b", "b-a", "intersection", "union")
+_TYPES = frozenset((dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.uint16, dtypes.string))
+
+
+def _require_operation(c: Inference) -> None:
+    name = c.attrs["set_operation"].lower()
+    require(name in OPERATIONS, f"set_operation is {name!r}", expected=f"one of {', '.join(OPERATIONS)}")
+
+
+def _result(rank: int | None) -> Sequence[Shape]:
+    require(rank is None or rank >= 2, f"the sets have rank {rank}", expected="rank 2 at least: groups, then a set")
+    return [(None, rank), (None,), (rank,)]
+
+
+def _set_size(c: Inference) -> Sequence[Shape]:
+    _, rank = parts(c, 0, 1, 2)
+    _result(rank)
+    shape = c.shape_value(2)
+    return [None if shape is None else shape[:-1]]
+
+
+def _dense_and_dense(c: Inference) -> Sequence[Shape]:
+    _require_operation(c)
+    a, b = at_least_rank(c, 0, 2), at_least_rank(c, 1, 2)
+    _require_groups(a, b)
+    shape = a if a is not None else b
+    return _result(None if shape is None else len(shape))
+
+
+def _require_groups(a: Shape, b: Shape) -> None:
+    """Requires two tensors of sets to have the same groups: equal shapes but for the last dimension."""
+    try:
+        merge(None if a is None else a[:-1], None if b is None else b[:-1])
+    except ValueError as error:
+        raise ShapeError(f"the groups differ: {error}", expected="equal shapes but for the last dimension") from None
+
+
+def _dense_and_sparse(c: Inference) -> Sequence[Shape]:
+    _require_operation(c)
+    a = at_least_rank(c, 0, 2)
+    _, rank = parts(c, 1, 2, 3)
+    _require_groups(a, c.shape_value(3))
+    own = None if a is None else len(a)
+    return _result(same_dimension(own, rank, "ranks of the sets", expected="sets of one rank"))
+
+
+def _sparse_and_sparse(c: Inference) -> Sequence[Shape]:
+    _require_operation(c)
+    (_, a), (_, b) = parts(c, 0, 1, 2), parts(c, 3, 4, 5)
+    _require_groups(c.shape_value(2), c.shape_value(5))
+    return _result(same_dimension(a, b, "ranks of the sets", expected="sets of one rank"))
+
+
+_RESULT = "result_indices: int64, result_values: T, result_shape: int64"
+_SECOND = "set2_indices: int64, set2_values: T, set2_shape: int64"
+set_size_op = op(
+    "SetSize",
+    "set_indices: int64, set_values: T, set_shape: int64 -> size: int32",
+    validate_indices=True,
+    T=_TYPES,
+    infer=_set_size,
+    differentiable=False,
+    doc="The number of different values in each set.",
+)
+dense_to_dense_set_operation = op(
+    "DenseToDenseSetOperation",
+    f"set1: T, set2: T -> {_RESULT}",
+    set_operation=attr.string(),
+    validate_indices=True,
+    T=_TYPES,
+    infer=_dense_and_dense,
+    differentiable=False,
+    doc="Unions, intersections or differences of dense sets.",
+)
+dense_to_sparse_set_operation = op(
+    "DenseToSparseSetOperation",
+    f"set1: T, {_SECOND} -> {_RESULT}",
+    set_operation=attr.string(),
+    validate_indices=True,
+    T=_TYPES,
+    infer=_dense_and_sparse,
+    differentiable=False,
+    doc="Unions, intersections or differences of dense and sparse sets.",
+)
+sparse_to_sparse_set_operation = op(
+    "SparseToSparseSetOperation",
+    f"set1_indices: int64, set1_values: T, set1_shape: int64, {_SECOND} -> {_RESULT}",
+    set_operation=attr.string(),
+    validate_indices=True,
+    T=_TYPES,
+    infer=_sparse_and_sparse,
+    differentiable=False,
+    doc="Unions, intersections or differences of sparse sets.",
+)
+
+
+def set_size(a: Any, validate_indices: bool = True) -> Tensor:
+    """Returns the number of different values in each set of a sparse tensor."""
+    sparse = as_sparse(a)
+    if sparse.dtype not in _TYPES:
+        raise TypeError(f"{sparse.dtype.name} is no type of sets: {', '.join(sorted(t.name for t in _TYPES))}")
+    return set_size_op(sparse.indices, sparse.values, sparse.dense_shape, validate_indices)
+
+
+def _operate(a: Any, b: Any, operation: str, reflected: str, validate: bool) -> SparseTensor:
+    """Adds a set operation; a sparse set before a dense one changes places with it."""
+    a, b = (convert_to_tensor_or_sparse_tensor(x, name=name) for x, name in ((a, "a"), (b, "b")))
+    if a.dtype is not b.dtype:
+        raise TypeError(f"Types don't match, {a.dtype.name} vs {b.dtype.name}.")
+    if isinstance(a, SparseTensor) and not isinstance(b, SparseTensor):
+        a, b, operation = b, a, reflected
+    second = (b.indices, b.values, b.dense_shape) if isinstance(b, SparseTensor) else (b,)
+    first = (a.indices, a.values, a.dense_shape) if isinstance(a, SparseTensor) else (a,)
+    if isinstance(a, SparseTensor):
+        definition = sparse_to_sparse_set_operation
+    else:
+        definition = dense_to_sparse_set_operation if isinstance(b, SparseTensor) else dense_to_dense_set_operation
+    return SparseTensor(*definition.many(*first, *second, set_operation=operation, validate_indices=validate))
+
+
+def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+    """Returns the values that are in both sets, for each pair of sets."""
+    return _operate(a, b, "intersection", "intersection", validate_indices)
+
+
+def set_difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
+    """Returns the values that are in a and not in b, or the other way round, for each pair of sets."""
+    forward, backward = ("a-b", "b-a") if aminusb else ("b-a", "a-b")
+    return _operate(a, b, forward, backward, validate_indices)
+
+
+def set_union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+    """Returns the values that are in either set, for each pair of sets."""
+    return _operate(a, b, "union", "union", validate_indices)

@@ -1,0 +1,242 @@
+"""Sparse tensors: making them, and back to dense ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.errors import ShapeError
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.explain import argument_names
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.infer import Inference, as_static_shape
+from thalweg._src.graph.op_def import op
+from thalweg._src.graph.scopes import control_dependencies, name_scope
+from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import array, check, comparison, math
+from thalweg._src.ops.constants import constant, fill, placeholder, placeholder_with_default
+from thalweg._src.ops.reduction import reduce_max
+from thalweg._src.ops.shape_functions import require, require_sizes, same_dimension
+from thalweg._src.shapes import Shape, as_shape, compatible, show
+
+
+def parts(c: Inference, indices: int, values: int | None, shape: int) -> tuple[int | None, int | None]:
+    """Returns how many values a sparse tensor has and its rank, from three inputs that must fit each other."""
+    count, rank = ranked(c, indices, 2)
+    if values is not None:
+        (elements,) = ranked(c, values, 1)
+        expected = "one value for each index"
+        count = same_dimension(count, elements, "numbers of indices and values", expected=expected)
+    (sizes,) = ranked(c, shape, 1)
+    rank = same_dimension(rank, sizes, "lengths of an index and of the shape", expected="a size for each column")
+    return count, rank
+
+
+def ranked(c: Inference, index: int, rank: int) -> Sequence[int | None]:
+    """Returns an input's shape, which must have this rank; inputs of lists are counted one by one."""
+    shape = c.shapes[index]
+    if shape is None:
+        return (None,) * rank
+    if len(shape) != rank:
+        names = argument_names(c.definition, len(c.shapes))
+        name = names[index] if index < len(names) else "an input"
+        raise ShapeError(f"{name} has shape {show(shape)}", expected=f"{name} of rank {rank}")
+    return shape
+
+
+def _to_dense(c: Inference) -> Sequence[Shape]:
+    indices, shape, values, default = c.shapes
+    require(not default, f"default_value has shape {show(default)}", expected="a scalar")
+    require(indices is None or len(indices) <= 2, f"sparse_indices has shape {show(indices)}", expected="rank <= 2")
+    require(values is None or len(values) <= 1, f"sparse_values has shape {show(values)}", expected="rank <= 1")
+    require_sizes(c, 1)
+    rows = None if indices is None else indices[0] if indices else 1
+    if values:
+        same_dimension(rows, values[0], "numbers of indices and values", "one value for each index, or one for all")
+    if indices is not None and shape:
+        rank = indices[1] if len(indices) == 2 else 1
+        same_dimension(rank, shape[0], "ranks of sparse_indices and output_shape", "indices of the output's rank")
+    return [c.shape_value(1)]
+
+
+sparse_to_dense_op = op(
+    "SparseToDense",
+    "sparse_indices: Tindices, output_shape: Tindices, sparse_values: T, default_value: T -> dense: T",
+    validate_indices=True,
+    T=attr.types(),
+    Tindices=dtypes.INDEX,
+    host="output_shape",
+    infer=_to_dense,
+    doc="A dense tensor with values at some places and a default elsewhere.",
+)
+
+
+def as_sparse(value: Any) -> SparseTensor:
+    """Returns the value as a SparseTensor, which it must be, or the value of one."""
+    if isinstance(value, SparseTensor):
+        return value
+    if isinstance(value, SparseTensorValue):
+        return SparseTensor.from_value(value)
+    raise TypeError(f"Input must be a SparseTensor, got {value!r} of type {type(value).__name__}.")
+
+
+def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
+    """Returns a sparse tensor that must be fed: with a SparseTensorValue, or (indices, values, shape)."""
+    prefix = "" if name is None else f"{name}/"
+    names = {part: f"{prefix}{part}" if prefix else None for part in ("indices", "values", "shape")}
+    static: Shape = None
+    if shape is None:
+        dense_shape, rank = placeholder(dtypes.int64, [None], names["shape"]), None
+    elif isinstance(shape, Tensor):
+        dense_shape, rank = shape, (shape._shape or (None,))[0]
+    else:
+        static = as_shape(shape)
+        if static is None:
+            return sparse_placeholder(dtype, None, name)
+        rank = len(static)
+        sizes = constant(np.array([-1 if d is None else d for d in static], np.int64))
+        dense_shape = placeholder_with_default(sizes, [rank], names["shape"])
+    values = placeholder(dtype, [None], names["values"])
+    result = SparseTensor(placeholder(dtypes.int64, [None, rank], names["indices"]), values, dense_shape)
+    if static is not None:
+        result.set_shape(static)
+    return result
+
+
+def sparse_to_dense(
+    sparse_indices: Any,
+    output_shape: Any,
+    sparse_values: Any,
+    default_value: Any = 0,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """Returns a dense tensor with values at some places, which must be in order and distinct unless not validated."""
+    values = convert_to_tensor(sparse_values)
+    if values.dtype is dtypes.string and isinstance(default_value, int):
+        default_value = ""
+    return sparse_to_dense_op(
+        sparse_indices, output_shape, values, default_value, validate_indices=validate_indices, name=name
+    )
+
+
+def sparse_tensor_to_dense(
+    sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
+) -> Tensor:
+    """Returns a sparse tensor as a dense one, with the default at all other places: 0, False or an empty string."""
+    sparse = as_sparse(sp_input)
+    if default_value is None:
+        default_value = array.zeros([], dtype=sparse.dtype)
+    dense = sparse_to_dense_op(
+        sparse.indices, sparse.dense_shape, sparse.values, default_value, validate_indices=validate_indices, name=name
+    )
+    dense.set_shape(sparse._shape)
+    return dense
+
+
+def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
+    """Returns a dense tensor as a sparse one: the elements that are not 0, False or empty."""
+    with name_scope(name, "dense_to_sparse", [tensor]):
+        dense = convert_to_tensor(tensor)
+        zero = constant("" if dense.dtype is dtypes.string else False if dense.dtype.is_bool else 0, dense.dtype)
+        indices = array.where(comparison.not_equal(dense, zero))
+        return SparseTensor(indices, array.gather_nd(dense, indices), array.shape(dense, out_type=dtypes.int64))
+
+
+def sparse_eye(
+    num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None
+) -> SparseTensor:
+    """Returns a sparse matrix with ones on its diagonal."""
+    with name_scope(name, "eye", [num_rows, num_columns]):
+        rows = math.cast(convert_to_tensor(num_rows), dtypes.int64)
+        columns = rows if num_columns is None else math.cast(convert_to_tensor(num_columns), dtypes.int64)
+        count = math.minimum(rows, columns)
+        diagonal = array.range(count, dtype=dtypes.int64)
+        indices = array.stack([diagonal, diagonal], axis=1)
+        return SparseTensor(indices, array.ones(array.expand_dims(count, 0), dtype), array.stack([rows, columns]))
+
+
+def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
+    """Returns the sparse tensor with those of its values that a vector of bools names."""
+    sparse = as_sparse(sp_input)
+    keep = convert_to_tensor(to_retain)
+    if keep._shape is not None and len(keep._shape) != 1:
+        raise ValueError(f"to_retain must be a vector, got {show(keep._shape)}")
+    if not compatible(keep._shape, sparse.values._shape):
+        raise ValueError(f"to_retain has shape {show(keep._shape)}, the values {show(sparse.values._shape)}")
+    places = array.reshape(array.where(keep), [-1])
+    result = SparseTensor(
+        array.gather(sparse.indices, places), array.gather(sparse.values, places), array.identity(sparse.dense_shape)
+    )
+    result.set_shape(sparse._shape)
+    return result
+
+
+def sparse_mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
+    """Returns IndexedSlices without the rows at some indices."""
+    with name_scope(name, "sparse_mask", [a, mask_indices]) as scope:
+        indices, kept = array.setdiff1d(a.indices, mask_indices)
+        return IndexedSlices(array.gather(a.values, kept, name=scope), indices, a.dense_shape)
+
+
+def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
+    """Returns the sparse tensor with another shape: a larger one, or the tightest around its values."""
+    sparse = as_sparse(sp_input)
+    indices, values = array.identity(sparse.indices), array.identity(sparse.values)
+    if new_shape is None:
+        # A row before the first place gives a tensor without values the shape around nothing.
+        nowhere = fill(array.stack([1, array.size(sparse.dense_shape)]), np.int64(-1))
+        reach = reduce_max(array.concat([sparse.indices, nowhere], 0), 0)
+        return SparseTensor(indices, values, reach + 1)
+    shape = math.cast(convert_to_tensor(new_shape), dtypes.int64)
+    known = as_static_shape(shape)
+    old = sparse._shape
+    if known is not None and old is not None:
+        if len(known) != len(old):
+            raise ValueError(f"new_shape has {len(known)} dimensions, the sparse tensor {len(old)}")
+        for wanted, least in zip(known, old):
+            if wanted is not None and least is not None and wanted < least:
+                raise ValueError(f"new_shape {show(known)} is smaller than the sparse tensor's own {show(old)}")
+    with control_dependencies([check.assert_less_equal(sparse.dense_shape, shape)]):
+        shape = array.identity(shape)
+    return SparseTensor(indices, values, shape)
+
+
+def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
+    """Returns a dense tensor of bools that is True at [..., id] for the ids that are the sparse tensor's values."""
+    sparse = as_sparse(sp_input)
+    with name_scope(name, "SparseToIndicator", [sparse]) as scope:
+        ones = array.ones_like(sparse.values, dtypes.bool)
+        merged = sparse_merge(sparse, sparse.with_values(ones), vocab_size)
+        return sparse_tensor_to_dense(merged, default_value=False, validate_indices=False, name=scope)
+
+
+def sparse_merge(
+    sp_ids: Any, sp_values: Any, vocab_size: Any, name: str | None = None, already_sorted: bool = False
+) -> SparseTensor:
+    """Returns sparse features by id: the last dimension of ids becomes one of vocab_size, where the values go."""
+    from thalweg._src.ops.sparse_shaping import sparse_reorder
+
+    ids = [as_sparse(item) for item in (sp_ids if isinstance(sp_ids, list) else [sp_ids])]
+    sizes = list(vocab_size) if isinstance(sp_ids, list) else [vocab_size]
+    if len(ids) != len(sizes):
+        raise ValueError(f"{len(ids)} sp_ids for {len(sizes)} vocab_sizes")
+    values = as_sparse(sp_values)
+    for item in ids:
+        if item.dtype not in (dtypes.int32, dtypes.int64):
+            raise TypeError(f"sp_ids must hold int32 or int64 values, got {item.dtype.name}")
+    with name_scope(name, "SparseMerge", [*ids, values]):
+        columns = [array.expand_dims(math.cast(item.values, dtypes.int64), 1) for item in ids]
+        indices = array.concat([ids[0].indices[:, :-1], *columns], 1)
+        tail = [math.cast(convert_to_tensor(size), dtypes.int64) for size in sizes]
+        shape = array.concat([ids[0].dense_shape[:-1], array.stack(tail)], 0)
+        merged = SparseTensor(indices, values.values, shape)
+        if already_sorted:
+            return merged
+        merged = sparse_reorder(merged)
+        return SparseTensor(merged.indices, merged.values, shape)

@@ -1,0 +1,112 @@
+"""Segments of chosen rows: sums, means and sums over a root of rows that indices name, without gathering them first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.dtypes import DType
+from thalweg._src.graph import attr
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.shape_functions import at_least_rank, require, same_dimension, scalar_value, vector_size
+from thalweg._src.shapes import Shape
+
+_INDEX = attr.types(dtypes.INDEX, dtypes.int32)
+
+
+def _segments(c: Inference) -> Sequence[Shape]:
+    data = at_least_rank(c, 0, 1)
+    same_dimension(vector_size(c, 1), vector_size(c, 2), "sizes", "as many segment_ids as indices")
+    count = scalar_value(c, 3) if len(c.shapes) > 3 else None
+    require(count is None or count >= 0, f"num_segments is {count}", expected="0 at least")
+    return [None if data is None else (count, *data[1:])]
+
+
+def _gradient(c: Inference) -> Sequence[Shape]:
+    grad = at_least_rank(c, 0, 1)
+    same_dimension(vector_size(c, 1), vector_size(c, 2), "sizes", "as many segment_ids as indices")
+    rows = scalar_value(c, 3)
+    require(rows is None or rows >= 0, f"output_dim0 is {rows}", expected="0 at least")
+    return [None if grad is None else (rows, *grad[1:])]
+
+
+def _reduction(verb: str, types: frozenset[DType]) -> tuple[OpDef, OpDef]:
+    """Declares a reduction whose number of segments the ids tell, and the one that is told it."""
+    inputs = "data: T, indices: Tidx, segment_ids: Tsegmentids"
+    attrs: dict[str, Any] = {"T": types, "Tidx": _INDEX, "Tsegmentids": _INDEX, "sparse_gradient": False}
+    plain = op(f"SparseSegment{verb}", f"{inputs} -> output: T", infer=_segments, **attrs)
+    counted = op(
+        f"SparseSegment{verb}WithNumSegments",
+        f"{inputs}, num_segments: Tnumsegments -> output: T",
+        Tnumsegments=_INDEX,
+        host="num_segments",
+        infer=_segments,
+        **attrs,
+    )
+    return plain, counted
+
+
+def _gradient_of(verb: str) -> OpDef:
+    return op(
+        f"SparseSegment{verb}Grad",
+        "grad: T, indices: Tidx, segment_ids: Tsegmentids, output_dim0: int32 -> output: T",
+        T=dtypes.FLOATING,
+        Tidx=_INDEX,
+        Tsegmentids=_INDEX,
+        host="output_dim0",
+        infer=_gradient,
+        doc="The gradient by all rows of data: each gets its part of what its segments got.",
+    )
+
+
+SUM = _reduction("Sum", dtypes.REAL)
+MEAN = _reduction("Mean", dtypes.FLOATING)
+SQRT_N = _reduction("SqrtN", dtypes.FLOATING)
+sparse_segment_sum_grad = _gradient_of("Sum")
+sparse_segment_mean_grad = _gradient_of("Mean")
+sparse_segment_sqrt_n_grad = _gradient_of("SqrtN")
+
+
+def _reduce(ops: tuple[OpDef, OpDef], args: Sequence[Any], num_segments: Any, sparse: bool, name: str | None) -> Tensor:
+    if num_segments is None:
+        return ops[0](*args, sparse_gradient=sparse, name=name)
+    return ops[1](*args, num_segments, sparse_gradient=sparse, name=name)
+
+
+def sparse_segment_sum(
+    data: Any,
+    indices: Any,
+    segment_ids: Any,
+    name: str | None = None,
+    num_segments: Any = None,
+    sparse_gradient: bool = False,
+) -> Tensor:
+    """Returns the sums of the rows at the indices whose segment ids are equal."""
+    return _reduce(SUM, (data, indices, segment_ids), num_segments, sparse_gradient, name)
+
+
+def sparse_segment_mean(
+    data: Any,
+    indices: Any,
+    segment_ids: Any,
+    name: str | None = None,
+    num_segments: Any = None,
+    sparse_gradient: bool = False,
+) -> Tensor:
+    """Returns the means of the rows at the indices whose segment ids are equal."""
+    return _reduce(MEAN, (data, indices, segment_ids), num_segments, sparse_gradient, name)
+
+
+def sparse_segment_sqrt_n(
+    data: Any,
+    indices: Any,
+    segment_ids: Any,
+    name: str | None = None,
+    num_segments: Any = None,
+    sparse_gradient: bool = False,
+) -> Tensor:
+    """Returns the sums of the rows at the indices whose segment ids are equal, over the root of their number."""
+    return _reduce(SQRT_N, (data, indices, segment_ids), num_segments, sparse_gradient, name)

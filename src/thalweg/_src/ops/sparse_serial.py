@@ -1,0 +1,118 @@
+"""Sparse tensors as strings: three TensorProto messages for indices, values and shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.shape_functions import at_least_rank, require, with_rank
+from thalweg._src.ops.sparse import as_sparse, parts
+from thalweg._src.shapes import Shape, show
+
+
+def _serialize(c: Inference) -> Sequence[Shape]:
+    parts(c, 0, 1, 2)
+    return [(3,)]
+
+
+def _serialize_many(c: Inference) -> Sequence[Shape]:
+    _, rank = parts(c, 0, 1, 2)
+    require(rank is None or rank >= 2, f"the sparse tensor has rank {rank}", expected="rank 2 at least: a minibatch")
+    shape = c.shape_value(2)
+    return [(None if shape is None else shape[0], 3)]
+
+
+def _require_three(shape: Shape) -> None:
+    if shape is not None:
+        fits = shape[-1] in (3, None)
+        require(fits, f"serialized_sparse has shape {show(shape)}", expected="[..., 3]: indices, values and shape")
+
+
+def _deserialize(c: Inference) -> Sequence[Shape]:
+    _require_three(at_least_rank(c, 0, 1))
+    return [(None, None), (None,), (None,)]
+
+
+def _deserialize_many(c: Inference) -> Sequence[Shape]:
+    _require_three(with_rank(c, 0, 2))
+    return [(None, None), (None,), (None,)]
+
+
+_SPARSE = "sparse_indices: int64, sparse_values: T, sparse_shape: int64"
+_FORMS = frozenset((dtypes.string, dtypes.variant))
+serialize_sparse_op = op(
+    "SerializeSparse",
+    f"{_SPARSE} -> serialized_sparse: out_type",
+    T=attr.types(),
+    out_type=attr.types(_FORMS, dtypes.string),
+    infer=_serialize,
+    differentiable=False,
+    doc="A sparse tensor as a vector of three strings.",
+)
+serialize_many_sparse_op = op(
+    "SerializeManySparse",
+    f"{_SPARSE} -> serialized_sparse: out_type",
+    T=attr.types(),
+    out_type=attr.types(_FORMS, dtypes.string),
+    infer=_serialize_many,
+    differentiable=False,
+    doc="Each row of a sparse tensor as three strings.",
+)
+_RESULT = "sparse_indices: int64, sparse_values: dtype, sparse_shape: int64"
+deserialize_sparse_op = op(
+    "DeserializeSparse",
+    f"serialized_sparse: Tserialized -> {_RESULT}",
+    dtype=attr.types(),
+    Tserialized=attr.types(_FORMS, dtypes.string),
+    infer=_deserialize,
+    differentiable=False,
+    doc="The sparse tensor of many that were serialized, their dimensions before its own.",
+)
+deserialize_many_sparse_op = op(
+    "DeserializeManySparse",
+    f"serialized_sparse: string -> {_RESULT}",
+    dtype=attr.types(),
+    infer=_deserialize_many,
+    differentiable=False,
+    doc="The sparse tensor of a minibatch of serialized ones.",
+)
+
+
+def serialize_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
+    """Returns a sparse tensor as a vector of three strings."""
+    sparse = as_sparse(sp_input)
+    return serialize_sparse_op(sparse.indices, sparse.values, sparse.dense_shape, out_type=out_type, name=name)
+
+
+def serialize_many_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
+    """Returns each row of a sparse tensor as three strings."""
+    sparse = as_sparse(sp_input)
+    return serialize_many_sparse_op(sparse.indices, sparse.values, sparse.dense_shape, out_type=out_type, name=name)
+
+
+def deserialize_sparse(
+    serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
+) -> SparseTensor:
+    """Returns the sparse tensor of serialized ones, whose dimensions come before its own."""
+    indices, values, shape = deserialize_sparse_op.many(serialized_sparse, dtype=dtype, name=name)
+    return _ranked(indices, values, shape, rank)
+
+
+def deserialize_many_sparse(
+    serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
+) -> SparseTensor:
+    """Returns the sparse tensor of a minibatch of serialized ones; `rank` is its own, if it is known."""
+    indices, values, shape = deserialize_many_sparse_op.many(serialized_sparse, dtype=dtype, name=name)
+    return _ranked(indices, values, shape, rank)
+
+
+def _ranked(indices: Tensor, values: Tensor, shape: Tensor, rank: int | None) -> SparseTensor:
+    indices.set_shape([None, rank])
+    shape.set_shape([rank])
+    return SparseTensor(indices, values, shape)

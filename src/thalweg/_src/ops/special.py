@@ -1,0 +1,87 @@
+"""Special functions: of the error integral, the gamma function and their relatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.math import abs, exp, multiply, subtract, unary
+from thalweg._src.ops.shape_functions import broadcast_inputs
+from thalweg._src.shapes import Shape, merge
+
+_PRECISE = frozenset((dtypes.float32, dtypes.float64))
+
+
+def _of_two(name: str, signature: str, types: frozenset[dtypes.DType], doc: str) -> OpDef:
+    return op(name, signature, T=types, infer=broadcast_inputs, doc=doc)
+
+
+def _betainc(c: Inference) -> Sequence[Shape]:
+    """The one shape of all arguments that are not scalars."""
+    result: Shape = ()
+    if any(shape is None for shape in c.shapes):
+        return [None]
+    for shape in c.shapes:
+        result = shape if result == () else merge(result, shape) if shape != () else result
+    return [result]
+
+
+erf = unary("Erf", dtypes.FLOATING, "The Gauss error function.")
+erfc = unary("Erfc", dtypes.FLOATING, "1 - erf(x), exact for great x.")
+erfinv = unary("Erfinv", dtypes.FLOATING, "The inverse of erf.")
+ndtri = unary("Ndtri", dtypes.FLOATING, "The quantile of the normal distribution.")
+lgamma = unary("Lgamma", dtypes.FLOATING, "log |gamma(x)|.")
+digamma = unary("Digamma", dtypes.FLOATING, "The derivative of lgamma.")
+bessel_i0e_op = unary("BesselI0e", dtypes.FLOATING, "The Bessel function i0(x) times exp(-|x|).")
+bessel_i1e_op = unary("BesselI1e", dtypes.FLOATING, "The Bessel function i1(x) times exp(-|x|).")
+igamma = _of_two("Igamma", "a: T, x: T -> z: T", dtypes.FLOATING, "The lower incomplete gamma function, regularized.")
+igammac = _of_two("Igammac", "a: T, x: T -> z: T", dtypes.FLOATING, "The upper incomplete gamma function, regularized.")
+igamma_grad_a = _of_two("IgammaGradA", "a: T, x: T -> z: T", _PRECISE, "The derivative of igamma by a.")
+zeta = _of_two("Zeta", "x: T, q: T -> z: T", _PRECISE, "The Hurwitz zeta function.")
+polygamma = _of_two("Polygamma", "a: T, x: T -> z: T", _PRECISE, "The derivative of order a of digamma.")
+betainc = op(
+    "Betainc",
+    "a: T, b: T, x: T -> z: T",
+    T=_PRECISE,
+    infer=_betainc,
+    doc="The regularized incomplete beta function.",
+)
+
+
+def bessel_i0e(x: Any, name: str | None = None) -> Tensor:
+    """Returns the modified Bessel function of order 0, times exp(-|x|)."""
+    return bessel_i0e_op(x, name=name or "bessel_i0e")
+
+
+def bessel_i1e(x: Any, name: str | None = None) -> Tensor:
+    """Returns the modified Bessel function of order 1, times exp(-|x|)."""
+    return bessel_i1e_op(x, name=name or "bessel_i1e")
+
+
+def bessel_i0(x: Any, name: str | None = None) -> Tensor:
+    """Returns the modified Bessel function of order 0."""
+    with name_scope(name, "bessel_i0", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        return multiply(exp(abs(x)), bessel_i0e_op(x), name=scope)
+
+
+def bessel_i1(x: Any, name: str | None = None) -> Tensor:
+    """Returns the modified Bessel function of order 1."""
+    with name_scope(name, "bessel_i1", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        return multiply(exp(abs(x)), bessel_i1e_op(x), name=scope)
+
+
+def lbeta(x: Any, name: str | None = None) -> Tensor:
+    """Returns log |beta(x)| along the last dimension."""
+    from thalweg._src.ops.reduction import reduce_sum
+
+    with name_scope(name, "lbeta", [x]) as scope:
+        x = convert_to_tensor(x, name="x")
+        return subtract(reduce_sum(lgamma(x), [-1]), lgamma(reduce_sum(x, [-1])), name=scope)

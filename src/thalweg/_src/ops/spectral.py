@@ -1,0 +1,276 @@
+"""Fourier transforms, over the last one, two or three dimensions, and cosine transforms made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import pi, prod
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.dtypes import DType
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import Infer, OpDef, op
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import array, math
+from thalweg._src.ops.reduction import reduce_prod
+from thalweg._src.ops.shape_functions import at_least_rank, require, vector_size
+from thalweg._src.shapes import Shape, show
+
+_REAL = attr.types((dtypes.float32, dtypes.float64), dtypes.float32)
+_COMPLEX = attr.types((dtypes.complex64, dtypes.complex128), dtypes.complex64)
+
+
+def _keeps_shape(rank: int) -> Infer:
+    return lambda c: [at_least_rank(c, 0, rank)]
+
+
+def _transform(name: str, rank: int, doc: str) -> OpDef:
+    signature = "input: Tcomplex -> output: Tcomplex"
+    return op(name, signature, Tcomplex=_COMPLEX, infer=_keeps_shape(rank), doc=doc)
+
+
+fft = _transform("FFT", 1, "The Fourier transform along the last dimension.")
+ifft = _transform("IFFT", 1, "The inverse Fourier transform along the last dimension.")
+fft2d = _transform("FFT2D", 2, "The Fourier transform over the last two dimensions.")
+ifft2d = _transform("IFFT2D", 2, "The inverse Fourier transform over the last two dimensions.")
+fft3d = _transform("FFT3D", 3, "The Fourier transform over the last three dimensions.")
+ifft3d = _transform("IFFT3D", 3, "The inverse Fourier transform over the last three dimensions.")
+
+
+def half(length: int) -> int:
+    """Returns how many terms of a real signal's transform are kept: the others are their conjugates."""
+    return length // 2 + 1 if length else 0
+
+
+def _resized(rank: int, inverse: bool) -> Infer:
+    """The last dimensions become those of fft_length, which the input must fill; half of the last one is complex."""
+
+    def infer(c: Inference) -> Sequence[Shape]:
+        shape = at_least_rank(c, 0, rank)
+        count, lengths = vector_size(c, 1), c.value(1)
+        require(count in (None, rank), f"fft_length has {count} elements", expected=f"{rank}")
+        wide = dtypes.complex128 if c.attrs["Treal"] is dtypes.float64 else dtypes.complex64
+        require(c.attrs["Tcomplex"] is wide, f"Treal is {c.attrs['Treal'].name}", expected=f"Tcomplex {wide.name}")
+        if lengths is None:
+            return [None if shape is None else (*shape[:-rank], *[None] * rank)]
+        sizes = lengths.tolist()
+        require(min(sizes) >= 0, f"fft_length is {sizes}", expected="lengths of at least 0")
+        if shape is None:
+            return [None]
+        taken = [*sizes[:-1], half(sizes[-1])] if inverse else sizes
+        fits = 0 in shape or all(size is None or size >= n for size, n in zip(shape[-rank:], taken))
+        require(fits, f"input has shape {show(shape)}", expected=f"at least {taken} in the last dimensions")
+        return [(*shape[:-rank], *(sizes if inverse else [*sizes[:-1], half(sizes[-1])]))]
+
+    return infer
+
+
+def _real_transform(name: str, rank: int, doc: str) -> OpDef:
+    return op(
+        name,
+        "input: Treal, fft_length: int32 -> output: Tcomplex",
+        Treal=_REAL,
+        Tcomplex=_COMPLEX,
+        host="fft_length",
+        infer=_resized(rank, inverse=False),
+        doc=doc,
+    )
+
+
+def _inverse_real_transform(name: str, rank: int, doc: str) -> OpDef:
+    return op(
+        name,
+        "input: Tcomplex, fft_length: int32 -> output: Treal",
+        Treal=_REAL,
+        Tcomplex=_COMPLEX,
+        host="fft_length",
+        infer=_resized(rank, inverse=True),
+        doc=doc,
+    )
+
+
+rfft_op = _real_transform("RFFT", 1, "The Fourier transform of real numbers along the last dimension.")
+rfft2d_op = _real_transform("RFFT2D", 2, "The Fourier transform of real numbers over the last two dimensions.")
+rfft3d_op = _real_transform("RFFT3D", 3, "The Fourier transform of real numbers over the last three dimensions.")
+irfft_op = _inverse_real_transform("IRFFT", 1, "The real signals of transforms along the last dimension.")
+irfft2d_op = _inverse_real_transform("IRFFT2D", 2, "The real signals of transforms over the last two dimensions.")
+irfft3d_op = _inverse_real_transform("IRFFT3D", 3, "The real signals of transforms over the last three dimensions.")
+
+Transform = Callable[..., Tensor]
+
+
+def extend(tensor: Tensor, sizes: Any, rank: int) -> Tensor:
+    """Returns a tensor with zeros at the ends of its last dimensions, which then have the sizes at least."""
+    shape, known = tensor._shape, array.constant_value(sizes) if isinstance(sizes, Tensor) else sizes
+    if shape is not None and None not in shape[-rank:] and known is not None:
+        missing = [max(int(n) - size, 0) for n, size in zip(known, shape[-rank:])]  # type: ignore[operator]
+        if not any(missing):
+            return tensor
+        return array.pad(tensor, [[0, 0]] * (len(shape) - rank) + [[0, n] for n in missing])
+    lacking = math.maximum(0, math.subtract(sizes, array.shape(tensor)[-rank:]))
+    after = array.concat([array.zeros([array.rank(tensor) - rank], dtypes.int32), lacking], 0)
+    return array.pad(tensor, array.stack([array.zeros_like(after), after], 1))
+
+
+def _real(transform: OpDef, rank: int, name: str) -> Transform:
+    def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+        """Transforms real numbers, cut or filled with zeros to fft_length; n // 2 + 1 of the last terms stay."""
+        with name_scope(name, default, [input_tensor, fft_length]) as scope:
+            x = convert_to_tensor(input_tensor, preferred_dtype=dtypes.float32)
+            if x.dtype not in (dtypes.float32, dtypes.float64):
+                raise ValueError(f"expected an input of type float32 or float64, received {x}")
+            kind = dtypes.complex64 if x.dtype is dtypes.float32 else dtypes.complex128
+            if fft_length is None:
+                lengths = array.shape(x)[-rank:]
+            else:
+                lengths = convert_to_tensor(fft_length, dtypes.int32, name="fft_length")
+                x = _filled(x, lengths, rank)
+            return transform(x, lengths, Tcomplex=kind, name=scope)
+
+    default = rfft.__name__ = rfft.__qualname__ = name
+    return rfft
+
+
+def _inverse_real(transform: OpDef, rank: int, name: str) -> Transform:
+    def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+        """Returns the real signals of transforms; their last dimension has 2 * (n - 1) numbers, or fft_length tells."""
+        with name_scope(name, default, [input_tensor, fft_length]) as scope:
+            x = convert_to_tensor(input_tensor, preferred_dtype=dtypes.complex64)
+            if not x.dtype.is_complex:
+                raise ValueError(f"expected an input of type complex64 or complex128, received {x}")
+            kind = dtypes.float32 if x.dtype is dtypes.complex64 else dtypes.float64
+            if fft_length is None:
+                sizes = array.shape(x)[-rank:]
+                lengths = array.concat([sizes[:-1], math.maximum(0, 2 * (sizes[-1:] - 1))], 0)
+            else:
+                lengths = convert_to_tensor(fft_length, dtypes.int32, name="fft_length")
+                x = _filled(x, array.concat([lengths[:-1], lengths[-1:] // 2 + 1], 0), rank)
+            return transform(x, lengths, Treal=kind, name=scope)
+
+    default = irfft.__name__ = irfft.__qualname__ = name
+    return irfft
+
+
+def _filled(x: Tensor, sizes: Tensor, rank: int) -> Tensor:
+    """Fills a signal with zeros, except an empty one, and one whose rank the transform will refuse."""
+    shape = x._shape
+    if sizes._shape not in (None, (None,), (rank,)) or (shape is not None and (0 in shape or len(shape) < rank)):
+        return x
+    return extend(x, sizes, rank)
+
+
+rfft = _real(rfft_op, 1, "rfft")
+rfft2d = _real(rfft2d_op, 2, "rfft2d")
+rfft3d = _real(rfft3d_op, 3, "rfft3d")
+irfft = _inverse_real(irfft_op, 1, "irfft")
+irfft2d = _inverse_real(irfft2d_op, 2, "irfft2d")
+irfft3d = _inverse_real(irfft3d_op, 3, "irfft3d")
+
+
+def number_of_terms(lengths: Any, dtype: DType) -> Any:
+    """Returns the product of lengths, which may be a tensor."""
+    known = array.constant_value(lengths) if isinstance(lengths, Tensor) else lengths
+    if known is not None:
+        return math.cast(float(prod(int(n) for n in known)), dtype)
+    return math.cast(reduce_prod(lengths), dtype)
+
+
+def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """Moves the zero frequency from the start to the middle of the axes, of all of them by default."""
+    return _shifted(x, axes, name, "fftshift", 1)
+
+
+def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """Moves the zero frequency from the middle back to the start."""
+    return _shifted(x, axes, name, "ifftshift", -1)
+
+
+def _shifted(x: Any, axes: Any, name: str | None, default: str, sign: int) -> Tensor:
+    with name_scope(name, default, [x]) as scope:
+        x = convert_to_tensor(x)
+        sizes = array.shape(x)
+        if axes is None:
+            axes = array.range(array.rank(x)) if x._shape is None else list(range(len(x._shape)))
+        elif isinstance(axes, int):
+            return array.roll(x, sign * (sizes[axes] // 2), axes, name=scope)
+        axes = convert_to_tensor(axes, dtypes.int32)
+        axes = array.where(axes < 0, axes + array.rank(x), axes)
+        return array.roll(x, sign * (array.gather(sizes, axes) // 2), axes, name=scope)
+
+
+def dct(
+    input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, name: str | None = None
+) -> Tensor:
+    """Returns the cosine transform of type 1 to 4 along the last dimension, cut or filled with zeros to n."""
+    return _cosine(input, type, n, axis, norm, name, inverse=False)
+
+
+def idct(
+    input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, name: str | None = None
+) -> Tensor:
+    """Returns the inverse cosine transform, up to a factor of 2 * n unless norm is "ortho"."""
+    return _cosine(input, type, n, axis, norm, name, inverse=True)
+
+
+def _cosine(
+    input: Any, kind: int, n: int | None, axis: int, norm: str | None, name: str | None, inverse: bool
+) -> Tensor:
+    if axis != -1:
+        raise NotImplementedError(f"axis is {axis}, expected -1")
+    if n is not None and n < 1:
+        raise ValueError(f"n is {n}, expected 1 or more, or None")
+    if kind not in (1, 2, 3, 4):
+        raise ValueError(f"type is {kind}, expected 1, 2, 3 or 4")
+    if norm not in (None, "ortho"):
+        raise ValueError(f"norm is {norm!r}, expected 'ortho' or None")
+    if kind == 1 and norm == "ortho":
+        raise ValueError("norm='ortho' does not exist for type 1")
+    with name_scope(name, "dct", [input]):
+        x = convert_to_tensor(input)
+        if kind == 1 and x._shape is not None and x._shape[-1] in (0, 1):
+            raise ValueError(f"the last dimension is {x._shape[-1]}, type 1 needs 2 or more")
+        if n is not None:
+            x = extend(x, [n], 1)[..., :n]
+        return _of_type({2: 3, 3: 2}.get(kind, kind) if inverse else kind, x, norm)
+
+
+def last_size(x: Tensor) -> Any:
+    """Returns the size of the last dimension: a number if it is known, else a tensor."""
+    size = x._shape[-1] if x._shape is not None else None
+    return array.shape(x)[-1] if size is None else size
+
+
+def _of_type(kind: int, x: Tensor, norm: str | None) -> Tensor:
+    count = last_size(x)
+    size = math.cast(count, x.dtype)
+    if kind == 1:
+        return math.real(rfft(array.concat([x, x[..., -2:0:-1]], -1)))
+    if kind == 2:
+        terms = rfft(x, [2 * count])[..., :count]
+        result = math.real(terms * _turns(count, -1, x.dtype))
+        return result * _first_differs(0.5 * math.rsqrt(size), 2**0.5, count) if norm else result
+    if kind == 3:
+        x = x * (_first_differs(math.sqrt(size), 0.5**0.5, count) if norm else size)
+        terms = _turns(count, 1, x.dtype) * math.complex(x, array.zeros([], x.dtype))
+        return irfft(terms, [2 * count])[..., :count]
+    result = _of_type(2, extend(x, array.stack([2 * count]), 1), None)[..., 1::2]
+    return result * (0.5**0.5 * math.rsqrt(size)) if norm else result
+
+
+def _turns(count: Any, sign: int, dtype: DType) -> Tensor:
+    """Returns 2 * exp(sign * i * pi * k / (2 * count)) for each k."""
+    if isinstance(count, int):
+        turns = 2 * np.exp(sign * 1j * np.arange(count) * pi / (2 * max(count, 1)))
+        return convert_to_tensor(turns.astype(np.complex64 if dtype is dtypes.float32 else np.complex128))
+    angle = math.cast(array.range(count), dtype) * (sign * pi / 2) / math.cast(count, dtype)
+    return 2 * math.complex(math.cos(angle), math.sin(angle))
+
+
+def _first_differs(first: Tensor, factor: float, count: Any) -> Tensor:
+    """Returns a weight for each of the terms: one for the first, a multiple of it for the others."""
+    return array.where_v2(array.range(count) > 0, first * factor, first)

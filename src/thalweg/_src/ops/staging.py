@@ -1,0 +1,115 @@
+"""Staging areas as operations; all of one area name it by `shared_name`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src.graph import attr
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.ops.shape_functions import no_outputs, scalar, scalar_value, vector_size
+from thalweg._src.shapes import Shape
+
+
+def _unknown(c: Inference) -> Sequence[Shape]:
+    return [None] * c.num_outputs
+
+
+def _peeked(c: Inference) -> Sequence[Shape]:
+    scalar_value(c, 0)
+    return [None] * c.num_outputs
+
+
+def _keyed(c: Inference) -> Sequence[Shape]:
+    scalar_value(c, 0)
+    vector_size(c, 1)
+    return [None] * c.num_outputs
+
+
+def _unkeyed(c: Inference) -> Sequence[Shape]:
+    vector_size(c, 0)
+    return [(), *[None] * (c.num_outputs - 1)]
+
+
+def _op(name: str, signature: str, doc: str, types: int | None = 1, **more: Any) -> OpDef:
+    return op(
+        name,
+        signature,
+        capacity=attr.integer(0, 0),
+        memory_limit=attr.integer(0, 0),
+        dtypes=attr.type_list(types),
+        container="",
+        shared_name="",
+        stateful=True,
+        differentiable=False,
+        doc=doc,
+        **{"infer": _unknown, **more},
+    )
+
+
+stage_op = _op("Stage", "values: list(dtypes) ->", "Leaves values for a later step.", waits=True, infer=no_outputs)
+unstage_op = _op("Unstage", "-> values: list(dtypes)", "Takes the values that were left first.", waits=True)
+stage_peek_op = _op(
+    "StagePeek",
+    "index: int32 -> values: list(dtypes)",
+    "The values that were left at a place.",
+    waits=True,
+    host="index",
+    infer=_peeked,
+)
+stage_size_op = _op("StageSize", "-> size: int32", "How many times values were left.", None, host="size", infer=scalar)
+stage_clear_op = _op("StageClear", "->", "Drops what was left.", None, infer=no_outputs)
+
+
+def _map_ops(prefix: str, order: str) -> dict[str, OpDef]:
+    return {
+        "stage": _op(
+            f"{prefix}Stage",
+            "key: int64, indices: int32, values: list(fake_dtypes) ->",
+            "Leaves some of the values of a key.",
+            None,
+            fake_dtypes=attr.type_list(1),
+            waits=True,
+            host="key, indices",
+            infer=_keyed,
+        ),
+        "peek": _op(
+            f"{prefix}Peek",
+            "key: int64, indices: int32 -> values: list(dtypes)",
+            "Some of the values of a key, when all are there.",
+            waits=True,
+            host="key, indices",
+            infer=_keyed,
+        ),
+        "unstage": _op(
+            f"{prefix}Unstage",
+            "key: int64, indices: int32 -> values: list(dtypes)",
+            "Takes some of the values of a key, when all are there.",
+            waits=True,
+            host="key, indices",
+            infer=_keyed,
+        ),
+        "unstage_no_key": _op(
+            f"{prefix}UnstageNoKey",
+            "indices: int32 -> key: int64, values: list(dtypes)",
+            f"Takes some of the values of {order} key.",
+            waits=True,
+            host="indices, key",
+            infer=_unkeyed,
+        ),
+        "size": _op(f"{prefix}Size", "-> size: int32", "How many keys are complete.", None, host="size", infer=scalar),
+        "incomplete_size": _op(
+            f"{prefix}IncompleteSize",
+            "-> size: int32",
+            "How many keys are not complete.",
+            None,
+            host="size",
+            infer=scalar,
+        ),
+        "clear": _op(f"{prefix}Clear", "->", "Drops what was left.", None, infer=no_outputs),
+    }
+
+
+MAP = _map_ops("Map", "any")
+ORDERED_MAP = _map_ops("OrderedMap", "the lowest")

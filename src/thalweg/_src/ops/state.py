@@ -1,0 +1,346 @@
+"""State: variables behind resource handles, read and written by operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.attr import AttrDef
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import OpDef, op
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.shape_functions import require, scalar, vector_size
+from thalweg._src.ops.slicing import UNKNOWN, items_of, sliced_shape
+from thalweg._src.shapes import Shape, compatible, merge, show
+
+_ARITHMETIC = dtypes.NUMERIC | dtypes.QUANTIZED
+
+
+def handle_of(tensor: Tensor) -> Operation | None:
+    """Returns the VarHandleOp that a handle comes from, through whatever passes it on."""
+    operation = tensor.op
+    while operation.type != "VarHandleOp":
+        passed = [t for t in operation._inputs if t.dtype is dtypes.resource]
+        if not passed or passed[0].op._id >= operation._id:
+            return None
+        operation = passed[0].op
+    return operation
+
+
+def handle_shape(c: Inference, index: int = 0) -> Shape:
+    """Returns the shape of the variable behind a handle: at run time the executor sees the variable itself.
+
+    The variable must hold what the operation takes or gives.
+    """
+    source = c._sources[index]
+    if not isinstance(source, Tensor):
+        return c.shapes[index]
+    operation = handle_of(source)
+    if operation is None:
+        return None
+    stored, asked = operation._attrs["dtype"], c.attrs.get("dtype") or c.attrs.get("T")
+    require(asked in (stored, None), f"the variable holds {stored.name}, it is used as {asked and asked.name}")
+    return operation._attrs["shape"]  # type: ignore[no-any-return]
+
+
+def _read(c: Inference) -> Sequence[Shape]:
+    return [handle_shape(c)]
+
+
+def _assign(c: Inference) -> Sequence[Shape]:
+    """The value fits the variable."""
+    shape, value = handle_shape(c), c.shapes[1]
+    require(
+        compatible(shape, value),
+        f"cannot assign a value of shape {show(value)} to a variable of shape {show(shape)}",
+        expected=f"a value of shape {show(shape)}",
+    )
+    return []
+
+
+def _shape_value(c: Inference) -> Any:
+    shape = handle_shape(c)
+    return None if shape is None else np.array(shape, dtype=object)
+
+
+def _shape_vector(c: Inference) -> Sequence[Shape]:
+    shape = handle_shape(c)
+    return [(None if shape is None else len(shape),)]
+
+
+def _initialized(c: Inference) -> Sequence[Shape]:
+    _assign(c)
+    return [handle_shape(c)]
+
+
+def _count(c: Inference) -> Sequence[Shape]:
+    shape = handle_shape(c)
+    require(shape in ((), None), f"the variable has shape {show(shape)}", expected="a scalar")
+    return [()]
+
+
+def _gather(c: Inference) -> Sequence[Shape]:
+    params, indices, batch_dims = handle_shape(c), c.shapes[1], c.attrs["batch_dims"]
+    if params is None or indices is None:
+        return [None]
+    require(len(params) > batch_dims, f"the variable has rank {len(params)}", f"rank {batch_dims + 1} at least")
+    require(0 <= batch_dims <= len(indices), f"batch_dims {batch_dims} is out of range for indices {show(indices)}")
+    batch = merge(params[:batch_dims], indices[:batch_dims])
+    assert batch is not None
+    return [batch + indices[batch_dims:] + params[batch_dims + 1 :]]
+
+
+def _gather_nd(c: Inference) -> Sequence[Shape]:
+    params, indices = handle_shape(c), c.shapes[1]
+    depth = _index_depth(params, indices)
+    if params is None or indices is None or depth is None:
+        return [None]
+    return [indices[:-1] + params[depth:]]
+
+
+def _index_depth(params: Shape, indices: Shape) -> int | None:
+    """Returns how many leading dimensions the last dimension of the indices addresses."""
+    if indices is None:
+        return None
+    require(len(indices) >= 1, "indices is a scalar", expected="indices of rank 1 at least")
+    depth = indices[-1]
+    if depth is not None and params is not None:
+        require(
+            depth <= len(params),
+            f"indices address {depth} dimensions of a variable of rank {len(params)}",
+            expected=f"indices.shape[-1] <= {len(params)}",
+        )
+    return depth
+
+
+def scatter_shapes(params: Shape, indices: Shape, updates: Shape) -> None:
+    """Requires one row of updates for each index, or one scalar for all."""
+    if params is None or indices is None or updates == ():
+        return
+    require(len(params) >= 1, "the variable is a scalar", expected="a variable of rank 1 at least")
+    expected = indices + params[1:]
+    require(
+        compatible(updates, expected),
+        f"updates of shape {show(updates)} do not fit indices {show(indices)} and variable {show(params)}",
+        expected=f"updates of shape {show(expected)}, or a scalar",
+    )
+
+
+def scatter_nd_shapes(params: Shape, indices: Shape, updates: Shape) -> None:
+    depth = _index_depth(params, indices)
+    if params is None or indices is None or depth is None:
+        return
+    expected = indices[:-1] + params[depth:]
+    if 0 in params:
+        require(0 in indices, f"the variable {show(params)} has no elements", expected="no indices")
+    require(
+        compatible(updates, expected),
+        f"updates of shape {show(updates)} do not fit indices {show(indices)} and variable {show(params)}",
+        expected=f"updates of shape {show(expected)}",
+    )
+
+
+def _scatter(c: Inference) -> Sequence[Shape]:
+    scatter_shapes(handle_shape(c), c.shapes[1], c.shapes[2])
+    return []
+
+
+def _scatter_nd(c: Inference) -> Sequence[Shape]:
+    scatter_nd_shapes(handle_shape(c), c.shapes[1], c.shapes[2])
+    return []
+
+
+def _strided_slice_assign(c: Inference) -> Sequence[Shape]:
+    for index in (1, 2, 3):
+        vector_size(c, index)
+    shape, bounds = handle_shape(c), [c.partial(i) for i in (1, 2, 3)]
+    known = [[UNKNOWN if e is None else e for e in bound.tolist()] for bound in bounds if bound is not None]
+    if shape is not None and len(known) == 3:
+        expected = sliced_shape(shape, items_of(c.attrs, known[0], known[1], known[2], len(shape)))
+        require(
+            compatible(c.shapes[4], expected),
+            f"cannot assign a value of shape {show(c.shapes[4])} to a slice of shape {show(expected)}",
+            expected=f"a value of shape {show(expected)}",
+        )
+    return []
+
+
+var_handle_op = op(
+    "VarHandleOp",
+    "-> resource: resource",
+    container="",
+    shared_name="",
+    debug_name="",
+    dtype=attr.types(),
+    shape=attr.shape(),
+    allowed_devices=AttrDef("list(string)", ()),
+    stateful=True,
+    differentiable=False,
+    infer=scalar,
+    doc="The handle of a variable.",
+)
+read_variable_op = op(
+    "ReadVariableOp",
+    "resource: resource -> value: dtype",
+    dtype=attr.types(),
+    stateful=True,
+    infer=_read,
+    doc="The value of a variable at the moment this runs; later writes do not change it.",
+)
+assign_variable_op = op(
+    "AssignVariableOp",
+    "resource: resource, value: dtype ->",
+    dtype=attr.types(),
+    validate_shape=False,
+    stateful=True,
+    differentiable=False,
+    infer=_assign,
+    doc="Gives a variable a new value.",
+)
+assign_add_variable_op = op(
+    "AssignAddVariableOp",
+    "resource: resource, value: dtype ->",
+    dtype=attr.types(),
+    stateful=True,
+    differentiable=False,
+    infer=_assign,
+    doc="Adds a value of the same shape to a variable.",
+)
+assign_sub_variable_op = op(
+    "AssignSubVariableOp",
+    "resource: resource, value: dtype ->",
+    dtype=attr.types(),
+    stateful=True,
+    differentiable=False,
+    infer=_assign,
+    doc="Subtracts a value of the same shape from a variable.",
+)
+initialized_value = op(
+    "_InitializedValue",
+    "resource: resource, initial: dtype -> value: dtype",
+    dtype=attr.types(),
+    stateful=True,
+    differentiable=False,
+    infer=_initialized,
+    doc="The value of a variable, or the given one while the variable has none.",
+)
+var_is_initialized_op = op(
+    "VarIsInitializedOp",
+    "resource: resource -> is_initialized: bool",
+    stateful=True,
+    differentiable=False,
+    host="is_initialized",
+    infer=scalar,
+    doc="Tells whether a variable has a value.",
+)
+destroy_resource_op = op(
+    "DestroyResourceOp",
+    "resource: resource ->",
+    ignore_lookup_error=True,
+    stateful=True,
+    differentiable=False,
+    infer=lambda c: [],
+    doc="Frees a variable's buffer; it is uninitialized afterwards.",
+)
+variable_shape = op(
+    "VariableShape",
+    "input: resource -> output: out_type",
+    out_type=attr.types(dtypes.INDEX, dtypes.int32),
+    stateful=True,
+    differentiable=False,
+    host="output",
+    infer=_shape_vector,
+    evaluate=_shape_value,
+    doc="The shape of a variable's value.",
+)
+resource_count_up_to = op(
+    "ResourceCountUpTo",
+    "resource: resource -> output: T",
+    limit=attr.integer(),
+    T=attr.types(dtypes.INDEX),
+    stateful=True,
+    differentiable=False,
+    infer=_count,
+    doc="Increments a scalar variable until it reaches a limit; gives the value before.",
+)
+resource_gather = op(
+    "ResourceGather",
+    "resource: resource, indices: Tindices -> output: dtype",
+    batch_dims=attr.integer(0, 0),
+    validate_indices=True,
+    dtype=attr.types(),
+    Tindices=dtypes.INDEX,
+    stateful=True,
+    infer=_gather,
+    doc="Rows of a variable, without reading all of it.",
+)
+resource_gather_nd = op(
+    "ResourceGatherNd",
+    "resource: resource, indices: Tindices -> output: dtype",
+    dtype=attr.types(),
+    Tindices=dtypes.INDEX,
+    stateful=True,
+    infer=_gather_nd,
+    doc="Elements or slices of a variable, each addressed by a vector of indices.",
+)
+
+
+def _scatter_op(verb: str, types: Any, doc: str) -> OpDef:
+    return op(
+        f"ResourceScatter{verb}",
+        "resource: resource, indices: Tindices, updates: dtype ->",
+        dtype=types,
+        Tindices=dtypes.INDEX,
+        stateful=True,
+        differentiable=False,
+        infer=_scatter,
+        doc=doc,
+    )
+
+
+def _scatter_nd_op(verb: str, doc: str) -> OpDef:
+    return op(
+        f"ResourceScatterNd{verb}",
+        "ref: resource, indices: Tindices, updates: T ->",
+        T=attr.types(),
+        Tindices=dtypes.INDEX,
+        use_locking=True,
+        bad_indices_policy="",
+        stateful=True,
+        differentiable=False,
+        infer=_scatter_nd,
+        doc=doc,
+    )
+
+
+resource_scatter_update = _scatter_op("Update", attr.types(), "Replaces rows of a variable.")
+resource_scatter_add = _scatter_op("Add", _ARITHMETIC, "Adds to rows of a variable; equal indices add up.")
+resource_scatter_sub = _scatter_op("Sub", _ARITHMETIC, "Subtracts from rows of a variable; equal indices add up.")
+resource_scatter_mul = _scatter_op("Mul", _ARITHMETIC, "Multiplies rows of a variable.")
+resource_scatter_div = _scatter_op("Div", _ARITHMETIC, "Divides rows of a variable.")
+resource_scatter_min = _scatter_op("Min", _ARITHMETIC, "Lowers rows of a variable to the updates.")
+resource_scatter_max = _scatter_op("Max", _ARITHMETIC, "Raises rows of a variable to the updates.")
+resource_scatter_nd_update = _scatter_nd_op("Update", "Replaces elements or slices of a variable.")
+resource_scatter_nd_add = _scatter_nd_op("Add", "Adds to elements or slices of a variable.")
+resource_scatter_nd_sub = _scatter_nd_op("Sub", "Subtracts from elements or slices of a variable.")
+resource_strided_slice_assign = op(
+    "ResourceStridedSliceAssign",
+    "ref: resource, begin: Index, end: Index, strides: Index, value: T ->",
+    T=attr.types(),
+    Index=dtypes.INDEX,
+    begin_mask=0,
+    end_mask=0,
+    ellipsis_mask=0,
+    new_axis_mask=0,
+    shrink_axis_mask=0,
+    stateful=True,
+    differentiable=False,
+    host="begin, end, strides",
+    infer=_strided_slice_assign,
+    doc="Assigns to a slice of a variable.",
+)

@@ -1,0 +1,158 @@
+"""Stateless random numbers with parameters: functions of a shape and two seeds alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.array import broadcast_dynamic_shape, broadcast_to, pack, shape as shape_of
+from thalweg._src.ops.math import maximum, realdiv
+from thalweg._src.ops.random import shape_tensor
+from thalweg._src.ops.shape_functions import require, shape_of_value, with_rank
+from thalweg._src.shapes import Shape, broadcast, show
+
+_FLOATS = frozenset((dtypes.float16, dtypes.float32, dtypes.float64))
+_COUNTS = _FLOATS | dtypes.INDEX
+_SIZES = attr.types(dtypes.INDEX)
+_SEED = attr.types(dtypes.INDEX, dtypes.int64)
+
+
+def _require_seeds(c: Inference) -> None:
+    seed = with_rank(c, 1, 1)
+    require(seed is not None and seed[0] in (None, 2), f"seed has shape {show(seed)}", "two seeds")
+
+
+def _sample(c: Inference) -> Sequence[Shape]:
+    """The shape asked for, which ends with that of the parameters."""
+    _require_seeds(c)
+    (result,) = shape_of_value(0)(c)
+    parameters: Shape = ()
+    for shape in c.shapes[2:]:
+        parameters = broadcast(parameters, shape)
+    if result is not None and parameters is not None:
+        tail = result[len(result) - len(parameters) :] if len(result) >= len(parameters) else None
+        fits = tail is not None and all(p is None or d in (None, p) for d, p in zip(tail, parameters))
+        require(fits, f"the parameters have shape {show(parameters)}", expected=f"the end of {show(result)}")
+    return [result]
+
+
+def _whole_range(c: Inference) -> Sequence[Shape]:
+    _require_seeds(c)
+    return shape_of_value(0)(c)
+
+
+_FACTS: dict[str, Any] = {"differentiable": False, "host": "shape, seed", "Tseed": _SEED}
+stateless_binomial_op = op(
+    "StatelessRandomBinomial",
+    "shape: S, seed: Tseed, counts: T, probs: T -> output: dtype",
+    S=_SIZES,
+    T=attr.types(_COUNTS, dtypes.float64),
+    dtype=attr.types(_COUNTS, dtypes.int64),
+    infer=_sample,
+    doc="How often an event of the given chance happens in so many trials.",
+    **_FACTS,
+)
+stateless_gamma_op = op(
+    "StatelessRandomGammaV2",
+    "shape: T, seed: Tseed, alpha: dtype -> output: dtype",
+    dtype=_FLOATS,
+    T=_SIZES,
+    infer=_sample,
+    doc="Numbers of the gamma distribution with rate 1.",
+    **_FACTS,
+)
+stateless_poisson_op = op(
+    "StatelessRandomPoisson",
+    "shape: T, seed: Tseed, lam: Rtype -> output: dtype",
+    Rtype=_COUNTS,
+    dtype=_COUNTS,
+    T=_SIZES,
+    infer=_sample,
+    doc="Numbers of the Poisson distribution.",
+    **_FACTS,
+)
+stateless_parameterized_truncated_normal_op = op(
+    "StatelessParameterizedTruncatedNormal",
+    "shape: S, seed: Tseed, means: dtype, stddevs: dtype, minvals: dtype, maxvals: dtype -> output: dtype",
+    S=_SIZES,
+    dtype=_FLOATS,
+    infer=_sample,
+    doc="Normal numbers between two limits.",
+    **_FACTS,
+)
+stateless_full_int_op = op(
+    "StatelessRandomUniformFullInt",
+    "shape: T, seed: Tseed -> output: dtype",
+    dtype=attr.types(dtypes.INDEX | {dtypes.uint32, dtypes.uint64}, dtypes.uint64),
+    T=attr.types(dtypes.INDEX, dtypes.int32),
+    infer=_whole_range,
+    **{**_FACTS, "Tseed": attr.types(dtypes.INDEX | {dtypes.uint32, dtypes.uint64}, dtypes.int64)},
+    doc="Integers of the whole range of their type.",
+)
+
+
+def stateless_binomial(
+    shape: Any, seed: Any, counts: Any, probs: Any, output_dtype: Any = dtypes.int32, name: str | None = None
+) -> Tensor:
+    """Returns how often an event of chance `probs` happens in `counts` trials."""
+    with name_scope(name, "stateless_random_binomial", [shape, seed, counts, probs]) as scope:
+        probs = convert_to_tensor(probs, dtype_hint=dtypes.float32, name="probs")
+        counts = convert_to_tensor(counts, probs.dtype, name="counts")
+        return stateless_binomial_op(shape_tensor(shape), seed, counts, probs, dtype=output_dtype, name=scope)
+
+
+def stateless_gamma(
+    shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = dtypes.float32, name: str | None = None
+) -> Tensor:
+    """Returns numbers of the gamma distribution with form alpha and rate beta."""
+    with name_scope(name, "stateless_random_gamma", [shape, seed, alpha, beta]) as scope:
+        alpha = convert_to_tensor(alpha, dtype, name="alpha")
+        beta = convert_to_tensor(1 if beta is None else beta, dtype, name="beta")
+        alpha = broadcast_to(alpha, broadcast_dynamic_shape(shape_of(alpha), shape_of(beta)))
+        sample = realdiv(stateless_gamma_op(shape_tensor(shape), seed, alpha), beta)
+        return maximum(np.finfo(alpha.dtype.as_numpy_dtype).tiny, sample, name=scope)
+
+
+def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    """Returns numbers of the Poisson distribution with the given rates."""
+    with name_scope(name, "stateless_random_poisson", [shape, seed, lam]) as scope:
+        lam = convert_to_tensor(lam, dtype_hint=dtypes.float32, name="lam")
+        return stateless_poisson_op(shape_tensor(shape), seed, lam, dtype=dtype, name=scope)
+
+
+def stateless_parameterized_truncated_normal(
+    shape: Any,
+    seed: Any,
+    means: Any = 0.0,
+    stddevs: Any = 1.0,
+    minvals: Any = -2.0,
+    maxvals: Any = 2.0,
+    name: str | None = None,
+) -> Tensor:
+    """Returns normal numbers between two limits."""
+    with name_scope(name, "stateless_parameterized_truncated_normal", [shape, seed, means, stddevs]) as scope:
+        parameters = [means, stddevs, minvals, maxvals]
+        given = next((p.dtype for p in parameters if hasattr(p, "dtype")), dtypes.float32)
+        tensors = [convert_to_tensor(parameter, given) for parameter in parameters]
+        return stateless_parameterized_truncated_normal_op(shape_tensor(shape), seed, *tensors, name=scope)
+
+
+def split(seed: Any, num: int = 2, alg: str = "auto_select") -> Tensor:
+    """Returns `num` pairs of seeds that follow from one."""
+    seed = convert_to_tensor(seed)
+    return stateless_full_int_op([num, 2], seed, dtype=seed.dtype)
+
+
+def fold_in(seed: Any, data: Any, alg: str = "auto_select") -> Tensor:
+    """Returns a pair of seeds that follows from one and from a number."""
+    data = convert_to_tensor(data)
+    return pack([stateless_full_int_op(np.zeros(0, np.int32), seed, dtype=data.dtype), data])

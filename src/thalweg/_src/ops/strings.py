@@ -1,0 +1,430 @@
+"""Strings: joined, split, cut, measured, and matched by patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.joining import concat
+from thalweg._src.ops.reduction import reduce_prod
+from thalweg._src.ops.sequences import range as sequence
+from thalweg._src.ops.shape_functions import (
+    normalize_axis,
+    require,
+    same_dimension,
+    scalar_value,
+    unchanged,
+    vector_size,
+    with_rank,
+)
+from thalweg._src.ops.shaping import expand_dims, rank, reshape, shape
+from thalweg._src.shapes import Shape, broadcast, merge, show
+
+_UNITS = attr.string("BYTE", "UTF8_CHAR", default="BYTE")
+
+
+def require_scalar(c: Inference, index: int) -> None:
+    """Requires an input of one element, such as a pattern."""
+    name = c.definition.inputs[index].name
+    require(not c.shapes[index], f"{name} has shape {show(c.shapes[index])}", expected=f"a scalar {name}")
+
+
+def _join_shape(c: Inference) -> Sequence[Shape]:
+    """The shape of all inputs that are no scalars."""
+    if not c.shapes:
+        return [()]
+    result: Shape = ()
+    for given in c.shapes:
+        if given is None:
+            result = result or None
+        elif given:
+            result = merge(result or None, given)
+    return [result]
+
+
+def _split_shapes(c: Inference) -> Sequence[Shape]:
+    with_rank(c, 0, 1)
+    require_scalar(c, 1)
+    return [(None, 2), (None,), (2,)]
+
+
+def _substr_shape(c: Inference) -> Sequence[Shape]:
+    text, pos, length = c.shapes
+    require(
+        pos is None or length is None or len(pos) == len(length),
+        f"pos and len differ in rank: {show(pos)} and {show(length)}",
+        expected="pos.shape == len.shape",
+    )
+    return [broadcast(text, merge(pos, length))]
+
+
+def _replace_shape(c: Inference) -> Sequence[Shape]:
+    require_scalar(c, 1)
+    require_scalar(c, 2)
+    return [c.shapes[0]]
+
+
+def _match_shape(c: Inference) -> Sequence[Shape]:
+    require_scalar(c, 1)
+    return [c.shapes[0]]
+
+
+def _reduce_join_shape(c: Inference) -> Sequence[Shape]:
+    shape, axes = c.shapes
+    require(axes is None or len(axes) <= 1, f"reduction_indices has shape {show(axes)}", expected="a scalar or vector")
+    value, keep = c.value(1), c.attrs["keep_dims"]
+    if shape is None:
+        return [None]
+    if value is None:
+        return [(None,) * len(shape) if keep else None]
+    reduced = [normalize_axis(int(axis), len(shape), "reduction index") for axis in value.ravel().tolist()]
+    require(len(set(reduced)) == len(reduced), f"reduction_indices {value.tolist()} names a dimension twice")
+    if keep:
+        return [tuple(1 if i in reduced else size for i, size in enumerate(shape))]
+    return [tuple(size for i, size in enumerate(shape) if i not in reduced)]
+
+
+def _segment_join_shape(c: Inference) -> Sequence[Shape]:
+    data, ids = c.shapes[:2]
+    count = scalar_value(c, 2)
+    require(count is None or count >= 0, f"num_segments is {count}", expected="num_segments of at least 0")
+    if data is None or ids is None:
+        return [None]
+    require(len(ids) >= 1, "segment_ids is a scalar", expected="segment_ids of rank 1 at least")
+    require(
+        len(ids) <= len(data),
+        f"segment_ids {show(ids)} has a higher rank than inputs {show(data)}",
+        expected="a segment_ids.shape with which inputs.shape starts",
+    )
+    for mine, other in zip(ids, data):
+        same_dimension(mine, other, "leading dimensions of segment_ids and inputs", "equal leading dimensions")
+    return [(count, *data[len(ids) :])]
+
+
+def _ngrams_shapes(c: Inference) -> Sequence[Shape]:
+    vector_size(c, 0)
+    splits = vector_size(c, 1)
+    require(splits is None or splits >= 1, "data_splits is empty", expected="one number more than there are rows")
+    return [(None,), (splits,)]
+
+
+string_join_op = op(
+    "StringJoin",
+    "inputs: N*string -> output: string",
+    N=attr.integer(0),
+    separator="",
+    infer=_join_shape,
+    differentiable=False,
+    doc="Strings joined element by element; a scalar goes with every element of the others.",
+)
+string_split_op = op(
+    "StringSplit",
+    "input: string, delimiter: string -> indices: int64, values: string, shape: int64",
+    skip_empty=True,
+    infer=_split_shapes,
+    differentiable=False,
+    doc="The pieces between delimiters, each of them one byte, as the parts of a sparse matrix.",
+)
+string_split_v2_op = op(
+    "StringSplitV2",
+    "input: string, sep: string -> indices: int64, values: string, shape: int64",
+    maxsplit=-1,
+    infer=_split_shapes,
+    differentiable=False,
+    doc="The pieces between separators, or between runs of white space, as the parts of a sparse matrix.",
+)
+string_strip = op(
+    "StringStrip",
+    "input: string -> output: string",
+    infer=unchanged,
+    differentiable=False,
+    doc="Strings without white space at their ends.",
+)
+string_lower_op = op(
+    "StringLower",
+    "input: string -> output: string",
+    encoding="",
+    infer=unchanged,
+    differentiable=False,
+    doc="Strings with small letters: of ASCII, or with encoding 'utf-8' of Unicode.",
+)
+string_upper_op = op(
+    "StringUpper",
+    "input: string -> output: string",
+    encoding="",
+    infer=unchanged,
+    differentiable=False,
+    doc="Strings with capital letters: of ASCII, or with encoding 'utf-8' of Unicode.",
+)
+string_length_op = op(
+    "StringLength",
+    "input: string -> output: int32",
+    unit=_UNITS,
+    infer=unchanged,
+    differentiable=False,
+    doc="The number of bytes, or of UTF-8 characters, in each string.",
+)
+substr_op = op(
+    "Substr",
+    "input: string, pos: T, len: T -> output: string",
+    T=dtypes.INDEX,
+    unit=_UNITS,
+    infer=_substr_shape,
+    differentiable=False,
+    doc="A part of each string; a negative position counts from the end.",
+)
+regex_replace_op = op(
+    "RegexReplace",
+    "input: string, pattern: string, rewrite: string -> output: string",
+    replace_global=True,
+    infer=_replace_shape,
+    differentiable=False,
+    doc="Strings with what matches a pattern replaced; the rewrite has the groups as \\1 to \\9, the match as \\0.",
+)
+static_regex_replace_op = op(
+    "StaticRegexReplace",
+    "input: string -> output: string",
+    pattern=attr.string(),
+    rewrite=attr.string(),
+    replace_global=True,
+    infer=unchanged,
+    differentiable=False,
+    doc="RegexReplace with a pattern that is known while the graph is built.",
+)
+regex_full_match_op = op(
+    "RegexFullMatch",
+    "input: string, pattern: string -> output: bool",
+    infer=_match_shape,
+    differentiable=False,
+    doc="Tells which strings match a pattern from end to end.",
+)
+static_regex_full_match_op = op(
+    "StaticRegexFullMatch",
+    "input: string -> output: bool",
+    pattern=attr.string(),
+    infer=unchanged,
+    differentiable=False,
+    doc="RegexFullMatch with a pattern that is known while the graph is built.",
+)
+reduce_join_op = op(
+    "ReduceJoin",
+    "inputs: string, reduction_indices: int32 -> output: string",
+    keep_dims=False,
+    separator="",
+    host="reduction_indices",
+    infer=_reduce_join_shape,
+    differentiable=False,
+    doc="Strings joined along dimensions, the first one named running fastest.",
+)
+unsorted_segment_join_op = op(
+    "UnsortedSegmentJoin",
+    "inputs: string, segment_ids: Tindices, num_segments: Tnumsegments -> output: string",
+    separator="",
+    Tindices=dtypes.INDEX,
+    Tnumsegments=attr.types(dtypes.INDEX, dtypes.int32),
+    host="num_segments",
+    infer=_segment_join_shape,
+    differentiable=False,
+    doc="The strings of each segment, joined in the order they come.",
+)
+string_ngrams_op = op(
+    "StringNGrams",
+    "data: string, data_splits: Tsplits -> ngrams: string, ngrams_splits: Tsplits",
+    separator=attr.string(),
+    ngram_widths=attr.integers(0),
+    left_pad=attr.string(),
+    right_pad=attr.string(),
+    pad_width=attr.integer(),
+    preserve_short_sequences=attr.boolean(),
+    Tsplits=attr.types(dtypes.INDEX, dtypes.int64),
+    infer=_ngrams_shapes,
+    differentiable=False,
+    doc="Runs of neighbouring strings, joined, of each row of a ragged matrix.",
+)
+
+
+def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
+    """Returns strings of several tensors joined element by element."""
+    return string_join_op(list(inputs), separator=separator, name=name)
+
+
+def string_split(
+    source: Any,
+    sep: str | None = None,
+    skip_empty: bool = True,
+    delimiter: str | None = None,
+    result_type: str = "SparseTensor",
+    name: str | None = None,
+) -> SparseTensor:
+    """Returns the pieces of each string between any of the delimiter's bytes, as a SparseTensor."""
+    _require_sparse(result_type)
+    if sep is not None and delimiter is not None:
+        raise ValueError("Got values for both 'sep' and its old name 'delimiter': give one of them")
+    sep = delimiter if sep is None else sep
+    with name_scope(name, "StringSplit", [source]):
+        source = convert_to_tensor(source, dtypes.string, name="source")
+        return SparseTensor(*string_split_op.many(source, " " if sep is None else sep, skip_empty=skip_empty))
+
+
+def split(
+    input: Any = None,
+    sep: str | None = None,
+    maxsplit: int = -1,
+    result_type: str = "SparseTensor",
+    source: Any = None,
+    name: str | None = None,
+) -> SparseTensor:
+    """Returns the pieces of each string as a SparseTensor, split as Python's `str.split` does."""
+    _require_sparse(result_type)
+    input = only_one(input, source, "input", "source")
+    with name_scope(name, "StringSplit", [input]):
+        input = convert_to_tensor(input, dtypes.string, name="input")
+        if input._shape == ():
+            input = expand_dims(input, 0)
+        return SparseTensor(*string_split_v2_op.many(input, sep or "", maxsplit=maxsplit))
+
+
+def _require_sparse(result_type: str) -> None:
+    if result_type != "SparseTensor":
+        raise ValueError(f"result_type is {result_type!r}; there are no ragged tensors: use 'SparseTensor'")
+
+
+def only_one(value: Any, other: Any, name: str, old_name: str) -> Any:
+    """Returns the value of an argument that has an old name as well, given by one of the two."""
+    if value is not None and other is not None:
+        raise ValueError(f"Got values for both {name!r} and its other name {old_name!r}: give one of them")
+    if value is None and other is None:
+        raise ValueError(f"the argument {name!r} is missing")
+    return other if value is None else value
+
+
+def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """Returns strings with small letters."""
+    return string_lower_op(input, encoding=encoding, name=name)
+
+
+def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
+    """Returns strings with capital letters."""
+    return string_upper_op(input, encoding=encoding, name=name)
+
+
+def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+    """Returns the number of bytes, or of UTF-8 characters, in each string."""
+    return string_length_op(input, unit=unit, name=name)
+
+
+def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+    """Returns a part of each string: from a position, so many bytes or UTF-8 characters."""
+    return substr_op(input, pos, len, unit=unit, name=name)
+
+
+def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None) -> Any:
+    """Returns strings with what matches an RE2 pattern replaced: every match, or the first alone."""
+    if isinstance(pattern, str | bytes) and isinstance(rewrite, str | bytes):
+        return static_regex_replace_op(
+            input, pattern=pattern, rewrite=rewrite, replace_global=replace_global, name=name
+        )
+    return regex_replace_op(input, pattern, rewrite, replace_global=replace_global, name=name)
+
+
+def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
+    """Tells which strings match an RE2 pattern from end to end."""
+    if isinstance(pattern, str | bytes):
+        return static_regex_full_match_op(input, pattern=pattern, name=name)
+    return regex_full_match_op(input, pattern, name=name)
+
+
+def reduce_join(
+    inputs: Any,
+    axis: Any = None,
+    keep_dims: bool | None = None,
+    separator: str = "",
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keepdims: bool | None = None,
+) -> Tensor:
+    """Returns strings joined along dimensions, along all of them in their order if none is named."""
+    if axis is not None and reduction_indices is not None:
+        raise ValueError("Got values for both 'axis' and its old name 'reduction_indices': give one of them")
+    axis = reduction_indices if axis is None else axis
+    keep = keepdims if keepdims is not None else keep_dims
+    with name_scope(name, "ReduceJoin", [inputs]):
+        inputs = convert_to_tensor(inputs, dtypes.string, name="inputs")
+        if axis is None:
+            axis = _all_axes_backwards(inputs)
+        return reduce_join_op(inputs, axis, keep_dims=bool(keep), separator=separator)
+
+
+def _all_axes_backwards(inputs: Tensor) -> Any:
+    if inputs._shape is not None:
+        return np.arange(len(inputs._shape) - 1, -1, -1, dtype=np.int32)
+    return sequence(rank(inputs) - 1, -1, -1)
+
+
+def unsorted_segment_join(
+    inputs: Any, segment_ids: Any, num_segments: Any, separator: str = "", name: str | None = None
+) -> Tensor:
+    """Returns the strings of each segment, joined."""
+    return unsorted_segment_join_op(inputs, segment_ids, num_segments, separator=separator, name=name)
+
+
+def ngrams(
+    data: Any,
+    ngram_width: Any,
+    separator: str = " ",
+    pad_values: Any = None,
+    padding_width: int | None = None,
+    preserve_short_sequences: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Returns runs of neighbouring strings along the last dimension, joined by a separator.
+
+    ngram_width: a width, or several. pad_values: what is put before and after each row, one string or two.
+    """
+    widths = [ngram_width] if isinstance(ngram_width, int) else list(ngram_width)
+    left, right = _paddings(pad_values)
+    if padding_width is not None and padding_width < 1:
+        raise ValueError(f"padding_width is {padding_width}, expected 1 or more")
+    if padding_width is not None and pad_values is None:
+        raise ValueError("pad_values must be given with a padding_width")
+    if not widths or any(width < 1 for width in widths):
+        raise ValueError(f"ngram_width is {ngram_width}, expected 1 or more")
+    with name_scope(name, "StringNGrams", [data]):
+        data = convert_to_tensor(data, dtypes.string, name="data")
+        if not data._shape:
+            raise ValueError(f"data must have a known rank above 0, got shape {show(data._shape)}")
+        sizes = shape(data, out_type=dtypes.int64)
+        splits = sequence(reduce_prod(sizes[:-1]) + 1) * sizes[-1]
+        pad_width = -1 if padding_width is None and pad_values is not None else padding_width or 0
+        result, _ = string_ngrams_op.many(
+            reshape(data, [-1]),
+            splits,
+            separator=separator,
+            ngram_widths=widths,
+            left_pad=left,
+            right_pad=right,
+            pad_width=pad_width,
+            preserve_short_sequences=preserve_short_sequences,
+        )
+        return result if len(data._shape) == 1 else reshape(result, concat([sizes[:-1], [-1]], 0))
+
+
+def _paddings(pad_values: Any) -> tuple[Any, Any]:
+    if pad_values is None:
+        return "", ""
+    if isinstance(pad_values, str | bytes):
+        return pad_values, pad_values
+    left, right = pad_values
+    if not isinstance(left, str | bytes) or not isinstance(right, str | bytes):
+        raise TypeError(f"pad_values is {pad_values!r}, expected one or two strings")
+    return left, right

@@ -1,0 +1,57 @@
+"""Tensor lists: values that hold tensors, pushed and popped without changing the list that was there before.
+
+Loops save what their gradients need in such lists: they are ordinary values, so that gradients of gradients need
+nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.ops.shape_functions import scalar
+from thalweg._src.shapes import Shape
+
+empty_tensor_list_op = op(
+    "EmptyTensorList",
+    "element_shape: shape_type, max_num_elements: int32 -> handle: variant",
+    element_dtype=attr.types(),
+    shape_type=dtypes.INDEX,
+    host="element_shape, max_num_elements",
+    differentiable=False,
+    infer=scalar,
+    doc="A list without elements.",
+)
+push_back_op = op(
+    "TensorListPushBack",
+    "input_handle: variant, tensor: element_dtype -> output_handle: variant",
+    element_dtype=attr.types(),
+    infer=scalar,
+    doc="The list with one element more.",
+)
+
+
+def _popped(c: Inference) -> Sequence[Shape]:
+    return [(), c.shape_value(1) if c.shapes[1] != () else None]
+
+
+pop_back_op = op(
+    "TensorListPopBack",
+    "input_handle: variant, element_shape: int32 -> output_handle: variant, tensor: element_dtype",
+    element_dtype=attr.types(),
+    host="element_shape",
+    infer=_popped,
+    doc="The list without its last element, and that element.",
+)
+list_rows_op = op(
+    "_ListRows",
+    "input_handle: variant -> output: element_dtype",
+    element_dtype=attr.types(),
+    width=attr.AttrDef("int"),
+    differentiable=False,
+    infer=lambda c: [(None, c.attrs["width"])],
+    doc="All rows of a list of matrices, in one matrix.",
+)

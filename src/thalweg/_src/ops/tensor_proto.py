@@ -1,0 +1,32 @@
+"""Python values as TensorProto messages, converted as constants are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.graph.tensor_proto import MakeNdarray, array_proto, make_ndarray
+from thalweg._src.ops.constants import as_array
+
+__all__ = ["MakeNdarray", "make_ndarray", "make_tensor_proto"]
+
+
+def make_tensor_proto(
+    values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False, allow_broadcast: bool = False
+) -> Any:
+    """Returns a value as a TensorProto, which `make_ndarray` and TensorFlow read; a proto is given back as it is."""
+    if getattr(getattr(values, "DESCRIPTOR", None), "name", "") == "TensorProto":
+        return values
+    array, kind = as_array(values, None if dtype is None else dtypes.as_dtype(dtype).base_dtype)
+    if shape is not None:
+        sizes = tuple(int(size) for size in shape)
+        if verify_shape and array.shape != sizes:
+            raise TypeError(f"Expected Tensor's shape: {sizes}, got {array.shape}.")
+        if allow_broadcast and array.size == 1:
+            array = np.full(sizes, array.reshape(()))
+        elif array.size != int(np.prod(sizes, dtype=np.int64)):
+            raise ValueError(f"a value of shape {array.shape} does not fit the shape {sizes}")
+        array = array.reshape(sizes)
+    return array_proto(array, kind)

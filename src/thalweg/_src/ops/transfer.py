@@ -1,0 +1,50 @@
+"""Transfer: Send and Recv, which partitioning puts where a value crosses devices."""
+
+from __future__ import annotations
+
+from thalweg._src.graph import attr
+from thalweg._src.graph.op_def import op
+from thalweg._src.ops.shape_functions import no_outputs, unchanged
+
+send_op = op(
+    "_Send",
+    "tensor: T ->",
+    T=attr.types(),
+    tensor_name=attr.string(),
+    send_device=attr.string(),
+    recv_device=attr.string(),
+    stateful=True,
+    differentiable=False,
+    infer=no_outputs,
+    doc="Hands a value to the step's rendezvous.",
+)
+recv_op = op(
+    "_Recv",
+    "-> tensor: tensor_type",
+    tensor_type=attr.types(),
+    tensor_name=attr.string(),
+    send_device=attr.string(),
+    recv_device=attr.string(),
+    stateful=True,
+    waits=True,
+    differentiable=False,
+    doc="Waits for a value at the step's rendezvous.",
+)
+copy_to_host_op = op(
+    "_CopyToHost",
+    "input: T -> output: T",
+    T=attr.types(),
+    host="output",
+    differentiable=False,
+    infer=unchanged,
+    doc="Brings a value from the device to host memory; the host waits for it.",
+)
+copy_to_device_op = op(
+    "_CopyToDevice",
+    "input: T -> output: T",
+    T=attr.types(),
+    host="input",
+    differentiable=False,
+    infer=unchanged,
+    doc="Brings a value from host memory to the device, without waiting.",
+)

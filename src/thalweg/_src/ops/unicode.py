@@ -1,0 +1,136 @@
+"""Unicode: strings in one encoding as strings in another, and as the numbers of their characters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.reduction import reduce_prod
+from thalweg._src.ops.sequences import range as sequence
+from thalweg._src.ops.shape_functions import require, unchanged, vector_size
+from thalweg._src.ops.shaping import reshape, shape
+from thalweg._src.shapes import Shape, num_elements, show
+
+_ENCODINGS = attr.string("UTF-8", "UTF-16-BE", "UTF-32-BE")
+_ERRORS = attr.string("strict", "replace", "ignore", default="replace")
+_SPLITS = attr.types(dtypes.INDEX, dtypes.int64)
+
+
+def _decoded_shapes(c: Inference) -> Sequence[Shape]:
+    count = num_elements(c.shapes[0]) if c.shapes[0] is not None else None
+    splits = None if count is None else count + 1
+    return [(splits,), (None,), (None,)][: c.num_outputs]
+
+
+def _encoded_shape(c: Inference) -> Sequence[Shape]:
+    vector_size(c, 0)
+    splits = vector_size(c, 1)
+    require(splits is None or splits >= 1, "input_splits is empty", expected="one number more than there are strings")
+    return [(None if splits is None else splits - 1,)]
+
+
+unicode_transcode_op = op(
+    "UnicodeTranscode",
+    "input: string -> output: string",
+    input_encoding=attr.string(),
+    output_encoding=_ENCODINGS,
+    errors=_ERRORS,
+    replacement_char=65533,
+    replace_control_characters=False,
+    infer=unchanged,
+    differentiable=False,
+    doc="Strings in another encoding.",
+)
+unicode_script = op(
+    "UnicodeScript",
+    "input: int32 -> output: int32",
+    infer=unchanged,
+    differentiable=False,
+    doc="The script of each character, by ICU's numbers; -1 for what is no character.",
+)
+unicode_encode_op = op(
+    "UnicodeEncode",
+    "input_values: int32, input_splits: Tsplits -> output: string",
+    errors=_ERRORS,
+    output_encoding=_ENCODINGS,
+    replacement_char=65533,
+    Tsplits=_SPLITS,
+    infer=_encoded_shape,
+    differentiable=False,
+    doc="Strings of characters, which are given by their numbers in a ragged matrix.",
+)
+unicode_decode_op = op(
+    "UnicodeDecode",
+    "input: string -> row_splits: Tsplits, char_values: int32",
+    input_encoding=attr.string(),
+    errors=_ERRORS,
+    replacement_char=65533,
+    replace_control_characters=False,
+    Tsplits=_SPLITS,
+    infer=_decoded_shapes,
+    differentiable=False,
+    doc="The numbers of strings' characters, as a ragged matrix.",
+)
+unicode_decode_with_offsets_op = op(
+    "UnicodeDecodeWithOffsets",
+    "input: string -> row_splits: Tsplits, char_values: int32, char_to_byte_starts: int64",
+    input_encoding=attr.string(),
+    errors=_ERRORS,
+    replacement_char=65533,
+    replace_control_characters=False,
+    Tsplits=_SPLITS,
+    infer=_decoded_shapes,
+    differentiable=False,
+    doc="The numbers of strings' characters, as a ragged matrix, and the byte at which each begins.",
+)
+
+
+def unicode_transcode(
+    input: Any,
+    input_encoding: str,
+    output_encoding: str,
+    errors: str = "replace",
+    replacement_char: int = 65533,
+    replace_control_characters: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Returns strings in another encoding.
+
+    errors: what becomes of bytes that mean nothing: they are replaced by `replacement_char`, ignored, or an error
+    ("strict").
+    """
+    return unicode_transcode_op(
+        input,
+        input_encoding=input_encoding,
+        output_encoding=output_encoding,
+        errors=errors,
+        replacement_char=replacement_char,
+        replace_control_characters=replace_control_characters,
+        name=name,
+    )
+
+
+def unicode_encode(
+    input: Any, output_encoding: str, errors: str = "replace", replacement_char: int = 65533, name: str | None = None
+) -> Tensor:
+    """Returns strings of the characters whose numbers the last dimension holds."""
+    with name_scope(name, "UnicodeEncode", [input]):
+        input = convert_to_tensor(input, dtypes.int32, name="input")
+        if not input._shape:
+            raise ValueError(f"input must have a known rank above 0, got shape {show(input._shape)}")
+        sizes = shape(input, out_type=dtypes.int64)
+        strings = unicode_encode_op(
+            reshape(input, [-1]),
+            sequence(reduce_prod(sizes[:-1]) + 1) * sizes[-1],
+            output_encoding=output_encoding,
+            errors=errors,
+            replacement_char=replacement_char,
+        )
+        return reshape(strings, sizes[:-1])

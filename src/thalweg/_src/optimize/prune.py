@@ -1,0 +1,100 @@
+"""Prune: the part of the graph that fetches and targets need, cut where values are fed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+
+from thalweg._src.graph.op_def import OPS
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.step_graph import Node, Output, StepGraph
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.optimize.structure import structured
+
+_MANY = 8  # control inputs; waiting for one node that waits for them costs less
+
+
+def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation]) -> StepGraph:
+    """Copies what a step needs: partial execution is that nothing else is ever looked at again."""
+    fed = {tensor: _feed_node(index, tensor) for index, tensor in enumerate(feeds)}
+    needed = _needed(fed, fetches, targets)
+    nodes: dict[Operation, Node] = {}
+    for operation in sorted(needed, key=attrgetter("_id")):
+        nodes[operation] = Node(
+            operation.name,
+            operation.definition,
+            [],
+            operation._attrs,
+            [t.dtype for t in operation.outputs],
+            [t._shape for t in operation.outputs],
+            device=operation.device,
+            order=operation._id,
+            stack=operation._stack,
+        )
+
+    def output(tensor: Tensor) -> Output:
+        feed = fed.get(tensor)
+        return (nodes[tensor.op], tensor.value_index) if feed is None else (feed, 0)
+
+    gates: dict[tuple[Node, ...], Node] = {}
+    for operation, node in nodes.items():
+        node.inputs = [output(tensor) for tensor in operation._inputs]
+        node.controls = [nodes[control] for control in operation._control_inputs if control in nodes]
+        if len(node.controls) > _MANY:
+            node.controls = [_gate(gates, tuple(node.controls), node)]
+    step = StepGraph(
+        [*fed.values(), *nodes.values(), *gates.values()],
+        list(fed.values()),
+        [output(tensor) for tensor in fetches],
+        [nodes[operation] for operation in targets],
+    )
+    return structured(step)
+
+
+def _gate(gates: dict[tuple[Node, ...], Node], controls: tuple[Node, ...], first: Node) -> Node:
+    """Returns one node to wait for in the place of many: all that is made under long control dependencies has them."""
+    if controls not in gates:
+        name = f"{first.name}/_after_{len(controls)}"
+        gates[controls] = Node(
+            name, OPS.lookup("NoOp"), [], {}, [], [], controls=list(controls), order=first.order - 0.5
+        )
+    return gates[controls]
+
+
+def _feed_node(index: int, tensor: Tensor) -> Node:
+    attrs = {"T": tensor.dtype, "index": index, "_feeds": tensor.name}
+    name = f"_arg_{tensor.op.name}_{tensor.value_index}"
+    stack = tensor.op._stack
+    return Node(name, OPS.lookup("_Arg"), [], attrs, [tensor.dtype], [tensor._shape], order=index - 1e9, stack=stack)
+
+
+def _needed(fed: dict[Tensor, Node], fetches: Sequence[Tensor], targets: Sequence[Operation]) -> set[Operation]:
+    needed: set[Operation] = set()
+    stack = [tensor.op for tensor in fetches if tensor not in fed] + list(targets)
+    while stack:
+        operation = stack.pop()
+        if operation in needed:
+            continue
+        needed.add(operation)
+        stack += [tensor.op for tensor in operation._inputs if tensor not in fed]
+        # An operation all of whose outputs are fed is not run, so nothing waits for it either.
+        stack += [c for c in operation._control_inputs if not (c.outputs and all(t in fed for t in c.outputs))]
+    return needed
+
+
+def needed_feeds(element: Tensor | Operation, feeds: set[Tensor]) -> set[Tensor]:
+    """Returns those of the feeds that a fetch depends on."""
+    found: set[Tensor] = set()
+    seen: set[Operation] = set()
+    if isinstance(element, Tensor) and element in feeds:
+        return {element}
+    stack = [element.op if isinstance(element, Tensor) else element]
+    while stack:
+        operation = stack.pop()
+        if operation in seen:
+            continue
+        seen.add(operation)
+        found.update(tensor for tensor in operation._inputs if tensor in feeds)
+        stack += [tensor.op for tensor in operation._inputs if tensor not in feeds]
+        stack += operation._control_inputs
+    return found

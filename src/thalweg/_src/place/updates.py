@@ -1,0 +1,68 @@
+"""Updates: an optimizer's one update of all variables is taken apart for placing, and joined again device by device.
+
+While it is one node, all variables of an optimizer are on one device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thalweg._src.graph.step_graph import Node, Output, StepGraph
+
+_DIVISIBLE = ("_ApplyAdamGroup", "_ApplyGradientDescentGroup", "_ApplyMomentumGroup")
+
+Parts = dict[Node, list[Node]]
+
+
+def divide(step: StepGraph) -> Parts:
+    """Replaces each update of several variables by one a variable; returns these by the update they come from."""
+    parts = {
+        node: [_part(node, [member]) for member in range(node.attrs["N"])]
+        for node in step.nodes
+        if node.type in _DIVISIBLE and node.attrs["N"] > 1
+    }
+    if parts:
+        _replace(step, parts)
+    return parts
+
+
+def rejoin(step: StepGraph, parts: Parts, devices: dict[Node, str]) -> None:
+    """Makes one update of those that came to the same device."""
+    joined: dict[Node, list[Node]] = {}
+    for update, singles in parts.items():
+        members: dict[str, list[int]] = {}
+        for member, single in enumerate(singles):
+            members.setdefault(devices.pop(single), []).append(member)
+        for device, chosen in members.items():
+            part = _part(update, chosen) if len(members) > 1 else update
+            devices[part] = device
+            for member in chosen:
+                joined[singles[member]] = [part]
+    if joined:
+        _replace(step, joined)
+
+
+def _part(update: Node, members: Sequence[int]) -> Node:
+    """Returns an update of some of the variables of another."""
+    whole, inputs, position = update.attrs["N"], list[Output](), 0
+    for argument in update.definition.inputs:
+        width = whole if argument.number_attr else 1
+        inputs += [update.inputs[position + m] for m in members] if argument.number_attr else [update.inputs[position]]
+        position += width
+    attrs = {key: value for key, value in update.attrs.items() if key != "_class"} | {"N": len(members)}
+    name = f"{update.name}/{members[0]}" if len(members) == 1 else f"{update.name}/{members[0]}_and_{len(members) - 1}"
+    return update.like(update.type, inputs, attrs, name=name)
+
+
+def _replace(step: StepGraph, parts: Parts) -> None:
+    def each(nodes: list[Node]) -> list[Node]:
+        return list(dict.fromkeys(part for node in nodes for part in parts.get(node, [node])))
+
+    for node in step.nodes:
+        if node.controls:
+            node.controls = each(node.controls)
+    step.targets = each(step.targets)
+    for made in parts.values():
+        for node in made:
+            node.controls = each(node.controls)
+    step.settle()

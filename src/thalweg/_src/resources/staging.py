@@ -1,0 +1,194 @@
+"""Staging areas: values that one step leaves, on its device, for a later one to take."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.resources.waiting import STUCK, Attempt, Crowd, Fail, Finish, Outcome, Resource, Step, tell
+
+Values = tuple[Any, ...]
+
+
+def size_of(values: Sequence[Any]) -> int:
+    """Returns the bytes that values take."""
+    return sum(
+        value.nbytes if hasattr(value, "untyped_storage") else sum(len(text) for text in value.ravel().tolist())
+        for value in values
+    )
+
+
+class _When(Attempt):
+    """Something that is tried by a function."""
+
+    __slots__ = ("_try",)
+
+    def __init__(self, attempt: Callable[[], Outcome], step: Step, finish: Finish, fail: Fail) -> None:
+        super().__init__(step, finish, fail)
+        self._try = attempt
+
+    def advance(self) -> Outcome:
+        return self._try()
+
+
+class _Bounded(Resource):
+    """What staging areas share: limits on the number of entries and on their bytes."""
+
+    def __init__(self, name: str, capacity: int, memory_limit: int, *lines: deque[Attempt]) -> None:
+        super().__init__(name, *lines)
+        self._capacity = capacity
+        self._memory_limit = memory_limit
+        self._bytes = 0
+
+    def _require_small(self, size: int) -> None:
+        if 0 < self._memory_limit < size:
+            raise errors.ResourceExhaustedError(
+                None,
+                None,
+                f"values of {size} bytes do not fit into staging area {self.name!r} "
+                f"with a memory limit of {self._memory_limit}",
+            )
+
+    def _has_room(self, entries: int, size: int) -> bool:
+        return not (0 < self._capacity <= entries) and not (0 < self._memory_limit < self._bytes + size)
+
+
+class StagingArea(_Bounded):
+    """A queue of values, to put, to take and to look at."""
+
+    def __init__(self, name: str, capacity: int, memory_limit: int) -> None:
+        super().__init__(name, capacity, memory_limit, deque(), deque(), Crowd())
+        self._elements: deque[Values] = deque()
+
+    def put(self, values: Values, step: Step, finish: Finish, fail: Fail) -> None:
+        size = size_of(values)
+        self._require_small(size)
+
+        def enter() -> Outcome:
+            if not self._has_room(len(self._elements), size):
+                return STUCK
+            self._elements.append(values)
+            self._bytes += size
+            return ()
+
+        self.attempt(self.lines[0], _When(enter, step, finish, fail))
+
+    def take(self, step: Step, finish: Finish, fail: Fail) -> None:
+        def leave() -> Outcome:
+            if not self._elements:
+                return STUCK
+            values = self._elements.popleft()
+            self._bytes -= size_of(values)
+            return values
+
+        self.attempt(self.lines[1], _When(leave, step, finish, fail))
+
+    def peek(self, index: int, step: Step, finish: Finish, fail: Fail) -> None:
+        def look() -> Outcome:
+            return STUCK if len(self._elements) <= index else self._elements[index]
+
+        self.attempt(self.lines[2], _When(look, step, finish, fail))
+
+    def size(self) -> int:
+        return len(self._elements)
+
+    def clear(self) -> None:
+        with self.lock:
+            self.forget()
+            ended = self.advance()
+        tell(ended)
+
+    def forget(self) -> None:
+        self._elements.clear()
+        self._bytes = 0
+
+
+class MapStagingArea(_Bounded):
+    """Values under keys; those of one key may come and go in parts, and go when all have come."""
+
+    def __init__(self, name: str, count: int, is_ordered: bool, capacity: int, memory_limit: int) -> None:
+        super().__init__(name, capacity, memory_limit, deque(), Crowd())
+        self._count = count
+        self._is_ordered = is_ordered
+        self._complete: dict[int, dict[int, Any]] = {}
+        self._incomplete: dict[int, dict[int, Any]] = {}
+
+    def put(self, key: int, indices: Sequence[int], values: Values, step: Step, finish: Finish, fail: Fail) -> None:
+        self._require_indices(indices)
+        size = size_of(values)
+        self._require_small(size)
+
+        def enter() -> Outcome:
+            parts = self._incomplete.get(key, {})
+            if any(index in parts for index in indices):
+                return errors.InvalidArgumentError(None, None, f"key {key} of {self.name!r} has some of these values")
+            completes = len(parts) + len(indices) == self._count
+            if not self._has_room(len(self._complete) if completes else -1, size):
+                return STUCK
+            parts = {**parts, **dict(zip(indices, values))}
+            if completes:
+                self._incomplete.pop(key, None)
+                self._complete.setdefault(key, parts)
+            else:
+                self._incomplete[key] = parts
+            self._bytes += size
+            return ()
+
+        self.attempt(self.lines[0], _When(enter, step, finish, fail))
+
+    def take(self, key: int | None, indices: Sequence[int], keep: bool, step: Step, finish: Finish, fail: Fail) -> None:
+        """Takes values of a key, or of the first one; finishes with the key and them. They stay if they are to."""
+        self._require_indices(indices)
+
+        def leave() -> Outcome:
+            found = key if key is not None else self._first()
+            if found is None or found not in self._complete:
+                return STUCK
+            parts = self._complete[found]
+            missing = [index for index in indices if index not in parts]
+            if missing:
+                return errors.InvalidArgumentError(
+                    None, None, f"value {missing[0]} of key {found} of {self.name!r} was taken already"
+                )
+            values = tuple(parts[index] for index in indices)
+            if not keep:
+                self._remove(found, indices, values)
+            return (found, *values)
+
+        self.attempt(self.lines[1], _When(leave, step, finish, fail))
+
+    def _first(self) -> int | None:
+        return (min(self._complete) if self._is_ordered else next(iter(self._complete))) if self._complete else None
+
+    def _remove(self, key: int, indices: Sequence[int], values: Values) -> None:
+        parts = self._complete[key]
+        for index in indices:
+            del parts[index]
+        if not parts:
+            del self._complete[key]
+        self._bytes -= size_of(values)
+
+    def _require_indices(self, indices: Sequence[int]) -> None:
+        if not all(0 <= index < self._count for index in indices) or len(set(indices)) < len(indices):
+            raise errors.InvalidArgumentError(
+                None, None, f"indices are {list(indices)}, expected different ones from 0 to {self._count - 1}"
+            )
+
+    def size(self) -> int:
+        return len(self._complete)
+
+    def incomplete_size(self) -> int:
+        return len(self._incomplete)
+
+    def clear(self) -> None:
+        with self.lock:
+            self.forget()
+            ended = self.advance()
+        tell(ended)
+
+    def forget(self) -> None:
+        self._complete.clear()
+        self._incomplete.clear()
+        self._bytes = 0

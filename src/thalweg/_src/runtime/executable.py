@@ -1,0 +1,196 @@
+"""Executable: the programs of one kind of step, compiled once, run many times."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from thalweg._src import errors
+from thalweg._src.execute.compiler import warn
+from thalweg._src.execute.failure import explain
+from thalweg._src.execute.line import as_line
+from thalweg._src.execute.program import Program
+from thalweg._src.execute.run import Run, new_run
+from thalweg._src.execute.threads import threads
+from thalweg._src.execute.tokens import TokenRun
+from thalweg._src.graph.collection import collector_paused
+from thalweg._src.partition.graphdef import partition_graph_def
+from thalweg._src.place.place import Placement
+from thalweg._src.runtime.step import Step
+
+_InferenceMode = torch._C._InferenceMode
+# Kernels treat denormal numbers as zero, as TensorFlow's do: they are rare, mean nothing, and cost a hundred times as
+# much as others; the moments of an optimizer decay into them. A step borrows the caller's thread, and its mode with it.
+OFTEN = 10.0  # seconds in steps of one kind after which it is worth compiling
+_TINY = 5e-324  # is not zero in a thread that computes with denormals
+
+
+class Executable:
+    """Runs programs over shared state: feeds in, fetched values out.
+
+    compiles: programs that run often are compiled in the background
+    """
+
+    def __init__(
+        self, programs: Sequence[Program], num_fetches: int, placement: Placement, compiles: bool = False
+    ) -> None:
+        self.programs = list(programs)
+        self._compiles = compiles and not any(program.is_free for program in programs)
+        self._spent = 0.0
+        self.steps = itertools.count()  # for who wants to know every so many of them
+        self.placement = placement
+        self._num_fetches = num_fetches
+        self._arriving = [
+            (position, program.device)
+            for program in programs
+            for position, (node, _) in program.numbered_fetches
+            if node.type == "_CopyToHost" and program.device.torch.type != "cpu"
+        ]
+        self._function: Callable[..., Any] | None = None
+        if len(programs) == 1 and not programs[0].waiting and not programs[0].is_free:
+            self._function = self._first_run if programs[0].large else programs[0].functions[0]
+        elif len(programs) == 1:
+            self._function = as_line(programs[0])
+
+    @property
+    def function(self) -> Callable[..., Any] | None:
+        """The function of a step that waits for nobody."""
+        return None if any(program.waiting for program in self.programs) else self._function
+
+    @property
+    def text(self) -> str:
+        return "\n".join(program.text for program in self.programs)
+
+    def partition_graphs(self) -> list[Any]:
+        """Returns what each device runs as a GraphDef."""
+        return [partition_graph_def(p.nodes, p.numbered_fetches, p.device.name) for p in self.programs]
+
+    def run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
+        """Runs one step; blocks until it is over or has failed."""
+        if not self._compiles:
+            return self._run(step, feeds)
+        start = time.perf_counter()
+        values = self._run(step, feeds)
+        self._spent += time.perf_counter() - start
+        if self._spent > OFTEN:
+            self._compiles = False
+            threads.submit(self._compile)
+        return values
+
+    def _compile(self) -> None:
+        """Lets programs compile what they can, beside the steps that go on, and run it from then on."""
+        try:
+            for program in self.programs:
+                program.functions = program.compile_patiently()
+        except Exception as error:  # nobody waits for this thread to hear of it
+            warn(repr(error))
+            return
+        if self._function is not None and not self.programs[0].waiting:
+            self._function = self.programs[0].functions[0]
+
+    def _run(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
+        function = self._function
+        if function is None or step.trace is not None:
+            return self._run_programs(step, feeds)
+        guard = _InferenceMode(True)
+        borrowed = _TINY * 1.0 != 0.0
+        if borrowed:
+            torch.set_flush_denormal(True)
+        try:
+            values: Sequence[Any] = function(step, *feeds)
+        except Exception as error:
+            raise self.programs[0].explain(error) from None
+        finally:
+            del guard
+            if borrowed:
+                torch.set_flush_denormal(False)
+        if step.cancelled:
+            step.stop()
+        return self._arrived(values) if self._arriving else values
+
+    def _arrived(self, values: Sequence[Any]) -> list[Any]:
+        """Waits for all copies from accelerators at once, and takes them out of the memory that copies go to."""
+        for device in {device.name: device for _, device in self._arriving}.values():
+            device.accelerator.synchronize(device.torch)
+        result = list(values)
+        for position, _ in self._arriving:
+            result[position] = result[position].clone()
+        return result
+
+    def _first_run(self, step: Step, *feeds: Any) -> Sequence[Any]:
+        """Interprets a large program once: whoever runs it a second time waits for the compiler, and is repaid."""
+        self._function = self._second_run
+        program = self.programs[0]
+        with collector_paused():
+            return program.interpret(program.segments[0], step, feeds)
+
+    def _second_run(self, step: Step, *feeds: Any) -> Sequence[Any]:
+        with collector_paused():
+            self._function = self.programs[0].functions[0]
+        values: Sequence[Any] = self._function(step, *feeds)
+        return values
+
+    def explain_fetch(self, error: Exception, values: Sequence[Any]) -> BaseException:
+        """Returns the typed error for a value that could not be handed over: the largest is to blame."""
+        position = max(range(len(values)), key=lambda i: math.prod(getattr(values[i], "shape", ())))
+        for program in self.programs:
+            for number, (node, _) in program.numbered_fetches:
+                if number == position:
+                    return explain(error, node, None, program.device.name)
+        return error
+
+    def _run_programs(self, step: Step, feeds: Sequence[Any]) -> Sequence[Any]:
+        finished = step.finished = threading.Event()
+        if step.cancelled:  # before there was anything to set: nobody would wake us
+            step.stop()
+        try:
+            runs = self.start(step, feeds, finished.set, here=True)
+            finished.wait()
+        except BaseException:
+            step.fail(errors.CancelledError(None, None, "Step was interrupted."))
+            raise
+        if step.cancelled:
+            step.stop()
+        values = self._gather(runs)
+        return self._arrived(values) if self._arriving else values
+
+    def start(
+        self, step: Step, feeds: Sequence[Any], done: Callable[[], None], here: bool = False
+    ) -> list[Run | TokenRun]:
+        """Starts all programs of a step; `done` is called when the last one ends.
+
+        here: this thread may work on one of them; if not, it is back at once.
+        """
+        step.share()
+        left = [len(self.programs)]
+        lock = threading.Lock()
+
+        def one_done() -> None:
+            with lock:
+                left[0] -= 1
+                over = left[0] == 0
+            if over:
+                done()
+
+        runs = [
+            new_run(program, step, [feeds[feed.attrs["index"]] for feed in program.feeds], one_done)
+            for program in self.programs
+        ]
+        for index, run in enumerate(runs):
+            run.start(here=here and index == len(runs) - 1)
+        if not runs:
+            done()
+        return runs
+
+    def _gather(self, runs: Sequence[Run | TokenRun]) -> list[Any]:
+        values: list[Any] = [None] * self._num_fetches
+        for program, run in zip(self.programs, runs):
+            for position, output in program.numbered_fetches:
+                values[position] = run.values[output]
+        return values

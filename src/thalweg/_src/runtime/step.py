@@ -1,0 +1,56 @@
+"""Step: one run of one fetch, with what its programs share while it lasts."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.resources.cancellation import Cancellation
+from thalweg._src.resources.rendezvous import Rendezvous
+
+_making = threading.Lock()
+
+
+class Step:
+    """The rendezvous and the cancellation of a running step."""
+
+    __slots__ = ("_cancellation", "_rendezvous", "cancelled", "finished", "trace", "waiting")
+
+    def __init__(self) -> None:
+        self.cancelled = False
+        self._cancellation: Cancellation | None = None
+        self._rendezvous: Rendezvous | None = None
+        self.finished: threading.Event | None = None
+        self.waiting: set[str] = set()
+        self.trace: Any = None
+
+    @property
+    def rendezvous(self) -> Rendezvous:
+        if self._rendezvous is None:
+            self._rendezvous = Rendezvous()
+        return self._rendezvous
+
+    @property
+    def cancellation(self) -> Cancellation:
+        if self._cancellation is None:
+            with _making:  # a thread that cancels and one that begins to wait must have the same
+                if self._cancellation is None:
+                    self._cancellation = Cancellation()
+        return self._cancellation
+
+    def share(self) -> None:
+        """Makes what programs share before they start, so that no two threads make it at once."""
+        self._rendezvous = self.rendezvous
+        self._cancellation = self.cancellation
+
+    def fail(self, error: BaseException) -> None:
+        """Ends the step with an error; the first one counts."""
+        self.cancellation.cancel(error)
+        self.cancelled = True
+        if self.finished is not None:
+            self.finished.set()
+
+    def stop(self) -> None:
+        """Raises the error that ended the step; programs call it when they find it cancelled."""
+        raise self.cancellation.error or errors.CancelledError(None, None, "Step was cancelled.")

@@ -1,0 +1,158 @@
+"""Trace: when each kernel of a step started and ended, in the form of RunMetadata.
+
+An accelerator works behind the host, which only launches kernels: there the times are the device's own, from marks
+around each launch, or the host waits for each node if the device has no marks.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any, NamedTuple
+
+from thalweg._src.config import DeviceStepStats, NodeExecStats, RunMetadata
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.partition.memory import on_host
+from thalweg._src.runtime.accelerators import Accelerator, Mark
+from thalweg._src.runtime.devices import Device
+
+_AT_ONCE = ("_Alive", "_Choose", "_Send", "NoOp")  # the device has nothing to do for them
+_PER_MILLISECOND = 1_000_000  # nanoseconds
+
+
+class Timed(NamedTuple):
+    """One execution of a node: when it was called, started and ended, in nanoseconds, and by which thread."""
+
+    node: Node
+    called: int
+    start: int
+    end: int
+    thread: int
+
+
+class HostClock:
+    """Times what runs when it is called."""
+
+    def __init__(self) -> None:
+        self._seen: list[Timed] = []
+
+    def start(self, node: Node) -> Any:
+        return time.time_ns()
+
+    def end(self, node: Node, started: Any) -> None:
+        end = time.time_ns()
+        self._seen.append(Timed(node, started, started, end, threading.get_ident()))
+
+    def read(self) -> list[Timed]:
+        """Returns what was timed, in the order in which it ended."""
+        return list(self._seen)
+
+
+class WaitingClock(HostClock):
+    """Times an accelerator that has no clock of its own: the host waits until each node is done."""
+
+    def __init__(self, accelerator: Accelerator, device: Any) -> None:
+        super().__init__()
+        self._accelerator, self._device = accelerator, device
+        accelerator.synchronize(device)
+
+    def end(self, node: Node, started: Any) -> None:
+        self._accelerator.synchronize(self._device)
+        super().end(node, started)
+
+
+class DeviceClock:
+    """Times an accelerator by marks on its line of work, which are read when the step is over.
+
+    The first mark, at a moment that the host knows, puts the device's times on the host's clock.
+    """
+
+    def __init__(self, accelerator: Accelerator, device: Any) -> None:
+        self._seen: list[tuple[Node, int, Mark | None, Any, int]] = []
+        assert accelerator.event is not None
+        self._mark, self._device = accelerator.event, device
+        accelerator.synchronize(device)
+        self._first = self._marked()
+        accelerator.synchronize(device)
+        self._moment = time.time_ns()
+
+    def _marked(self) -> Mark:
+        mark = self._mark(self._device)
+        mark.record()
+        return mark
+
+    def start(self, node: Node) -> Any:
+        return time.time_ns(), None if _runs_on_host(node) else self._marked()
+
+    def end(self, node: Node, started: Any) -> None:
+        called, mark = started
+        end = time.time_ns() if mark is None else self._marked()
+        self._seen.append((node, called, mark, end, threading.get_ident()))
+
+    def read(self) -> list[Timed]:
+        """Returns what was timed, in the order in which it was launched; waits for the device."""
+        result = []
+        for node, called, mark, end, thread in self._seen:
+            if mark is None:
+                result.append(Timed(node, called, called, end, thread))
+            else:
+                start = self._moment + round(self._first.elapsed_time(mark) * _PER_MILLISECOND)
+                taken = round(mark.elapsed_time(end) * _PER_MILLISECOND)
+                result.append(Timed(node, called, start, start + taken, thread))
+        return result
+
+
+def _runs_on_host(node: Node) -> bool:
+    """Tells whether a node of an accelerator's partition leaves the device alone."""
+    if node.type in _AT_ONCE or "_host" in node.attrs:
+        return True
+    if node.type in ("_CopyToHost", "_While") or not node.dtypes:
+        return False
+    return all(on_host((node, index)) for index in range(len(node.dtypes)))
+
+
+class Trace:
+    """Collects the times of one step's kernels, from all its threads."""
+
+    def __init__(self) -> None:
+        self._clocks: dict[str, HostClock | DeviceClock] = {}
+        self._lock = threading.Lock()
+
+    def observer(self, device: Device) -> HostClock | DeviceClock:
+        """Returns what times the kernels of a device: told of the start and the end of each node."""
+        with self._lock:
+            if device.name not in self._clocks:
+                self._clocks[device.name] = _clock(device)
+            return self._clocks[device.name]
+
+    def write_to(self, metadata: RunMetadata) -> None:
+        for device, clock in self._clocks.items():
+            stats: list[Any] = [_stats(timed) for timed in clock.read()]
+            if stats:
+                metadata.step_stats.dev_stats.append(DeviceStepStats(device=device, node_stats=stats))
+
+
+def _clock(device: Device) -> HostClock | DeviceClock:
+    kind = device.accelerator
+    if kind is None:
+        return HostClock()
+    return WaitingClock(kind, device.torch) if kind.event is None else DeviceClock(kind, device.torch)
+
+
+def _stats(timed: Timed) -> NodeExecStats:
+    node, called, start, end, thread = timed
+    inputs = ", ".join(f"{p.name}:{i}" if i else p.name for p, i in node.inputs)
+    duration = (end - start) // 1000
+    return NodeExecStats(
+        node_name=node.name,
+        all_start_micros=start // 1000,
+        op_end_rel_micros=duration,
+        all_end_rel_micros=duration,
+        timeline_label=f"{node.name} = {node.type}({inputs})",
+        scheduled_micros=called // 1000,
+        thread_id=thread & 0x7FFFFFFF,
+        all_start_nanos=start,
+        op_end_rel_nanos=end - start,
+        all_end_rel_nanos=end - start,
+        scheduled_nanos=called,
+    )

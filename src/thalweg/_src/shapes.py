@@ -1,0 +1,440 @@
+"""Static shapes: plain tuples inside, TensorShape and Dimension for the user."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from math import prod
+from numbers import Real
+from typing import Any, TypeAlias, overload
+
+from thalweg._src.errors import ShapeError
+
+# None is a shape of unknown rank, a None dimension is one of unknown size.
+Shape: TypeAlias = tuple[int | None, ...] | None
+
+
+def as_shape(value: Any) -> Shape:
+    """Converts a TensorShape, sequence, single dimension, shape proto or None to a raw shape."""
+    if value is None:
+        return None
+    kind = type(value)
+    if kind is TensorShape:
+        return value._dims  # type: ignore[no-any-return]
+    if kind is tuple or kind is list:
+        for size in value:
+            if size is not None and (type(size) is not int or size < 0):
+                break
+        else:
+            return value if kind is tuple else tuple(value)
+    if hasattr(value, "unknown_rank"):
+        return None if value.unknown_rank else tuple(None if dim.size == -1 else dim.size for dim in value.dim)
+    if kind is Dimension or (hasattr(value, "__index__") and getattr(value, "ndim", 0) == 0):
+        return (_as_size(value),)
+    if isinstance(value, str | bytes):
+        raise TypeError(f"A shape is a list of sizes such as [32, None], not the text {value!r}.")
+    try:
+        sizes = iter(value)
+    except TypeError:
+        return (_as_size(value),)
+    return tuple(map(_as_size, sizes))
+
+
+def is_whole(value: Any) -> bool:
+    """Tells whether a float is a whole number: `width / 2` gives one where an integer is meant."""
+    return isinstance(value, Real) and not hasattr(value, "__index__") and bool(value == value // 1)
+
+
+def _as_size(value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, Dimension):
+        return value._value
+    try:
+        size = operator.index(int(value) if is_whole(value) else value)
+    except TypeError:
+        raise TypeError(f"A dimension is an integer or None, not {value!r} of type {type(value).__name__}.") from None
+    if size < 0:
+        raise ValueError(f"Dimension {size} must be >= 0; an unknown dimension is None.")
+    return int(size)
+
+
+def is_fully_defined(shape: Shape) -> bool:
+    """Tells whether rank and all sizes are known."""
+    return shape is not None and None not in shape
+
+
+def num_elements(shape: Shape) -> int | None:
+    """Counts the elements, None when a size is unknown."""
+    if shape is None or None in shape:
+        return None
+    return prod(shape)  # type: ignore[arg-type]
+
+
+def rank(shape: Shape) -> int | None:
+    """Counts the dimensions, None when unknown."""
+    return None if shape is None else len(shape)
+
+
+def compatible(a: Shape, b: Shape) -> bool:
+    """Tells whether some fully defined shape fits both."""
+    if a is None or b is None or a == b:
+        return True
+    return len(a) == len(b) and all(x == y or x is None or y is None for x, y in zip(a, b))
+
+
+def merge(a: Shape, b: Shape) -> Shape:
+    """Joins what two shapes of one tensor say about it."""
+    if b is None or a == b:
+        return a
+    if a is None:
+        return b
+    if len(a) == len(b):
+        sizes = []
+        for x, y in zip(a, b):
+            if x == y or y is None:
+                sizes.append(x)
+            elif x is None:
+                sizes.append(y)
+            else:
+                break
+        else:
+            return tuple(sizes)
+    raise ShapeError(f"Shapes {show(a)} and {show(b)} are not compatible.")
+
+
+def concatenate(a: Shape, b: Shape) -> Shape:
+    """Appends the dimensions of the second shape to those of the first."""
+    return None if a is None or b is None else a + b
+
+
+def most_general(a: Shape, b: Shape) -> Shape:
+    """Keeps what two shapes agree on."""
+    if a == b:
+        return a
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple([x if x == y else None for x, y in zip(a, b)])
+
+
+def broadcast(a: Shape, b: Shape) -> Shape:
+    """Gives the shape of an elementwise operation on two tensors."""
+    if a == b:
+        return a
+    if a is None or b is None:
+        return None
+    if not b:
+        return a
+    if not a:
+        return b
+    longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
+    lead = len(longer) - len(shorter)
+    sizes = list(longer[:lead])
+    for axis, y in enumerate(shorter, lead):
+        x = longer[axis]
+        if y in (x, 1):
+            sizes.append(x)
+        elif x == 1 or x is None:
+            sizes.append(y)
+        elif y is None:
+            sizes.append(x)
+        else:
+            raise ShapeError(
+                f"shapes {show(a)} and {show(b)} do not broadcast.",
+                expected=f"equal sizes, or 1, counted from the last dimension; {x} and {y} "
+                f"meet at dimension {axis - len(longer)}",
+            )
+    return tuple(sizes)
+
+
+def show(shape: Shape) -> str:
+    """Writes a shape as `[32, ?]`."""
+    return "<unknown>" if shape is None else f"[{', '.join('?' if d is None else str(d) for d in shape)}]"
+
+
+class Dimension:
+    """Is one size of a shape, perhaps unknown; arithmetic with an unknown size is unknown."""
+
+    __slots__ = ("_value",)
+
+    _value: int | None
+
+    def __init__(self, value: Any) -> None:
+        self._value = _as_size(value)
+
+    @property
+    def value(self) -> int | None:
+        """Is the size, or None."""
+        return self._value
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Tells whether both may be the same size."""
+        other_value = _as_size(other)
+        return self._value == other_value or self._value is None or other_value is None
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Raises ValueError unless both may be the same size."""
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Dimensions {self} and {other} are not compatible.")
+
+    def merge_with(self, other: Any) -> Dimension:
+        """Joins what is known of the two."""
+        self.assert_is_compatible_with(other)
+        return Dimension(other if self._value is None else self._value)
+
+    def __add__(self, other: Any) -> Dimension:
+        return _combine(operator.add, self, other)
+
+    def __radd__(self, other: Any) -> Dimension:
+        return _combine(operator.add, other, self)
+
+    def __sub__(self, other: Any) -> Dimension:
+        return _combine(operator.sub, self, other)
+
+    def __rsub__(self, other: Any) -> Dimension:
+        return _combine(operator.sub, other, self)
+
+    def __mul__(self, other: Any) -> Dimension:
+        return _combine(operator.mul, self, other)
+
+    def __rmul__(self, other: Any) -> Dimension:
+        return _combine(operator.mul, other, self)
+
+    def __floordiv__(self, other: Any) -> Dimension:
+        return _combine(operator.floordiv, self, other)
+
+    def __rfloordiv__(self, other: Any) -> Dimension:
+        return _combine(operator.floordiv, other, self)
+
+    def __mod__(self, other: Any) -> Dimension:
+        return _combine(operator.mod, self, other)
+
+    def __rmod__(self, other: Any) -> Dimension:
+        return _combine(operator.mod, other, self)
+
+    def __truediv__(self, other: Any) -> Dimension:
+        raise TypeError("A Dimension is a whole number: divide with // instead of /.")
+
+    __rtruediv__ = __truediv__
+
+    def __eq__(self, other: Any) -> bool | None:  # type: ignore[override]
+        return _compare(operator.eq, self, other)
+
+    def __ne__(self, other: Any) -> bool | None:  # type: ignore[override]
+        return _compare(operator.ne, self, other)
+
+    def __lt__(self, other: Any) -> bool | None:
+        return _compare(operator.lt, self, other)
+
+    def __le__(self, other: Any) -> bool | None:
+        return _compare(operator.le, self, other)
+
+    def __gt__(self, other: Any) -> bool | None:
+        return _compare(operator.gt, self, other)
+
+    def __ge__(self, other: Any) -> bool | None:
+        return _compare(operator.ge, self, other)
+
+    # Equality with an unknown size is neither true nor false, so no hash can agree with it.
+    __hash__ = None  # type: ignore[assignment]
+
+    def __index__(self) -> int:
+        if self._value is None:
+            raise TypeError("An unknown Dimension has no integer value.")
+        return self._value
+
+    __int__ = __index__
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __repr__(self) -> str:
+        return f"Dimension({self._value})"
+
+    def __str__(self) -> str:
+        return "?" if self._value is None else str(self._value)
+
+
+def _combine(function: Callable[[int, int], int], a: Any, b: Any) -> Dimension:
+    try:
+        x, y = _as_size(a), _as_size(b)
+    except (TypeError, ValueError):
+        return NotImplemented  # type: ignore[no-any-return]
+    return Dimension(None if x is None or y is None else function(x, y))
+
+
+def _compare(function: Callable[[int, int], bool], a: Any, b: Any) -> bool | None:
+    try:
+        x, y = _as_size(a), _as_size(b)
+    except (TypeError, ValueError):
+        return NotImplemented  # type: ignore[no-any-return]
+    return None if x is None or y is None else function(x, y)
+
+
+class TensorShape:
+    """Is the shape of a tensor as far as the graph tells: rank and sizes, each perhaps unknown."""
+
+    __slots__ = ("_dims",)
+
+    _dims: Shape
+
+    def __init__(self, dims: Any) -> None:
+        self._dims = as_shape(dims)
+
+    @property
+    def dims(self) -> list[Dimension] | None:
+        """Is the list of Dimensions, None when the rank is unknown."""
+        return None if self._dims is None else [Dimension(size) for size in self._dims]
+
+    @property
+    def rank(self) -> int | None:
+        """Is the number of dimensions, None when unknown."""
+        return None if self._dims is None else len(self._dims)
+
+    ndims = rank
+
+    def as_list(self) -> list[int | None]:
+        """Gives the sizes, None for an unknown one."""
+        if self._dims is None:
+            raise ValueError("as_list() needs a shape of known rank.")
+        return list(self._dims)
+
+    def num_elements(self) -> int | None:
+        """Counts the elements, None when a size is unknown."""
+        return num_elements(self._dims)
+
+    def is_fully_defined(self) -> bool:
+        """Tells whether rank and all sizes are known."""
+        return is_fully_defined(self._dims)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Tells whether some fully defined shape fits both."""
+        return compatible(self._dims, as_shape(other))
+
+    def assert_is_fully_defined(self) -> None:
+        """Raises ValueError unless rank and all sizes are known."""
+        if not self.is_fully_defined():
+            raise ValueError(f"Shape {self} is not fully defined.")
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Raises ValueError unless some fully defined shape fits both."""
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Shapes {self} and {TensorShape(other)} are not compatible.")
+
+    def assert_has_rank(self, rank: int) -> None:
+        """Raises ValueError when the rank is known to differ."""
+        if self.rank not in (None, rank):
+            raise ValueError(f"Shape {self} must have rank {rank}.")
+
+    def assert_same_rank(self, other: Any) -> None:
+        """Raises ValueError when both ranks are known and differ."""
+        other = TensorShape(other)
+        if None not in (self.rank, other.rank) and self.rank != other.rank:
+            raise ValueError(f"Shapes {self} and {other} must have the same rank.")
+
+    def merge_with(self, other: Any) -> TensorShape:
+        """Joins what two shapes of one tensor say about it."""
+        return TensorShape(merge(self._dims, as_shape(other)))
+
+    def concatenate(self, other: Any) -> TensorShape:
+        """Appends the dimensions of `other`."""
+        return TensorShape(concatenate(self._dims, as_shape(other)))
+
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """Keeps what the two agree on."""
+        return TensorShape(most_general(self._dims, as_shape(other)))
+
+    def with_rank(self, rank: int) -> TensorShape:
+        """Adds the knowledge that the rank is `rank`."""
+        self.assert_has_rank(rank)
+        return unknown_shape(rank) if self._dims is None else self
+
+    def with_rank_at_least(self, rank: int) -> TensorShape:
+        """Gives this shape, or raises ValueError when its rank is less."""
+        if self._dims is not None and len(self._dims) < rank:
+            raise ValueError(f"Shape {self} must have rank at least {rank}.")
+        return self
+
+    def with_rank_at_most(self, rank: int) -> TensorShape:
+        """Gives this shape, or raises ValueError when its rank is greater."""
+        if self._dims is not None and len(self._dims) > rank:
+            raise ValueError(f"Shape {self} must have rank at most {rank}.")
+        return self
+
+    @overload
+    def __getitem__(self, key: slice) -> TensorShape: ...
+    @overload
+    def __getitem__(self, key: Any) -> Dimension: ...
+
+    def __getitem__(self, key: Any) -> Dimension | TensorShape:
+        if not isinstance(key, slice):
+            return Dimension(None if self._dims is None else self._dims[key])
+        if self._dims is not None:
+            return TensorShape(self._dims[key])
+        if key.step is not None:
+            raise ValueError("A shape of unknown rank cannot be sliced with a step.")
+        start, stop = _as_bound(key.start, 0), _as_bound(key.stop, -1)
+        # From an end that is not known, nobody can count.
+        return unknown_shape() if start < 0 or stop < 0 else unknown_shape(max(stop - start, 0))
+
+    def __len__(self) -> int:
+        if self._dims is None:
+            raise ValueError("A shape of unknown rank has no length.")
+        return len(self._dims)
+
+    def __iter__(self) -> Iterator[Dimension]:
+        if self._dims is None:
+            raise ValueError("A shape of unknown rank cannot be iterated over.")
+        return map(Dimension, self._dims)
+
+    def __bool__(self) -> bool:
+        return self._dims is not None
+
+    def __add__(self, other: Any) -> TensorShape:
+        return self.concatenate(other)
+
+    def __radd__(self, other: Any) -> TensorShape:
+        return TensorShape(other).concatenate(self)
+
+    def __eq__(self, other: object) -> bool:
+        try:
+            return self._dims == as_shape(other)
+        except (TypeError, ValueError):
+            return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._dims)
+
+    def __repr__(self) -> str:
+        return f"TensorShape({self.dims})"
+
+    def __str__(self) -> str:
+        if self._dims is None:
+            return "<unknown>"
+        sizes = ["?" if size is None else str(size) for size in self._dims]
+        return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
+
+
+def _as_bound(value: Any, default: int) -> int:
+    return default if value is None else operator.index(value)
+
+
+def as_dimension(value: Any) -> Dimension:
+    """Converts an integer or None to a Dimension."""
+    return value if isinstance(value, Dimension) else Dimension(value)
+
+
+def unknown_shape(rank: int | None = None, *, ndims: int | None = None) -> TensorShape:
+    """Makes a shape of unknown sizes, and of unknown rank when none is given."""
+    rank = ndims if rank is None else rank
+    return TensorShape(None if rank is None else (None,) * rank)
+
+
+def dimension_value(dimension: Dimension | int | None) -> int | None:
+    """Gives the size that an entry of a shape stands for."""
+    return dimension._value if isinstance(dimension, Dimension) else dimension
+
+
+def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
+    """Gives one dimension, an unknown one when the rank is."""
+    return TensorShape(shape)[index]

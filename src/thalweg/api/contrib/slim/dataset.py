@@ -1,5 +1,0 @@
-"""tf.contrib.slim.dataset: what is known of a dataset."""
-
-from thalweg.library.slim_data.providers import Dataset
-
-__all__ = ["Dataset"]

@@ -1,5 +1,0 @@
-"""tf.contrib.slim.nets.alexnet: AlexNet."""
-
-from thalweg.library.nets.alexnet import alexnet_v2, alexnet_v2_arg_scope
-
-__all__ = ["alexnet_v2", "alexnet_v2_arg_scope"]

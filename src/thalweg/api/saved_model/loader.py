@@ -1,6 +1,0 @@
-"""tf.saved_model.loader: what loads saved models."""
-
-from thalweg.client.saved_model import load
-from thalweg.client.saved_model_files import maybe_saved_model_directory
-
-__all__ = ["load", "maybe_saved_model_directory"]
