@@ -35,8 +35,6 @@ import placed_report
 from workloads.placed_programs import PROGRAMS, Built, Hand
 
 import thalweg as tf
-from thalweg._src.client.learned_placement import initialize, learn_placement
-from thalweg._src.client.measured_costs import learn_costs, measure_costs, time_of
 from thalweg._src.kernels.registry import device_types
 from thalweg._src.optimize.optimize import optimize
 from thalweg._src.optimize.prune import prune
@@ -44,6 +42,8 @@ from thalweg._src.place.cost import CostModel
 from thalweg._src.place.place import pose
 from thalweg._src.place.placers import PLACERS
 from thalweg._src.runtime.pipeline import evaluate
+from thalweg._src.session.learned_placement import initialize, learn_placement
+from thalweg._src.session.measured_costs import learn_costs, measure_costs, time_of
 
 WARM_STEPS = 2
 ROUND_SECONDS = 0.3

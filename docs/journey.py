@@ -131,7 +131,7 @@ def follow(graph, sess):
     last = sess.run(loss, feed)
     text = "Stages 1 to 5 happen once for each kind of step. Their programs are kept; every later run is stage 6 alone."
     shown = f"loss before training  {first:.4f}\nloss after 21 steps   {last:.4f}"
-    chapter("The result", "src/thalweg/_src/client/session.py", text, shown)
+    chapter("The result", "src/thalweg/_src/session/session.py", text, shown)
     assert np.isclose(by_hand, first) and last < first
     return float(last)
 

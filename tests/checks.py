@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.constants import placeholder
+from thalweg._src.session.session import Session
 from thalweg._src.shapes import compatible
 
 

@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg._src import dtypes as dtypes, errors as errors
 from thalweg._src.api import home as _home, initializers as initializers
-from thalweg._src.api.version_switches import (
+from thalweg._src.autodiff.custom_gradient import custom_gradient as custom_gradient
+from thalweg._src.autodiff.gradients import (
+    AggregationMethod as AggregationMethod,
+    UnconnectedGradients as UnconnectedGradients,
+    gradients as gradients,
+)
+from thalweg._src.autodiff.hessians import hessians as hessians
+from thalweg._src.autodiff.registry import RegisterGradient as RegisterGradient, no_gradient as no_gradient
+from thalweg._src.compat.logging import get_logger as get_logger
+from thalweg._src.compat.version_switches import (
     control_flow_v2_enabled as control_flow_v2_enabled,
     disable_control_flow_v2 as disable_control_flow_v2,
     disable_eager_execution as disable_eager_execution,
@@ -20,105 +29,7 @@ from thalweg._src.api.version_switches import (
     is_tensor as is_tensor,
     resource_variables_enabled as resource_variables_enabled,
 )
-from thalweg._src.autodiff.custom_gradient import custom_gradient as custom_gradient
-from thalweg._src.autodiff.gradients import (
-    AggregationMethod as AggregationMethod,
-    UnconnectedGradients as UnconnectedGradients,
-    gradients as gradients,
-)
-from thalweg._src.autodiff.hessians import hessians as hessians
-from thalweg._src.autodiff.registry import RegisterGradient as RegisterGradient, no_gradient as no_gradient
-from thalweg._src.client.accumulators import (
-    ConditionalAccumulator as ConditionalAccumulator,
-    ConditionalAccumulatorBase as ConditionalAccumulatorBase,
-    SparseConditionalAccumulator as SparseConditionalAccumulator,
-)
-from thalweg._src.client.assign import (
-    assert_variables_initialized as assert_variables_initialized,
-    assign as assign,
-    assign_add as assign_add,
-    assign_sub as assign_sub,
-    batch_scatter_update as batch_scatter_update,
-    count_up_to as count_up_to,
-    is_variable_initialized as is_variable_initialized,
-    report_uninitialized_variables as report_uninitialized_variables,
-    scatter_add as scatter_add,
-    scatter_div as scatter_div,
-    scatter_max as scatter_max,
-    scatter_min as scatter_min,
-    scatter_mul as scatter_mul,
-    scatter_nd_add as scatter_nd_add,
-    scatter_nd_sub as scatter_nd_sub,
-    scatter_nd_update as scatter_nd_update,
-    scatter_sub as scatter_sub,
-    scatter_update as scatter_update,
-)
-from thalweg._src.client.clipping import (
-    clip_by_average_norm as clip_by_average_norm,
-    clip_by_global_norm as clip_by_global_norm,
-    clip_by_norm as clip_by_norm,
-    global_norm as global_norm,
-)
-from thalweg._src.client.critical_section import CriticalSection as CriticalSection
-from thalweg._src.client.custom_gradients import (
-    grad_pass_through as grad_pass_through,
-    recompute_grad as recompute_grad,
-)
-from thalweg._src.client.logging import get_logger as get_logger
-from thalweg._src.client.module import Module as Module
-from thalweg._src.client.partitioned_variables import (
-    create_partitioned_variables as create_partitioned_variables,
-    fixed_size_partitioner as fixed_size_partitioner,
-    min_max_variable_partitioner as min_max_variable_partitioner,
-    variable_axis_size_partitioner as variable_axis_size_partitioner,
-)
-from thalweg._src.client.py_function import py_function as py_function
-from thalweg._src.client.queues import (
-    FIFOQueue as FIFOQueue,
-    PaddingFIFOQueue as PaddingFIFOQueue,
-    PriorityQueue as PriorityQueue,
-    QueueBase as QueueBase,
-    RandomShuffleQueue as RandomShuffleQueue,
-)
-from thalweg._src.client.readers import (
-    FixedLengthRecordReader as FixedLengthRecordReader,
-    IdentityReader as IdentityReader,
-    ReaderBase as ReaderBase,
-    TextLineReader as TextLineReader,
-    TFRecordReader as TFRecordReader,
-    WholeFileReader as WholeFileReader,
-)
-from thalweg._src.client.session import InteractiveSession as InteractiveSession, Session as Session
-from thalweg._src.client.templates import make_template as make_template
-from thalweg._src.client.variable_scope import (
-    AUTO_REUSE as AUTO_REUSE,
-    VariableScope as VariableScope,
-    get_local_variable as get_local_variable,
-    get_variable as get_variable,
-    get_variable_scope as get_variable_scope,
-    no_regularizer as no_regularizer,
-    variable_op_scope as variable_op_scope,
-    variable_scope as variable_scope,
-)
-from thalweg._src.client.variables import (
-    Variable as Variable,
-    VariableAggregation as VariableAggregation,
-    VariableSynchronization as VariableSynchronization,
-    all_variables as all_variables,
-    global_variables as global_variables,
-    global_variables_initializer as global_variables_initializer,
-    initialize_all_variables as initialize_all_variables,
-    initialize_local_variables as initialize_local_variables,
-    initialize_variables as initialize_variables,
-    local_variables as local_variables,
-    local_variables_initializer as local_variables_initializer,
-    model_variables as model_variables,
-    moving_average_variables as moving_average_variables,
-    trainable_variables as trainable_variables,
-    variable_creator_scope as variable_creator_scope,
-    variables_initializer as variables_initializer,
-)
-from thalweg._src.client.versions import (
+from thalweg._src.compat.versions import (
     COMPILER_VERSION as COMPILER_VERSION,
     CXX11_ABI_FLAG as CXX11_ABI_FLAG,
     CXX_VERSION as CXX_VERSION,
@@ -217,6 +128,26 @@ from thalweg._src.graph.sparse_tensor import (
 )
 from thalweg._src.graph.tensor import Tensor as Tensor
 from thalweg._src.graph.tensor_proto import make_ndarray as make_ndarray
+from thalweg._src.input.accumulators import (
+    ConditionalAccumulator as ConditionalAccumulator,
+    ConditionalAccumulatorBase as ConditionalAccumulatorBase,
+    SparseConditionalAccumulator as SparseConditionalAccumulator,
+)
+from thalweg._src.input.queues import (
+    FIFOQueue as FIFOQueue,
+    PaddingFIFOQueue as PaddingFIFOQueue,
+    PriorityQueue as PriorityQueue,
+    QueueBase as QueueBase,
+    RandomShuffleQueue as RandomShuffleQueue,
+)
+from thalweg._src.input.readers import (
+    FixedLengthRecordReader as FixedLengthRecordReader,
+    IdentityReader as IdentityReader,
+    ReaderBase as ReaderBase,
+    TextLineReader as TextLineReader,
+    TFRecordReader as TFRecordReader,
+    WholeFileReader as WholeFileReader,
+)
 from thalweg._src.kernels.registry import Call as Call, Input as Input, kernel as kernel
 from thalweg._src.library.lookup import (
     initialize_all_tables as initialize_all_tables,
@@ -638,12 +569,81 @@ from thalweg._src.ops.strings import (
     substr as substr,
 )
 from thalweg._src.ops.tensor_proto import make_tensor_proto as make_tensor_proto
+from thalweg._src.optimizers.clipping import (
+    clip_by_average_norm as clip_by_average_norm,
+    clip_by_global_norm as clip_by_global_norm,
+    clip_by_norm as clip_by_norm,
+    global_norm as global_norm,
+)
 from thalweg._src.place.placers import placer as placer, register_placer as register_placer
+from thalweg._src.session.critical_section import CriticalSection as CriticalSection
+from thalweg._src.session.py_function import py_function as py_function
+from thalweg._src.session.session import InteractiveSession as InteractiveSession, Session as Session
 from thalweg._src.shapes import (
     Dimension as Dimension,
     TensorShape as TensorShape,
     dimension_at_index as dimension_at_index,
     dimension_value as dimension_value,
+)
+from thalweg._src.variables.assign import (
+    assert_variables_initialized as assert_variables_initialized,
+    assign as assign,
+    assign_add as assign_add,
+    assign_sub as assign_sub,
+    batch_scatter_update as batch_scatter_update,
+    count_up_to as count_up_to,
+    is_variable_initialized as is_variable_initialized,
+    report_uninitialized_variables as report_uninitialized_variables,
+    scatter_add as scatter_add,
+    scatter_div as scatter_div,
+    scatter_max as scatter_max,
+    scatter_min as scatter_min,
+    scatter_mul as scatter_mul,
+    scatter_nd_add as scatter_nd_add,
+    scatter_nd_sub as scatter_nd_sub,
+    scatter_nd_update as scatter_nd_update,
+    scatter_sub as scatter_sub,
+    scatter_update as scatter_update,
+)
+from thalweg._src.variables.custom_gradients import (
+    grad_pass_through as grad_pass_through,
+    recompute_grad as recompute_grad,
+)
+from thalweg._src.variables.module import Module as Module
+from thalweg._src.variables.partitioners import (
+    create_partitioned_variables as create_partitioned_variables,
+    fixed_size_partitioner as fixed_size_partitioner,
+    min_max_variable_partitioner as min_max_variable_partitioner,
+    variable_axis_size_partitioner as variable_axis_size_partitioner,
+)
+from thalweg._src.variables.templates import make_template as make_template
+from thalweg._src.variables.variable_scope import (
+    AUTO_REUSE as AUTO_REUSE,
+    VariableScope as VariableScope,
+    get_local_variable as get_local_variable,
+    get_variable as get_variable,
+    get_variable_scope as get_variable_scope,
+    no_regularizer as no_regularizer,
+    variable_op_scope as variable_op_scope,
+    variable_scope as variable_scope,
+)
+from thalweg._src.variables.variables import (
+    Variable as Variable,
+    VariableAggregation as VariableAggregation,
+    VariableSynchronization as VariableSynchronization,
+    all_variables as all_variables,
+    global_variables as global_variables,
+    global_variables_initializer as global_variables_initializer,
+    initialize_all_variables as initialize_all_variables,
+    initialize_local_variables as initialize_local_variables,
+    initialize_variables as initialize_variables,
+    local_variables as local_variables,
+    local_variables_initializer as local_variables_initializer,
+    model_variables as model_variables,
+    moving_average_variables as moving_average_variables,
+    trainable_variables as trainable_variables,
+    variable_creator_scope as variable_creator_scope,
+    variables_initializer as variables_initializer,
 )
 
 __version__ = VERSION

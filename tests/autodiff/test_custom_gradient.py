@@ -8,12 +8,12 @@ import pytest
 from thalweg._src import dtypes
 from thalweg._src.autodiff.custom_gradient import custom_gradient
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.session import Session
-from thalweg._src.client.variable_scope import get_variable
-from thalweg._src.client.variables import Variable
 from thalweg._src.graph.graph import Graph
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.math import add, exp, log, multiply, square
+from thalweg._src.session.session import Session
+from thalweg._src.variables.variable_scope import get_variable
+from thalweg._src.variables.variables import Variable
 
 
 @pytest.fixture

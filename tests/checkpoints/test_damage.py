@@ -293,7 +293,7 @@ def test_a_lost_state_file_and_missing_data(tmp_path, caplog):
     (tmp_path / "model-2.data-00000-of-00001").unlink()
     assert tf.train.latest_checkpoint(str(tmp_path)) is None
     assert "checkpoint" in caplog.text
-    from thalweg._src.client.checkpoint_state import latest_good_checkpoint
+    from thalweg._src.checkpoint.state import latest_good_checkpoint
 
     assert latest_good_checkpoint(str(tmp_path)) == prefixes[1]
     assert latest_good_checkpoint(str(tmp_path / "nowhere")) is None

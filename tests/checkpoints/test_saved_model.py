@@ -263,7 +263,7 @@ def test_assets_outside_of_the_folder(tmp_path):
     message = tf.train.export_meta_graph()
     message.meta_info_def.tags.append(SERVE)
     message.asset_file_def.add(filename="../file", tensor_info=tf.saved_model.build_tensor_info(name))
-    from thalweg._src.client.saved_model_files import new_saved_model, write_saved_model
+    from thalweg._src.saved_model.files import new_saved_model, write_saved_model
 
     model = new_saved_model()
     model.meta_graphs.add().CopyFrom(message)

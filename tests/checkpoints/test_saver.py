@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.client.saver_builder import SaveableObject, SaverBuilder, SaveSpec
+from thalweg._src.checkpoint.saver_builder import SaveableObject, SaverBuilder, SaveSpec
 
 
 def _variables(**values):

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.client import adam_variants, decoupled_optimizers, optimizers, proximal_optimizers
-from thalweg._src.client.accumulation import AccumulatingOptimizer
-from thalweg._src.client.mixed_precision import DynamicLossScale, MixedPrecisionLossScaleOptimizer
+from thalweg._src.contrib.opt import adam_variants, decoupled
+from thalweg._src.contrib.opt.accumulation import AccumulatingOptimizer
+from thalweg._src.optimizers import optimizers, proximal
+from thalweg._src.optimizers.mixed_precision import DynamicLossScale, MixedPrecisionLossScaleOptimizer
 
 OPTIMIZERS = {
     "gradient_descent": lambda: optimizers.GradientDescentOptimizer(0.1),
@@ -22,13 +23,13 @@ OPTIMIZERS = {
     "rms_prop_centered": lambda: optimizers.RMSPropOptimizer(0.1, 0.8, 0.5, 1e-3, centered=True),
     "adam": lambda: optimizers.AdamOptimizer(0.1, 0.8, 0.9, 1e-3),
     "ftrl": lambda: optimizers.FtrlOptimizer(0.5, l1_regularization_strength=0.01),
-    "proximal_gradient_descent": lambda: proximal_optimizers.ProximalGradientDescentOptimizer(0.1, 0.01, 0.02),
-    "proximal_adagrad": lambda: proximal_optimizers.ProximalAdagradOptimizer(0.1, 0.1, 0.01, 0.02),
-    "adagrad_da": lambda: proximal_optimizers.AdagradDAOptimizer(0.1, tf.train.get_or_create_global_step()),
-    "adamw": lambda: decoupled_optimizers.AdamWOptimizer(0.01, 0.1, 0.8, 0.9, 1e-3),
-    "momentumw": lambda: decoupled_optimizers.MomentumWOptimizer(0.01, 0.1, 0.9),
-    "lamb": lambda: decoupled_optimizers.LAMBOptimizer(0.1, 0.01, 0.8, 0.9, 1e-3),
-    "lars": lambda: decoupled_optimizers.LARSOptimizer(0.1, eeta=0.5),
+    "proximal_gradient_descent": lambda: proximal.ProximalGradientDescentOptimizer(0.1, 0.01, 0.02),
+    "proximal_adagrad": lambda: proximal.ProximalAdagradOptimizer(0.1, 0.1, 0.01, 0.02),
+    "adagrad_da": lambda: proximal.AdagradDAOptimizer(0.1, tf.train.get_or_create_global_step()),
+    "adamw": lambda: decoupled.AdamWOptimizer(0.01, 0.1, 0.8, 0.9, 1e-3),
+    "momentumw": lambda: decoupled.MomentumWOptimizer(0.01, 0.1, 0.9),
+    "lamb": lambda: decoupled.LAMBOptimizer(0.1, 0.01, 0.8, 0.9, 1e-3),
+    "lars": lambda: decoupled.LARSOptimizer(0.1, eeta=0.5),
     "lazy_adam": lambda: adam_variants.LazyAdamOptimizer(0.1, 0.8, 0.9, 1e-3),
     "nadam": lambda: adam_variants.NadamOptimizer(0.1, 0.8, 0.9, 1e-3),
     "ada_max": lambda: adam_variants.AdaMaxOptimizer(0.1, 0.8, 0.9, 1e-3),

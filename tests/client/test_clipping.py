@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from tests.checks import check_op
-from thalweg._src.client.clipping import clip_by_average_norm, clip_by_global_norm, clip_by_norm, global_norm
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.optimizers.clipping import clip_by_average_norm, clip_by_global_norm, clip_by_norm, global_norm
+from thalweg._src.session.session import Session
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.client.custom_gradients import grad_pass_through, recompute_grad
+from thalweg._src.variables.custom_gradients import grad_pass_through, recompute_grad
 
 
 @pytest.fixture(autouse=True)

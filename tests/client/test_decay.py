@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from thalweg._src.client import decay
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.optimizers import decay
+from thalweg._src.session.session import Session
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.client import adam_variants, decoupled_optimizers as decoupled, optimizers, sign_optimizers
+from thalweg._src.contrib.opt import adam_variants, decoupled as decoupled, sign
+from thalweg._src.optimizers import optimizers
 
 STEPS = 5
 INDICES = [np.array([3, 0, 3], "int32"), np.array([1, 1, 0], "int32")]
@@ -235,15 +236,15 @@ def test_steps_by_sign(powers: bool) -> None:
 
     def make() -> Any:
         if powers:
-            return sign_optimizers.PowerSignOptimizer(0.1, 3.0, 0.8, lambda step: 0.5)
-        return sign_optimizers.AddSignOptimizer(0.1, 1.5, 0.8, lambda step: 0.5)
+            return sign.PowerSignOptimizer(0.1, 3.0, 0.8, lambda step: 0.5)
+        return sign.AddSignOptimizer(0.1, 1.5, 0.8, lambda step: 0.5)
 
     check(make, rule, rule)
 
 
 def test_the_decay_of_signs_follows_the_global_step() -> None:
     w, step = tf.Variable([10.0]), tf.train.get_or_create_global_step()
-    optimizer = sign_optimizers.AddSignOptimizer(1.0, sign_decay_fn=lambda s: 1.0 / tf.cast(s + 1, tf.float32))
+    optimizer = sign.AddSignOptimizer(1.0, sign_decay_fn=lambda s: 1.0 / tf.cast(s + 1, tf.float32))
     update = optimizer.apply_gradients([(tf.constant([1.0]), w)], global_step=step)
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())

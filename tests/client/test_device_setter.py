@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import thalweg as tf
-from thalweg._src.client.device_setter import (
+from thalweg._src.training.device_setter import (
     GreedyLoadBalancingStrategy,
     RandomStrategy,
     byte_size_load_fn,

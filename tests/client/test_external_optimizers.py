@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.client.external_optimizers import ExternalOptimizerInterface, ScipyOptimizerInterface
+from thalweg._src.contrib.opt.external import ExternalOptimizerInterface, ScipyOptimizerInterface
 
 pytest.importorskip("scipy.optimize")
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from thalweg._src import dtypes
-from thalweg._src.client import initializers as init
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
+from thalweg._src.session.session import Session
+from thalweg._src.variables import initializers as init
 
 
 def value_of(initializer: Any, shape: Any, dtype: Any = None) -> np.ndarray:

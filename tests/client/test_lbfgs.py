@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.client.lbfgs import LBFGSOptimizer
+from thalweg._src.contrib.opt.lbfgs import LBFGSOptimizer
 
 
 def rosenbrock(x: Any) -> Any:

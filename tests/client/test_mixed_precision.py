@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.client import optimizers
-from thalweg._src.client.mixed_precision import (
+from thalweg._src.optimizers import optimizers
+from thalweg._src.optimizers.mixed_precision import (
     DynamicLossScale,
     FixedLossScale,
     LossScale,

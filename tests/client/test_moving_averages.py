@@ -5,23 +5,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from thalweg._src.client.moving_averages import (
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.scopes import control_dependencies
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.math import multiply
+from thalweg._src.optimizers.moving_averages import (
     ExponentialMovingAverage,
     assign_moving_average,
     weighted_moving_average,
 )
-from thalweg._src.client.session import Session
-from thalweg._src.client.variable_scope import variable_scope
-from thalweg._src.client.variables import (
+from thalweg._src.session.session import Session
+from thalweg._src.variables.variable_scope import variable_scope
+from thalweg._src.variables.variables import (
     Variable,
     global_variables,
     global_variables_initializer,
     moving_average_variables,
 )
-from thalweg._src.graph.graph import Graph
-from thalweg._src.graph.scopes import control_dependencies
-from thalweg._src.ops.constants import constant, placeholder
-from thalweg._src.ops.math import multiply
 
 
 @pytest.fixture(autouse=True)

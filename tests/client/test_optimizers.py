@@ -11,16 +11,6 @@ import pytest
 from tests.client.optimizer_numbers import EXPECTED, OPTIMIZERS, train
 from thalweg._src import errors
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client import optimizers, proximal_optimizers, training_steps
-from thalweg._src.client.optimizer import Optimizer
-from thalweg._src.client.session import Session
-from thalweg._src.client.variable_scope import get_variable
-from thalweg._src.client.variables import (
-    Variable,
-    global_variables,
-    global_variables_initializer,
-    variables_initializer,
-)
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
@@ -28,6 +18,17 @@ from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_colle
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.math import maximum, multiply, square
 from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.optimizers import optimizers, proximal
+from thalweg._src.optimizers.optimizer import Optimizer
+from thalweg._src.session.session import Session
+from thalweg._src.variables import global_step
+from thalweg._src.variables.variable_scope import get_variable
+from thalweg._src.variables.variables import (
+    Variable,
+    global_variables,
+    global_variables_initializer,
+    variables_initializer,
+)
 
 thalweg = SimpleNamespace(
     Graph=Graph,
@@ -37,7 +38,7 @@ thalweg = SimpleNamespace(
     IndexedSlices=IndexedSlices,
     Session=Session,
     global_variables_initializer=global_variables_initializer,
-    train=SimpleNamespace(**{**vars(optimizers), **vars(proximal_optimizers), **vars(training_steps)}),
+    train=SimpleNamespace(**{**vars(optimizers), **vars(proximal), **vars(global_step)}),
 )
 
 
@@ -128,7 +129,7 @@ def test_slots_of_a_variable_of_unknown_shape() -> None:
 
 
 def test_global_step_counts_after_the_updates() -> None:
-    step = training_steps.create_global_step()
+    step = global_step.create_global_step()
     w = Variable([2.0])
     update = optimizers.GradientDescentOptimizer(0.5).minimize(square(w), global_step=step)
     assert get_collection(GraphKeys.TRAIN_OP) == [update]
@@ -137,20 +138,20 @@ def test_global_step_counts_after_the_updates() -> None:
 
 
 def test_global_step_of_a_graph() -> None:
-    assert training_steps.get_global_step() is None
-    step = training_steps.get_or_create_global_step()
-    assert training_steps.get_or_create_global_step() is step is training_steps.get_global_step()
+    assert global_step.get_global_step() is None
+    step = global_step.get_or_create_global_step()
+    assert global_step.get_or_create_global_step() is step is global_step.get_global_step()
     assert step.dtype.name == "int64" and step.op.name == "global_step"
     with pytest.raises(ValueError, match="already exists"):
-        training_steps.create_global_step()
+        global_step.create_global_step()
     with Session() as session:
         session.run(global_variables_initializer())
-        assert training_steps.global_step(session, step) == 0
+        assert global_step.global_step(session, step) == 0
 
 
 def test_global_step_by_name() -> None:
     step = Variable(0, name="global_step", trainable=False)
-    assert training_steps.get_global_step() is step
+    assert global_step.get_global_step() is step
 
 
 @pytest.mark.parametrize(
@@ -158,7 +159,7 @@ def test_global_step_by_name() -> None:
 )
 def test_global_step_must_be_an_integer_scalar(value: Any, match: str) -> None:
     with pytest.raises(TypeError, match=match):
-        training_steps.assert_global_step(constant(value) if isinstance(value, list) else value)
+        global_step.assert_global_step(constant(value) if isinstance(value, list) else value)
 
 
 def test_rates_are_numbers_tensors_or_functions() -> None:

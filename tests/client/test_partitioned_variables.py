@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.client.partitioned_variables import (
+from thalweg._src.variables.partitioners import (
     create_partitioned_variables,
     fixed_size_partitioner,
     min_max_variable_partitioner,
     variable_axis_size_partitioner,
 )
-from thalweg._src.client.partitions import PartitionedVariable
+from thalweg._src.variables.partitions import PartitionedVariable
 
 
 @pytest.fixture(autouse=True)

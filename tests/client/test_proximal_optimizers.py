@@ -9,12 +9,12 @@ import pytest
 import torch
 
 import thalweg as tf
-from thalweg._src.client.proximal_optimizers import (
+from thalweg._src.kernels import update_rules
+from thalweg._src.optimizers.proximal import (
     AdagradDAOptimizer,
     ProximalAdagradOptimizer,
     ProximalGradientDescentOptimizer,
 )
-from thalweg._src.kernels import update_rules
 
 
 def run(step: Any, *fetches: Any, times: int = 1) -> list[Any]:

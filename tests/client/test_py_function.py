@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.client.py_function import py_function
+from thalweg._src.session.py_function import py_function
 
 
 @pytest.fixture(autouse=True)

@@ -3,13 +3,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from thalweg._src.client.fetches import register_session_run_conversion_functions
-from thalweg._src.client.session import Session
 from thalweg._src.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from thalweg._src.graph.sparse_tensor import SparseTensorValue
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.math import square
 from thalweg._src.ops.sparse import sparse_placeholder, sparse_tensor_to_dense
+from thalweg._src.session.fetches import register_session_run_conversion_functions
+from thalweg._src.session.session import Session
 
 PLACES, VALUES, SHAPE = [[0, 1], [1, 0]], [2.0, 3.0], [2, 2]
 

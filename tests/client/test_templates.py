@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import thalweg as tf
-from thalweg._src.client.templates import make_template
+from thalweg._src.variables.templates import make_template
 
 
 @pytest.fixture(autouse=True)

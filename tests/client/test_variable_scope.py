@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 
 from thalweg._src import dtypes
-from thalweg._src.client.initializers import constant_initializer, ones_initializer, zeros_initializer
-from thalweg._src.client.session import Session
-from thalweg._src.client.variable_scope import (
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection, name_scope
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.session.session import Session
+from thalweg._src.variables.initializers import constant_initializer, ones_initializer, zeros_initializer
+from thalweg._src.variables.variable_scope import (
     AUTO_REUSE,
     get_local_variable,
     get_variable,
@@ -19,7 +23,7 @@ from thalweg._src.client.variable_scope import (
     variable_op_scope,
     variable_scope,
 )
-from thalweg._src.client.variables import (
+from thalweg._src.variables.variables import (
     Variable,
     global_variables,
     global_variables_initializer,
@@ -27,10 +31,6 @@ from thalweg._src.client.variables import (
     trainable_variables,
     variable_creator_scope,
 )
-from thalweg._src.graph.graph import Graph
-from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection, name_scope
-from thalweg._src.ops.constants import constant, placeholder
-from thalweg._src.ops.reduction import reduce_sum
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,17 @@ import numpy as np
 import pytest
 
 from thalweg._src import dtypes, errors
-from thalweg._src.client import assign as assignments
-from thalweg._src.client.session import Session
-from thalweg._src.client.variables import (
+from thalweg._src.config import ConfigProto
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.scopes import GraphKeys, control_dependencies, device, name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.random import random_uniform
+from thalweg._src.session.session import Session
+from thalweg._src.variables import assign as assignments
+from thalweg._src.variables.variables import (
     Variable,
     VariableAggregation,
     VariableSynchronization,
@@ -22,14 +30,6 @@ from thalweg._src.client.variables import (
     variable_creator_scope,
     variables_initializer,
 )
-from thalweg._src.config import ConfigProto
-from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.graph.graph import Graph
-from thalweg._src.graph.indexed_slices import IndexedSlices
-from thalweg._src.graph.scopes import GraphKeys, control_dependencies, device, name_scope
-from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.constants import constant, placeholder
-from thalweg._src.ops.random import random_uniform
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ import thalweg as tf
 from tests.conformance import queue_programs
 from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
 from tests.queues.model import Model, Request
-from thalweg._src.client.barrier import Barrier
-from thalweg._src.client.staging import MapStagingArea, StagingArea
+from thalweg._src.contrib.staging import MapStagingArea, StagingArea
+from thalweg._src.input.barrier import Barrier
 
 pytestmark = [needs_tensorflow, pytest.mark.timeout(400)]
 

@@ -10,7 +10,6 @@ from tensorboard.compat.proto.node_def_pb2 import NodeDef
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
 from thalweg._src import dtypes
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import PRODUCER, write_graph
 from thalweg._src.graph.import_graph_def import import_graph_def
@@ -19,6 +18,7 @@ from thalweg._src.ops.constants import constant, no_op, placeholder
 from thalweg._src.ops.identity import identity, identity_n
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.tensor_proto import make_ndarray, make_tensor_proto
+from thalweg._src.session.session import Session
 
 
 def _node(name, op, *inputs, **attrs):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.client.partitioned_variables import fixed_size_partitioner
 from thalweg._src.library.regularizers import l2_regularizer
+from thalweg._src.variables.partitioners import fixed_size_partitioner
 
 
 @pytest.fixture(autouse=True)

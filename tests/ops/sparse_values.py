@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src.client.session import Session
 from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.session.session import Session
 
 PLACES = np.array([[0, 1], [0, 3], [2, 0], [2, 2]])
 SHAPE = np.array([3, 4])

@@ -11,12 +11,12 @@ import torch
 from tests.checks import check_op
 from thalweg._src import dtypes, errors
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.ops import array as tf
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.identity import bitcast
 from thalweg._src.ops.sequences import linspace
+from thalweg._src.session.session import Session
 
 
 def array(*shape: int, dtype: str = "float32") -> np.ndarray:

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from thalweg._src import dtypes, errors
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.ops import check
 from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.session.session import Session
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import torch
 
 from tests.checks import check_op
 from thalweg._src import errors
-from thalweg._src.client.session import Session
 from thalweg._src.ops import comparison
 from thalweg._src.ops.comparison import approximate_equal, equal, equal_op, logical_xor, not_equal, not_equal_op
 from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.session.session import Session
 
 
 def run(tensor, feeds=None):

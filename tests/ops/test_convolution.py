@@ -6,11 +6,11 @@ import torch.nn.functional as F
 from tests.checks import check_op
 from thalweg._src import errors
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.ops import convolution as conv
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.nn import bias_add, relu
+from thalweg._src.session.session import Session
 
 LOOSE = {"rtol": 1e-4, "atol": 1e-4}
 

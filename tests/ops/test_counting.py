@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from thalweg._src import errors
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.ops.constants import placeholder
 from thalweg._src.ops.counting import (
@@ -14,6 +13,7 @@ from thalweg._src.ops.counting import (
     histogram_fixed_width_bins,
     remove_squeezable_dimensions,
 )
+from thalweg._src.session.session import Session
 
 
 def run(value, feeds=None):

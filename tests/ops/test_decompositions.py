@@ -7,7 +7,6 @@ import torch
 
 import thalweg as tf
 from tests.checks import check_op
-from thalweg._src.client.initializers import Orthogonal
 from thalweg._src.ops.decompositions import (
     cholesky,
     cholesky_grad,
@@ -20,6 +19,7 @@ from thalweg._src.ops.decompositions import (
     self_adjoint_eigvals,
     svd,
 )
+from thalweg._src.variables.initializers import Orthogonal
 
 TYPES = ["float64", "complex128"]
 SHAPES = [(4, 4), (5, 3), (3, 5), (2, 4, 3), (2, 1, 3, 4)]

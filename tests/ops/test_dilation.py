@@ -5,9 +5,9 @@ import torch
 from tests.checks import check_op
 from tests.ops.test_patches import windows
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.session import Session
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.dilation import dilation2d, erosion2d
+from thalweg._src.session.session import Session
 
 CASES = [((3, 2), (1, 2), (1, 1)), ((2, 2), (3, 3), (2, 1)), ((3, 3), (1, 1), (2, 2))]
 

@@ -6,7 +6,6 @@ import torch
 
 from thalweg._src import errors
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.session import Session
 from thalweg._src.kernels.philox import Philox
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.fractional_pooling import (
@@ -15,6 +14,7 @@ from thalweg._src.ops.fractional_pooling import (
     fractional_max_pool,
     fractional_max_pool_grad,
 )
+from thalweg._src.session.session import Session
 
 RATIO = [1.0, 1.44, 1.73, 1.0]
 IMAGE = np.random.default_rng(0).normal(size=(2, 7, 9, 3))

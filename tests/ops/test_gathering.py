@@ -11,13 +11,13 @@ import torch
 from tests.checks import check_op
 from thalweg._src import errors
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.session import Session
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.ops import array as tf
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.gathering import gather_v1_op, tensor_scatter_nd_max, tensor_scatter_nd_min, unravel_index
+from thalweg._src.session.session import Session
 
 
 def array(*shape: int, dtype: str = "float32") -> np.ndarray:

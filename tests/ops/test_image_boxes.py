@@ -11,9 +11,9 @@ from thalweg._src import errors
 from thalweg._src.api import image
 from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.autodiff.numeric import compute_gradient_error
-from thalweg._src.client.session import Session
 from thalweg._src.kernels import image_suppression
 from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.session.session import Session
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 5, 7, 3)).astype(np.float32)

@@ -15,8 +15,8 @@ from PIL import Image
 
 from thalweg._src import dtypes, errors
 from thalweg._src.api import image
-from thalweg._src.client.session import Session
 from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.session.session import Session
 
 RNG = np.random.default_rng(0)
 

@@ -13,8 +13,8 @@ from tests.checks import check_op
 from thalweg._src import dtypes
 from thalweg._src.api import image
 from thalweg._src.autodiff.numeric import compute_gradient_error
-from thalweg._src.client.session import Session
 from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.session.session import Session
 
 RNG = np.random.default_rng(0)
 RGB = RNG.uniform(0.05, 0.95, size=(2, 3, 4, 3)).astype(np.float32)

@@ -11,7 +11,6 @@ import torch
 from tests.checks import check_op
 from thalweg._src.api import image
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.session import Session
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.image_resize import (
     resize_images_v2,
@@ -20,6 +19,7 @@ from thalweg._src.ops.image_resize import (
     scale_and_translate_grad,
 )
 from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.session.session import Session
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 5, 7, 3)).astype(np.float32)

@@ -11,9 +11,9 @@ import torch
 from tests.checks import check_op
 from thalweg._src import errors
 from thalweg._src.api import audio, image
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.session.session import Session
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(2, 5, 7, 3)).astype(np.float32)

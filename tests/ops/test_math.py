@@ -7,13 +7,13 @@ import torch
 from tests.checks import check_op
 from thalweg._src import dtypes, errors
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.infer import static_value
 from thalweg._src.ops import math
 from thalweg._src.ops.array import reshape, shape
 from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.session.session import Session
 
 
 def array(*dims: int, low: float = -2, high: float = 2, seed: int = 0, dtype: str = "float64") -> np.ndarray:

@@ -6,10 +6,10 @@ import torch.nn.functional as F
 from tests.checks import check_op
 from thalweg._src import errors
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.ops import normalization
 from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.session.session import Session
 
 
 def array(*shape: int, seed: int = 0, dtype: str = "float32") -> np.ndarray:

@@ -5,11 +5,11 @@ import pytest
 
 from thalweg._src import dtypes, errors
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.ops.constants import placeholder
 from thalweg._src.ops.math import log, sqrt
 from thalweg._src.ops.numerics import add_check_numerics_ops, check_numerics, verify_tensor_all_finite
+from thalweg._src.session.session import Session
 
 
 @pytest.fixture

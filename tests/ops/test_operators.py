@@ -3,12 +3,12 @@ import operator
 import numpy as np
 import pytest
 
-from thalweg._src.client.session import Session
 from thalweg._src.graph.convert import register_tensor_conversion_function
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.operators import install_operators
+from thalweg._src.session.session import Session
 
 
 def run(tensor):

@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from tests.checks import check_op
-from thalweg._src.client.session import Session
 from thalweg._src.ops.patches import extract_image_patches, extract_patches, extract_volume_patches
+from thalweg._src.session.session import Session
 
 
 def windows(x: torch.Tensor, sizes, strides, rates, padding: str) -> torch.Tensor:

@@ -7,11 +7,11 @@ import pytest
 
 from thalweg._src import dtypes, errors
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.printing import Assert, Print, print_v2, string_format
+from thalweg._src.session.session import Session
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ import pytest
 
 from thalweg._src import dtypes, errors
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.session import Session
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.fake_quantization import (
     fake_quant_with_min_max_args,
@@ -23,6 +22,7 @@ from thalweg._src.ops.quantization import (
     quantize_v2,
 )
 from thalweg._src.ops.shaping import reshape
+from thalweg._src.session.session import Session
 
 X = np.array([-7, -1.5, -0.26, 0, 0.1, 0.5, 2.49, 5.9, 9], np.float32)
 QUANTIZED = {

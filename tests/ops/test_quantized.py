@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from thalweg._src import errors
-from thalweg._src.client.session import Session
 from thalweg._src.ops import quantized
 from thalweg._src.ops.constants import constant
+from thalweg._src.session.session import Session
 
 STEPS = np.arange(0, 240, 20, dtype=np.uint8).reshape(3, 4)
 WIDE = np.array([-70000, -3, 0, 9, 50000, 90000], np.int32)

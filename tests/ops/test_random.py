@@ -8,7 +8,6 @@ import pytest
 
 from thalweg._src import dtypes, errors
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.seeds import DEFAULT_GRAPH_SEED, get_seed, set_random_seed
 from thalweg._src.ops.constants import constant, placeholder
@@ -27,6 +26,7 @@ from thalweg._src.ops.random import (
     stateless_uniform,
     truncated_normal,
 )
+from thalweg._src.session.session import Session
 
 MANY = 40_000
 

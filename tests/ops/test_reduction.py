@@ -10,7 +10,6 @@ import torch
 from tests.checks import check_op
 from thalweg._src import dtypes, errors
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.ops.array import reshape, shape
 from thalweg._src.ops.constants import constant, placeholder
@@ -30,6 +29,7 @@ from thalweg._src.ops.reduction import (
     reduce_sum,
 )
 from thalweg._src.ops.statistics import count_nonzero, norm, reduce_logsumexp, reduce_std, reduce_variance
+from thalweg._src.session.session import Session
 
 AXES = [None, 0, -1, [0, 2], [1], (2, 1, 0), []]
 

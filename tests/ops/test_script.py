@@ -9,13 +9,13 @@ import pytest
 from thalweg._src import dtypes, errors
 from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.autodiff.registry import GRADIENTS, RegisterGradient
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.import_graph_def import import_graph_def
 from thalweg._src.graph.operation import Operation
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.math import multiply
 from thalweg._src.ops.script import numpy_function, py_func
+from thalweg._src.session.session import Session
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ import torch
 
 from tests.checks import check_op
 from thalweg._src import errors
-from thalweg._src.client.session import Session
 from thalweg._src.config import ConfigProto
 from thalweg._src.graph.graph import Graph
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.segment import unsorted_segment_sum
+from thalweg._src.session.session import Session
 
 
 @pytest.mark.parametrize("ids", [[2, 0, 2, 4], [1, -1, -5, 1]])

@@ -10,10 +10,10 @@ import pytest
 from tests.checks import check_op
 from thalweg._src import errors
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.ops.array import newaxis, shape, slice as slice_, strided_slice
 from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.session.session import Session
 
 
 def array(*shape: int, dtype: str = "float32") -> np.ndarray:

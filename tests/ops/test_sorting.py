@@ -3,9 +3,9 @@ import pytest
 import torch
 
 from tests.checks import check_op
-from thalweg._src.client.session import Session
 from thalweg._src.ops.constants import placeholder
 from thalweg._src.ops.sorting import approx_max_k, approx_min_k, argsort, nth_element, searchsorted, sort
+from thalweg._src.session.session import Session
 
 DTYPES = ["float32", "float64", "float16", "int8", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 

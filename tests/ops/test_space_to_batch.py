@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from thalweg._src.client.session import Session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.ops.constants import placeholder
 from thalweg._src.ops.convolution import conv2d, conv2d_backprop_filter, conv2d_backprop_input, convolution
@@ -11,6 +10,7 @@ from thalweg._src.ops.space_to_batch import (
     required_space_to_batch_paddings,
     with_space_to_batch,
 )
+from thalweg._src.session.session import Session
 
 RNG = np.random.default_rng(0)
 IMAGE, FILTER = RNG.normal(size=(1, 7, 9, 2)), RNG.normal(size=(3, 3, 2, 4))

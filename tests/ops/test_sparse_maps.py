@@ -7,7 +7,6 @@ import pytest
 
 from tests.ops.sparse_values import PLACES, SHAPE, same, sparse
 from thalweg._src import errors
-from thalweg._src.client.session import Session
 from thalweg._src.ops.array import stack
 from thalweg._src.ops.constants import placeholder
 from thalweg._src.ops.sparse_maps import (
@@ -15,6 +14,7 @@ from thalweg._src.ops.sparse_maps import (
     add_sparse_to_tensors_map,
     take_many_sparse_from_tensors_map,
 )
+from thalweg._src.session.session import Session
 
 
 @pytest.mark.parametrize("values", [[1.0, 2.0, 3.0, 4.0], [b"a", b"", b"c", b"d"], [1, 2, 3, 4]])

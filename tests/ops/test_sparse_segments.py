@@ -5,10 +5,10 @@ import torch
 from tests.checks import check_op
 from thalweg._src import errors
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.session import Session
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.sparse_segments import sparse_segment_mean, sparse_segment_sqrt_n, sparse_segment_sum
+from thalweg._src.session.session import Session
 
 INDICES, IDS = np.array([3, 0, 0, 2], np.int32), np.array([0, 0, 2, 2], np.int32)
 POWERS = {sparse_segment_sum: 0.0, sparse_segment_mean: 1.0, sparse_segment_sqrt_n: 0.5}

@@ -5,9 +5,9 @@ import torch
 from tests.checks import check_op
 from thalweg._src import errors
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.session import Session
 from thalweg._src.ops import special
 from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.session.session import Session
 
 
 def run(tensor, feeds=None):

@@ -10,9 +10,6 @@ import pytest
 
 from thalweg._src import dtypes, errors
 from thalweg._src.autodiff.gradients import gradients
-from thalweg._src.client.assign import assign
-from thalweg._src.client.session import Session
-from thalweg._src.client.variables import Variable
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.ops import state
@@ -20,6 +17,9 @@ from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.math import add, multiply
 from thalweg._src.resources.variables import VariableResource
+from thalweg._src.session.session import Session
+from thalweg._src.variables.assign import assign
+from thalweg._src.variables.variables import Variable
 
 
 @pytest.fixture(autouse=True)

@@ -3,8 +3,8 @@ import pytest
 
 from thalweg._src import errors
 from thalweg._src.api import random
-from thalweg._src.client.session import Session
 from thalweg._src.ops.constants import placeholder_with_default
+from thalweg._src.session.session import Session
 
 SEED = [3, 7]
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from thalweg._src import errors
-from thalweg._src.client.session import Session
-from thalweg._src.client.variables import Variable, global_variables_initializer
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.ops import training
 from thalweg._src.ops.array import transpose
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.identity import identity
+from thalweg._src.session.session import Session
+from thalweg._src.variables.variables import Variable, global_variables_initializer
 
 Arrays = list[np.ndarray]
 Formula = Callable[..., Arrays]

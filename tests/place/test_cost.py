@@ -9,11 +9,11 @@ import pytest
 
 import thalweg as tf
 from tests.place.problems import CPU, GPU, costs_of, group_named, problem_of
-from thalweg._src.client.measured_costs import learn_costs, measure_costs
 from thalweg._src.optimize.prune import prune
 from thalweg._src.place.cost import CostModel, Link, Speed, signature
 from thalweg._src.place.placers import decide
 from thalweg._src.place.work import FLOPS, Sizes, count, flops, moved
+from thalweg._src.session.measured_costs import learn_costs, measure_costs
 
 PLAIN = CostModel({"CPU": Speed(1e9, 1e9, 1e-6), "GPU": Speed(1e12, 1e11, 1e-5)})
 SIZES = Sizes(unknown=7)

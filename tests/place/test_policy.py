@@ -8,10 +8,10 @@ import pytest
 
 import thalweg as tf
 from tests.place.problems import CPU, chain, costs_of, group_named, layered, optimum, problem_of
-from thalweg._src.client.learned_placement import learn_placement
 from thalweg._src.place.placers import best_single, decide
 from thalweg._src.place.policy import Policy, learn
 from thalweg._src.place.saved import follow
+from thalweg._src.session.learned_placement import learn_placement
 
 
 def two_towers(**links):

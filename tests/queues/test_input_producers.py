@@ -178,7 +178,7 @@ def test_how_full_queues_are_is_summarized():
 
 
 def test_buckets():
-    from thalweg._src.client.bucketing import bucket, bucket_by_sequence_length
+    from thalweg._src.contrib.training.bucketing import bucket, bucket_by_sequence_length
 
     x = numbers(12)
     which, values = bucket([x], x % 3, 2, 3)

@@ -8,8 +8,8 @@ import pytest
 
 import thalweg as tf
 from tests.queues.waiting import Waiting, error_of
-from thalweg._src.client.barrier import Barrier
-from thalweg._src.client.staging import MapStagingArea
+from thalweg._src.contrib.staging import MapStagingArea
+from thalweg._src.input.barrier import Barrier
 
 
 @pytest.fixture

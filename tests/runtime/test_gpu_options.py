@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.client.local_devices import list_local_devices
 from thalweg._src.runtime import accelerators
 from thalweg._src.runtime.accelerators import Accelerator
 from thalweg._src.runtime.gpu_options import LogicalGpu, logical_gpus
+from thalweg._src.session.device_lib import list_local_devices
 
 MB = 1 << 20
 GPU = "/job:localhost/replica:0/task:0/device:GPU:"

@@ -9,9 +9,9 @@ import pytest
 
 import thalweg as tf
 from tests.supervised.conftest import events, train
-from thalweg._src.client.supervised import checkpoint_hook
-from thalweg._src.client.supervised.checkpoint_interval import LONGEST, SHORTEST, CheckpointInterval, best_interval
 from thalweg._src.formats import durable
+from thalweg._src.training import checkpoint_hook
+from thalweg._src.training.checkpoint_interval import LONGEST, SHORTEST, CheckpointInterval, best_interval
 
 DAY = 24 * 3600
 
@@ -81,7 +81,7 @@ def test_a_history_that_cannot_be_written_does_not_matter(tmp_path):
 
 
 def test_training_session_chooses_the_interval(counting, tmp_path, monkeypatch):
-    monkeypatch.setattr("thalweg._src.client.supervised.checkpoint_interval.SHORTEST", 0.0)
+    monkeypatch.setattr("thalweg._src.training.checkpoint_interval.SHORTEST", 0.0)
     _step, count = counting
     hook = tf.train.StopAtStepHook(200)
     with tf.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path), hooks=[hook]) as session:

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import thalweg as tf
-from thalweg._src.client.supervised.checkpoint_interval import best_interval
+from thalweg._src.training.checkpoint_interval import best_interval
 
 PAGE = (Path(__file__).parents[2] / "docs" / "checkpoints.md").read_text()
 

@@ -7,7 +7,7 @@ import pytest
 
 import thalweg as tf
 from tests.supervised.conftest import events, train
-from thalweg._src.client.supervised import timers
+from thalweg._src.training import timers
 
 
 def logged(caplog):

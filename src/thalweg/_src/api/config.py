@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace as _Namespace
 
-from thalweg._src.client.machine import (
+from thalweg._src.session.config_functions import (
     LogicalDevice,
     PhysicalDevice,
     get_inter_op_parallelism_threads as _get_inter_op,

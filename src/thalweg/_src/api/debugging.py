@@ -1,6 +1,5 @@
 """tf.debugging: checks inside graphs."""
 
-from thalweg._src.client.placement_log import get_log_device_placement, set_log_device_placement
 from thalweg._src.ops.check import (
     assert_equal,
     assert_greater,
@@ -29,6 +28,7 @@ from thalweg._src.ops.check_shapes import assert_shapes
 from thalweg._src.ops.comparison import is_finite, is_inf, is_nan
 from thalweg._src.ops.numerics import assert_all_finite, check_numerics
 from thalweg._src.ops.printing import Assert
+from thalweg._src.session.placement_log import get_log_device_placement, set_log_device_placement
 
 __all__ = [
     "Assert",

@@ -51,7 +51,7 @@ from absl.flags import (
     validator,
 )
 
-from thalweg._src.client.flags import FLAGS, with_old_names as _with_old_names
+from thalweg._src.compat.flags import FLAGS, with_old_names as _with_old_names
 
 _absl.disclaim_key_flags()
 

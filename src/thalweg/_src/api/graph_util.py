@@ -1,13 +1,13 @@
 """tf.graph_util: GraphDefs cut, frozen and thinned."""
 
-from thalweg._src.client.graph_util import (
+from thalweg._src.graph.import_graph_def import import_graph_def
+from thalweg._src.session.graph_util import (
     convert_variables_to_constants,
     extract_sub_graph,
     must_run_on_cpu,
     remove_training_nodes,
     tensor_shape_from_node_def_name,
 )
-from thalweg._src.graph.import_graph_def import import_graph_def
 
 __all__ = [
     "convert_variables_to_constants",

@@ -1,6 +1,7 @@
 """tf.initializers: first values of variables."""
 
-from thalweg._src.client.initializers import (
+from thalweg._src.library.lookup import tables_initializer as tables_initializer
+from thalweg._src.variables.initializers import (
     Constant as constant,
     GlorotNormal as glorot_normal,
     GlorotUniform as glorot_uniform,
@@ -18,12 +19,11 @@ from thalweg._src.client.initializers import (
     lecun_normal,
     lecun_uniform,
 )
-from thalweg._src.client.variables import (
+from thalweg._src.variables.variables import (
     global_variables_initializer as global_variables,
     local_variables_initializer as local_variables,
     variables_initializer as variables,
 )
-from thalweg._src.library.lookup import tables_initializer as tables_initializer
 
 __all__ = [
     "constant",

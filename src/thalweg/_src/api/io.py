@@ -1,7 +1,5 @@
 """tf.io: files of records, examples, images and graphs, and queues."""
 
-from thalweg._src.client.input_producers import match_filenames_once
-from thalweg._src.client.queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
 from thalweg._src.formats import gfile
 from thalweg._src.formats.record_files import (
     TFRecordCompressionType,
@@ -10,6 +8,8 @@ from thalweg._src.formats.record_files import (
     tf_record_iterator,
 )
 from thalweg._src.graph.graphdef import write_graph
+from thalweg._src.input.producers import match_filenames_once
+from thalweg._src.input.queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
 from thalweg._src.ops.decoding import (
     decode_base64 as decode_base64,
     decode_compressed as decode_compressed,

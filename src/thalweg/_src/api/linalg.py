@@ -1,6 +1,5 @@
 """tf.linalg: matrices."""
 
-from thalweg._src.client.clipping import global_norm
 from thalweg._src.library.linear_operators.base import LinearOperator
 from thalweg._src.library.linear_operators.combined import (
     LinearOperatorAdjoint,
@@ -59,6 +58,7 @@ from thalweg._src.ops.normalization import l2_normalize
 from thalweg._src.ops.shaping import matrix_transpose, matrix_transpose as transpose
 from thalweg._src.ops.statistics import norm, normalize
 from thalweg._src.ops.tridiagonal import tridiagonal_matmul, tridiagonal_solve
+from thalweg._src.optimizers.clipping import global_norm
 
 __all__ = [
     "LinearOperator",

@@ -1,6 +1,6 @@
 """tf.logging: the program's log, on Python's logging."""
 
-from thalweg._src.client.logging import (
+from thalweg._src.compat.logging import (
     DEBUG,
     ERROR,
     FATAL,

@@ -1,6 +1,6 @@
 """tf.queue: bounded queues between steps."""
 
-from thalweg._src.client.queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
+from thalweg._src.input.queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
 
 __all__ = [
     "FIFOQueue",

@@ -1,7 +1,7 @@
 """tf.sparse: sparse tensors."""
 
-from thalweg._src.client.accumulators import SparseConditionalAccumulator
 from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.input.accumulators import SparseConditionalAccumulator
 from thalweg._src.ops.sparse import (
     sparse_eye as eye,
     sparse_from_dense as from_dense,

@@ -3,8 +3,8 @@
 from unittest import mock
 
 from thalweg._src.autodiff.numeric import compute_gradient, compute_gradient_error
-from thalweg._src.client.test_case import TestCase, get_temp_dir
-from thalweg._src.client.testing import (
+from thalweg._src.testing.test_case import TestCase, get_temp_dir
+from thalweg._src.testing.testing import (
     Benchmark,
     StubOutForTesting,
     assert_equal_graph_def,

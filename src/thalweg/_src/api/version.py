@@ -1,6 +1,6 @@
 """tf.version: the version whose names and meanings these are."""
 
-from thalweg._src.client.versions import (
+from thalweg._src.compat.versions import (
     COMPILER_VERSION,
     GIT_VERSION,
     GRAPH_DEF_VERSION,

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from thalweg._src.cli.check import Report, check_files
-from thalweg._src.client.versions import THALWEG_VERSION
+from thalweg._src.compat.versions import THALWEG_VERSION
 
 
 @click.group()

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.saver_builder import SaveableObject, SaveSpec
-from thalweg._src.client.trackable import Part, Saved, parts_of, saved_by
+from thalweg._src.checkpoint.saver_builder import SaveableObject, SaveSpec
+from thalweg._src.checkpoint.trackable import Part, Saved, parts_of, saved_by
 from thalweg._src.config import ConfigProto
 from thalweg._src.datasets.structure import (
     compatible,

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.partitions import PartitionedVariable
-from thalweg._src.client.variables import Variable
 from thalweg._src.control_flow.cond import cond
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.shaping import constant_value
+from thalweg._src.variables.partitions import PartitionedVariable
+from thalweg._src.variables.variables import Variable
 
 
 def smart_constant_value(pred: Any) -> bool | None:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
-from thalweg._src.client.variable_scope import get_variable
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.library.rnn.cells import RNNCell
@@ -25,6 +24,7 @@ from thalweg._src.ops.reduction import argmax, reduce_max, reduce_sum
 from thalweg._src.ops.selecting import sequence_mask, where
 from thalweg._src.ops.shaping import expand_dims, shape as shape_of, squeeze, zeros_like
 from thalweg._src.ops.statistics import reduce_logsumexp
+from thalweg._src.variables.variable_scope import get_variable
 
 
 def crf_sequence_score(inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from thalweg._src.client import logging
+from thalweg._src.compat import logging
 
 Function = Callable[..., Any]
 

@@ -6,29 +6,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client import logging
-from thalweg._src.client.assign import assign_add
-from thalweg._src.client.checkpoint_state import checkpoints_iterator
-from thalweg._src.client.saver import Saver
-from thalweg._src.client.slots import filled_with
-from thalweg._src.client.supervised.monitored_session import MonitoredSession
-from thalweg._src.client.supervised.scaffold import Scaffold
-from thalweg._src.client.supervised.session_creators import ChiefSessionCreator
-from thalweg._src.client.supervised.session_run_hook import (
-    SessionRunArgs,
-    SessionRunContext,
-    SessionRunHook,
-    SessionRunValues,
-)
-from thalweg._src.client.supervised.value_hooks import FinalOpsHook
-from thalweg._src.client.training_steps import get_or_create_global_step
-from thalweg._src.client.variable_scope import get_variable
+from thalweg._src.checkpoint.saver import Saver
+from thalweg._src.checkpoint.state import checkpoints_iterator
+from thalweg._src.compat import logging
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.nest import flatten
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies
 from thalweg._src.library.summaries import merge_all
 from thalweg._src.observe.file_writer import FileWriterCache
 from thalweg._src.ops.identity import identity
+from thalweg._src.training.monitored_session import MonitoredSession
+from thalweg._src.training.scaffold import Scaffold
+from thalweg._src.training.session_creators import ChiefSessionCreator
+from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
+from thalweg._src.training.value_hooks import FinalOpsHook
+from thalweg._src.variables.assign import assign_add
+from thalweg._src.variables.global_step import get_or_create_global_step
+from thalweg._src.variables.slots import filled_with
+from thalweg._src.variables.variable_scope import get_variable
 
 _USE_DEFAULT = 0
 

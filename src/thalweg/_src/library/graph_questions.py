@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.client.initializers import Zeros
 from thalweg._src.devices import DeviceSpec
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import graph_of
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.variables.initializers import Zeros
 
 
 def get_graph_from_inputs(op_input_list: Any, graph: Graph | None = None) -> Graph:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from thalweg._src import dtypes, shapes
-from thalweg._src.client.saver_builder import SaveableObject, SaveSpec
-from thalweg._src.client.trackable import Part, Saved, parts_of, saved_by
+from thalweg._src.checkpoint.saver_builder import SaveableObject, SaveSpec
+from thalweg._src.checkpoint.trackable import Part, Saved, parts_of, saved_by
 from thalweg._src.dtypes import DType
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
-from thalweg._src.client.variable_scope import VariableScope, get_variable, variable_scope
-from thalweg._src.client.variables import Variable, VariableAggregation, VariableSynchronization
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, device as device_scope, get_collection
 from thalweg._src.library.arg_scope import add_arg_scope
 from thalweg._src.ops.constants import placeholder
 from thalweg._src.ops.control import group
+from thalweg._src.variables.variable_scope import VariableScope, get_variable, variable_scope
+from thalweg._src.variables.variables import Variable, VariableAggregation, VariableSynchronization
 
 
 @add_arg_scope
@@ -228,7 +228,7 @@ def assign_from_values_fn(var_names_to_values: dict[str, Any]) -> Callable[[Any]
 
 def assert_or_get_global_step(graph: Any = None, global_step_tensor: Any = None) -> Any:
     """Returns the global step given, having checked it, or that of the graph."""
-    from thalweg._src.client.training_steps import assert_global_step, get_global_step
+    from thalweg._src.variables.global_step import assert_global_step, get_global_step
 
     if global_step_tensor is None:
         return get_global_step(graph or get_default_graph())

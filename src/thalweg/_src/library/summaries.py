@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.logging import info
+from thalweg._src.compat.logging import info
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection, name_scope
 from thalweg._src.graph.tensor import Tensor

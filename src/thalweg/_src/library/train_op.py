@@ -6,10 +6,6 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from thalweg._src.client.clipping import clip_by_norm, global_norm
-from thalweg._src.client.optimizer import Optimizer
-from thalweg._src.client.training_steps import get_or_create_global_step
-from thalweg._src.client.variables import trainable_variables
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection, get_collection_ref, name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -19,6 +15,10 @@ from thalweg._src.ops.control import with_dependencies
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.math import cast
 from thalweg._src.ops.numerics import check_numerics as checked
+from thalweg._src.optimizers.clipping import clip_by_norm, global_norm
+from thalweg._src.optimizers.optimizer import Optimizer
+from thalweg._src.variables.global_step import get_or_create_global_step
+from thalweg._src.variables.variables import trainable_variables
 
 _log = logging.getLogger("thalweg")
 _USE_GLOBAL_STEP = 0

@@ -9,15 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src import errors
-from thalweg._src.client import logging
-from thalweg._src.client.assign import report_uninitialized_variables
-from thalweg._src.client.saver import Saver
-from thalweg._src.client.supervised.scaffold import Scaffold
-from thalweg._src.client.supervised.session_run_hook import SessionRunHook
-from thalweg._src.client.supervised.supervisor import Supervisor
-from thalweg._src.client.supervised.training_session import MonitoredTrainingSession
-from thalweg._src.client.training_steps import get_or_create_global_step
-from thalweg._src.client.variables import global_variables_initializer
+from thalweg._src.checkpoint.saver import Saver
+from thalweg._src.compat import logging
 from thalweg._src.config import RunMetadata, RunOptions
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.scopes import name_scope
@@ -26,6 +19,13 @@ from thalweg._src.observe.timeline import Timeline
 from thalweg._src.ops.comparison import equal, greater_equal
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.math import floormod
+from thalweg._src.training.scaffold import Scaffold
+from thalweg._src.training.session_run_hook import SessionRunHook
+from thalweg._src.training.supervisor import Supervisor
+from thalweg._src.training.training_session import MonitoredTrainingSession
+from thalweg._src.variables.assign import report_uninitialized_variables
+from thalweg._src.variables.global_step import get_or_create_global_step
+from thalweg._src.variables.variables import global_variables_initializer
 
 _USE_DEFAULT = 0
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.client.forward_compatibility import forward_compatibility_horizon, forward_compatible
+from thalweg._src.compat.forward_compatibility import forward_compatibility_horizon, forward_compatible
 from thalweg._src.formats.text import as_bytes, as_str, as_str_any, as_text, path_to_str
 from thalweg._src.shapes import dimension_at_index, dimension_value
 

@@ -1,7 +1,6 @@
 """tf.contrib.framework: argument scopes, variables of models, nested structures."""
 
-from thalweg._src.api.version_switches import is_tensor
-from thalweg._src.client.checkpoint_reader import (
+from thalweg._src.checkpoint.reader import (
     assign_from_checkpoint,
     assign_from_checkpoint_fn,
     init_from_checkpoint,
@@ -9,14 +8,8 @@ from thalweg._src.client.checkpoint_reader import (
     load_checkpoint,
     load_variable,
 )
-from thalweg._src.client.checkpoint_state import checkpoints_iterator
-from thalweg._src.client.critical_section import CriticalSection
-from thalweg._src.client.training_steps import (
-    assert_global_step,
-    create_global_step,
-    get_global_step,
-    get_or_create_global_step,
-)
+from thalweg._src.checkpoint.state import checkpoints_iterator
+from thalweg._src.compat.version_switches import is_tensor
 from thalweg._src.graph import shallow_nest as nest
 from thalweg._src.graph.scopes import init_scope
 from thalweg._src.library.arg_scope import (
@@ -66,6 +59,13 @@ from thalweg._src.library.shape_checks import (
 from thalweg._src.ops.check import assert_same_float_dtype, assert_scalar
 from thalweg._src.ops.script import py_func
 from thalweg._src.ops.sorting import argsort, sort
+from thalweg._src.session.critical_section import CriticalSection
+from thalweg._src.variables.global_step import (
+    assert_global_step,
+    create_global_step,
+    get_global_step,
+    get_or_create_global_step,
+)
 
 __all__ = [
     "CriticalSection",

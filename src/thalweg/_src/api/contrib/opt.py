@@ -1,8 +1,8 @@
 """tf.contrib.opt: more optimizers; L-BFGS, LAMB and accumulation, which TensorFlow does not have, are here too."""
 
-from thalweg._src.client.accumulation import AccumulatingOptimizer
-from thalweg._src.client.adam_variants import AdaMaxOptimizer, LazyAdamOptimizer, NadamOptimizer
-from thalweg._src.client.decoupled_optimizers import (
+from thalweg._src.contrib.opt.accumulation import AccumulatingOptimizer
+from thalweg._src.contrib.opt.adam_variants import AdaMaxOptimizer, LazyAdamOptimizer, NadamOptimizer
+from thalweg._src.contrib.opt.decoupled import (
     AdamWOptimizer,
     DecoupledWeightDecayExtension,
     LAMBOptimizer,
@@ -10,11 +10,11 @@ from thalweg._src.client.decoupled_optimizers import (
     MomentumWOptimizer,
     extend_with_decoupled_weight_decay,
 )
-from thalweg._src.client.external_optimizers import ExternalOptimizerInterface, ScipyOptimizerInterface
-from thalweg._src.client.lbfgs import LBFGSOptimizer
-from thalweg._src.client.sign_optimizers import AddSignOptimizer, PowerSignOptimizer
-from thalweg._src.client.step_optimizers import AdamGSOptimizer, LazyAdamGSOptimizer, RegAdagradOptimizer
-from thalweg._src.client.wrapping_optimizers import (
+from thalweg._src.contrib.opt.external import ExternalOptimizerInterface, ScipyOptimizerInterface
+from thalweg._src.contrib.opt.lbfgs import LBFGSOptimizer
+from thalweg._src.contrib.opt.sign import AddSignOptimizer, PowerSignOptimizer
+from thalweg._src.contrib.opt.step import AdamGSOptimizer, LazyAdamGSOptimizer, RegAdagradOptimizer
+from thalweg._src.contrib.opt.wrapping import (
     DropStaleGradientOptimizer,
     MovingAverageOptimizer,
     MultitaskOptimizerWrapper,

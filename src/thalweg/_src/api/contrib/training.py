@@ -1,7 +1,7 @@
 """tf.contrib.training: settings of models, and steps that train."""
 
-from thalweg._src.client.bucketing import bucket, bucket_by_sequence_length
-from thalweg._src.client.checkpoint_state import checkpoints_iterator
+from thalweg._src.checkpoint.state import checkpoints_iterator
+from thalweg._src.contrib.training.bucketing import bucket, bucket_by_sequence_length
 from thalweg._src.library.evaluation_loop import (
     StopAfterNEvalsHook,
     SummaryAtEndHook,

@@ -1,7 +1,7 @@
 """tf.mixed_precision: loss scales, and float32 variables behind half-precision arithmetic."""
 
 from thalweg._src.api.mixed_precision import experimental
-from thalweg._src.client.mixed_precision import (
+from thalweg._src.optimizers.mixed_precision import (
     DynamicLossScale,
     FixedLossScale,
     LossScale,

@@ -10,8 +10,7 @@ from thalweg._src.api.saved_model import (
     tag_constants,
     utils,
 )
-from thalweg._src.client.saved_model import SavedModelBuilder as Builder, load, main_op_with_restore, simple_save
-from thalweg._src.client.saved_model_files import (
+from thalweg._src.saved_model.files import (
     ASSETS_DIRECTORY,
     ASSETS_KEY,
     DEBUG_DIRECTORY,
@@ -30,7 +29,8 @@ from thalweg._src.client.saved_model_files import (
     contains_saved_model,
     maybe_saved_model_directory,
 )
-from thalweg._src.client.signatures import (
+from thalweg._src.saved_model.saved_model import SavedModelBuilder as Builder, load, main_op_with_restore, simple_save
+from thalweg._src.saved_model.signatures import (
     CLASSIFY_INPUTS,
     CLASSIFY_METHOD_NAME,
     CLASSIFY_OUTPUT_CLASSES,

@@ -1,6 +1,6 @@
 """tf.saved_model.constants: the names of files and collections in saved models."""
 
-from thalweg._src.client.saved_model_files import (
+from thalweg._src.saved_model.files import (
     ASSETS_DIRECTORY,
     ASSETS_KEY,
     DEBUG_DIRECTORY,

@@ -1,6 +1,6 @@
 """tf.saved_model.signature_constants: the names of signatures, their inputs and outputs."""
 
-from thalweg._src.client.signatures import (
+from thalweg._src.saved_model.signatures import (
     CLASSIFY_INPUTS,
     CLASSIFY_METHOD_NAME,
     CLASSIFY_OUTPUT_CLASSES,

@@ -3,26 +3,21 @@
 from typing import Any as _Any
 
 from thalweg._src.api.train import experimental as experimental
-from thalweg._src.client import queue_runner as queue_runner
-from thalweg._src.client.batches import (
-    batch as batch,
-    batch_join as batch_join,
-    maybe_batch as maybe_batch,
-    maybe_batch_join as maybe_batch_join,
-    maybe_shuffle_batch as maybe_shuffle_batch,
-    maybe_shuffle_batch_join as maybe_shuffle_batch_join,
-    shuffle_batch as shuffle_batch,
-    shuffle_batch_join as shuffle_batch_join,
+from thalweg._src.checkpoint.manager import CheckpointManager as CheckpointManager
+from thalweg._src.checkpoint.meta_graph import (
+    export_meta_graph as export_meta_graph,
+    import_meta_graph as import_meta_graph,
 )
-from thalweg._src.client.checkpoint_manager import CheckpointManager as CheckpointManager
-from thalweg._src.client.checkpoint_reader import (
+from thalweg._src.checkpoint.object_checkpoint import Checkpoint as Checkpoint
+from thalweg._src.checkpoint.reader import (
     NewCheckpointReader as NewCheckpointReader,
     init_from_checkpoint as init_from_checkpoint,
     list_variables as list_variables,
     load_checkpoint as load_checkpoint,
     load_variable as load_variable,
 )
-from thalweg._src.client.checkpoint_state import (
+from thalweg._src.checkpoint.saver import Saver as Saver
+from thalweg._src.checkpoint.state import (
     checkpoint_exists as checkpoint_exists,
     checkpoints_iterator as checkpoints_iterator,
     generate_checkpoint_state_proto as generate_checkpoint_state_proto,
@@ -32,8 +27,36 @@ from thalweg._src.client.checkpoint_state import (
     remove_checkpoint as remove_checkpoint,
     update_checkpoint_state as update_checkpoint_state,
 )
-from thalweg._src.client.coordinator import Coordinator as Coordinator, LooperThread as LooperThread
-from thalweg._src.client.decay import (
+from thalweg._src.checkpoint.warm_start import VocabInfo as VocabInfo, warm_start as warm_start
+from thalweg._src.graph.graphdef import write_graph
+from thalweg._src.input import queue_runner as queue_runner
+from thalweg._src.input.batches import (
+    batch as batch,
+    batch_join as batch_join,
+    maybe_batch as maybe_batch,
+    maybe_batch_join as maybe_batch_join,
+    maybe_shuffle_batch as maybe_shuffle_batch,
+    maybe_shuffle_batch_join as maybe_shuffle_batch_join,
+    shuffle_batch as shuffle_batch,
+    shuffle_batch_join as shuffle_batch_join,
+)
+from thalweg._src.input.coordinator import Coordinator as Coordinator, LooperThread as LooperThread
+from thalweg._src.input.producers import (
+    input_producer as input_producer,
+    limit_epochs as limit_epochs,
+    match_filenames_once as match_filenames_once,
+    range_input_producer as range_input_producer,
+    slice_input_producer as slice_input_producer,
+    string_input_producer as string_input_producer,
+)
+from thalweg._src.input.queue_runner import (
+    QueueRunner as QueueRunner,
+    QueueRunnerDef as QueueRunnerDef,
+    add_queue_runner as add_queue_runner,
+    start_queue_runners as start_queue_runners,
+)
+from thalweg._src.observe.file_writer import summary_iterator as summary_iterator
+from thalweg._src.optimizers.decay import (
     cosine_decay,
     cosine_decay_restarts,
     exponential_decay,
@@ -45,23 +68,9 @@ from thalweg._src.client.decay import (
     piecewise_constant_decay,
     polynomial_decay,
 )
-from thalweg._src.client.device_setter import replica_device_setter as replica_device_setter
-from thalweg._src.client.input_producers import (
-    input_producer as input_producer,
-    limit_epochs as limit_epochs,
-    match_filenames_once as match_filenames_once,
-    range_input_producer as range_input_producer,
-    slice_input_producer as slice_input_producer,
-    string_input_producer as string_input_producer,
-)
-from thalweg._src.client.meta_graph import (
-    export_meta_graph as export_meta_graph,
-    import_meta_graph as import_meta_graph,
-)
-from thalweg._src.client.moving_averages import ExponentialMovingAverage
-from thalweg._src.client.object_checkpoint import Checkpoint as Checkpoint
-from thalweg._src.client.optimizer import Optimizer
-from thalweg._src.client.optimizers import (
+from thalweg._src.optimizers.moving_averages import ExponentialMovingAverage
+from thalweg._src.optimizers.optimizer import Optimizer
+from thalweg._src.optimizers.optimizers import (
     AdadeltaOptimizer,
     AdagradOptimizer,
     AdamOptimizer,
@@ -70,69 +79,60 @@ from thalweg._src.client.optimizers import (
     MomentumOptimizer,
     RMSPropOptimizer,
 )
-from thalweg._src.client.proximal_optimizers import (
+from thalweg._src.optimizers.proximal import (
     AdagradDAOptimizer as AdagradDAOptimizer,
     ProximalAdagradOptimizer as ProximalAdagradOptimizer,
     ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer,
 )
-from thalweg._src.client.queue_runner import (
-    QueueRunner as QueueRunner,
-    QueueRunnerDef as QueueRunnerDef,
-    add_queue_runner as add_queue_runner,
-    start_queue_runners as start_queue_runners,
-)
-from thalweg._src.client.saver import Saver as Saver
-from thalweg._src.client.supervised.checkpoint_hook import (
+from thalweg._src.training.checkpoint_hook import (
     CheckpointSaverHook as CheckpointSaverHook,
     CheckpointSaverListener as CheckpointSaverListener,
 )
-from thalweg._src.client.supervised.loops import basic_train_loop as basic_train_loop
-from thalweg._src.client.supervised.monitored_session import (
+from thalweg._src.training.device_setter import replica_device_setter as replica_device_setter
+from thalweg._src.training.loops import basic_train_loop as basic_train_loop
+from thalweg._src.training.monitored_session import (
     MonitoredSession as MonitoredSession,
     SingularMonitoredSession as SingularMonitoredSession,
 )
-from thalweg._src.client.supervised.report_hooks import (
+from thalweg._src.training.report_hooks import (
     LoggingTensorHook as LoggingTensorHook,
     ProfilerHook as ProfilerHook,
     SummarySaverHook as SummarySaverHook,
 )
-from thalweg._src.client.supervised.scaffold import Scaffold as Scaffold
-from thalweg._src.client.supervised.session_creators import (
+from thalweg._src.training.scaffold import Scaffold as Scaffold
+from thalweg._src.training.session_creators import (
     ChiefSessionCreator as ChiefSessionCreator,
     SessionCreator as SessionCreator,
     WorkerSessionCreator as WorkerSessionCreator,
 )
-from thalweg._src.client.supervised.session_manager import SessionManager as SessionManager
-from thalweg._src.client.supervised.session_run_hook import (
+from thalweg._src.training.session_manager import SessionManager as SessionManager
+from thalweg._src.training.session_run_hook import (
     SessionRunArgs as SessionRunArgs,
     SessionRunContext as SessionRunContext,
     SessionRunHook as SessionRunHook,
     SessionRunValues as SessionRunValues,
 )
-from thalweg._src.client.supervised.step_hooks import (
+from thalweg._src.training.step_hooks import (
     GlobalStepWaiterHook as GlobalStepWaiterHook,
     StepCounterHook as StepCounterHook,
     StopAtStepHook as StopAtStepHook,
 )
-from thalweg._src.client.supervised.supervisor import Supervisor as Supervisor
-from thalweg._src.client.supervised.timers import SecondOrStepTimer as SecondOrStepTimer
-from thalweg._src.client.supervised.training_session import MonitoredTrainingSession as MonitoredTrainingSession
-from thalweg._src.client.supervised.value_hooks import (
+from thalweg._src.training.supervisor import Supervisor as Supervisor
+from thalweg._src.training.timers import SecondOrStepTimer as SecondOrStepTimer
+from thalweg._src.training.training_session import MonitoredTrainingSession as MonitoredTrainingSession
+from thalweg._src.training.value_hooks import (
     FeedFnHook as FeedFnHook,
     FinalOpsHook as FinalOpsHook,
     NanLossDuringTrainingError as NanLossDuringTrainingError,
     NanTensorHook as NanTensorHook,
 )
-from thalweg._src.client.training_steps import (
+from thalweg._src.variables.global_step import (
     assert_global_step,
     create_global_step,
     get_global_step,
     get_or_create_global_step,
     global_step,
 )
-from thalweg._src.client.warm_start import VocabInfo as VocabInfo, warm_start as warm_start
-from thalweg._src.graph.graphdef import write_graph
-from thalweg._src.observe.file_writer import summary_iterator as summary_iterator
 
 __all__ = [
     "AdadeltaOptimizer",

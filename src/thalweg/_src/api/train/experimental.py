@@ -1,6 +1,7 @@
 """tf.train.experimental: loss scales, and state of Python objects in checkpoints."""
 
-from thalweg._src.client.mixed_precision import (
+from thalweg._src.checkpoint.trackable import PythonState
+from thalweg._src.optimizers.mixed_precision import (
     DynamicLossScale,
     FixedLossScale,
     LossScale,
@@ -8,7 +9,6 @@ from thalweg._src.client.mixed_precision import (
     disable_mixed_precision_graph_rewrite,
     enable_mixed_precision_graph_rewrite,
 )
-from thalweg._src.client.trackable import PythonState
 
 __all__ = [
     "DynamicLossScale",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.initializers import Ones, Zeros
-from thalweg._src.client.moving_averages import assign_moving_average
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import GraphKeys, add_to_collections, control_dependencies
 from thalweg._src.graph.tensor import Tensor
@@ -20,6 +18,8 @@ from thalweg._src.ops.identity import identity
 from thalweg._src.ops.math import cast
 from thalweg._src.ops.normalization import batch_normalization, fused_batch_norm, moments, weighted_moments
 from thalweg._src.ops.shaping import reshape, shape
+from thalweg._src.optimizers.moving_averages import assign_moving_average
+from thalweg._src.variables.initializers import Ones, Zeros
 
 _SMALL = (dtypes.float16, dtypes.bfloat16)
 _DEFAULTS = {"beta": Zeros(), "gamma": Ones(), "moving_mean": Zeros(), "moving_variance": Ones()}

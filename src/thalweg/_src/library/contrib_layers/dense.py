@@ -6,7 +6,6 @@ import functools
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.initializers import Zeros
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -28,6 +27,7 @@ from thalweg._src.ops.math import cast, sqrt, square
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.selecting import one_hot, unique
 from thalweg._src.ops.shaping import reshape, shape
+from thalweg._src.variables.initializers import Zeros
 
 ZEROS = Zeros()
 XAVIER = xavier_initializer()

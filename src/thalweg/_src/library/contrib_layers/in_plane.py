@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.autodiff.custom_gradient import custom_gradient
-from thalweg._src.client.initializers import Constant
-from thalweg._src.client.variable_scope import get_variable, variable_scope
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import GraphKeys, add_to_collections
 from thalweg._src.graph.tensor import Tensor
@@ -30,6 +28,8 @@ from thalweg._src.ops.extending import tile
 from thalweg._src.ops.math import cast, maximum, rsqrt, sqrt, square
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.shaping import reshape, shape as shape_of
+from thalweg._src.variables.initializers import Constant
+from thalweg._src.variables.variable_scope import get_variable, variable_scope
 
 
 @add_arg_scope

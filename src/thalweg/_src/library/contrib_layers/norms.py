@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.initializers import Ones, Zeros
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.library.arg_scope import add_arg_scope
@@ -15,6 +14,7 @@ from thalweg._src.ops.joining import concat
 from thalweg._src.ops.math import cast
 from thalweg._src.ops.normalization import batch_normalization, moments
 from thalweg._src.ops.shaping import reshape, shape
+from thalweg._src.variables.initializers import Ones, Zeros
 
 
 def _parameters(

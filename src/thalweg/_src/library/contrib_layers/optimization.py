@@ -4,13 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.client import optimizers
-from thalweg._src.client.clipping import clip_by_global_norm, global_norm
-from thalweg._src.client.initializers import Constant
-from thalweg._src.client.optimizer import Optimizer
-from thalweg._src.client.training_steps import assert_global_step, get_global_step
-from thalweg._src.client.variable_scope import get_variable, variable_scope
-from thalweg._src.client.variables import Variable, trainable_variables
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import GraphKeys, get_collection
 from thalweg._src.graph.tensor import Tensor
@@ -20,6 +13,13 @@ from thalweg._src.ops.math import cast
 from thalweg._src.ops.random import truncated_normal
 from thalweg._src.ops.reduction import reduce_mean
 from thalweg._src.ops.shaping import shape
+from thalweg._src.optimizers import optimizers
+from thalweg._src.optimizers.clipping import clip_by_global_norm, global_norm
+from thalweg._src.optimizers.optimizer import Optimizer
+from thalweg._src.variables.global_step import assert_global_step, get_global_step
+from thalweg._src.variables.initializers import Constant
+from thalweg._src.variables.variable_scope import get_variable, variable_scope
+from thalweg._src.variables.variables import Variable, trainable_variables
 
 OPTIMIZER_CLS_NAMES: dict[str, Any] = {
     "Adagrad": optimizers.AdagradOptimizer,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from thalweg._src.client.variable_scope import variable_scope
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -15,6 +14,7 @@ from thalweg._src.library.layers.dropout import Dropout, flatten as flattened
 from thalweg._src.library.layers.pooling import AveragePooling2D, AveragePooling3D, MaxPooling2D, MaxPooling3D
 from thalweg._src.library.model_variables import layer_scope
 from thalweg._src.ops.pooling import pool as pooled
+from thalweg._src.variables.variable_scope import variable_scope
 
 
 def _pool(layer_class: Any, default: str, name: str, formats: tuple[str, str]) -> Any:

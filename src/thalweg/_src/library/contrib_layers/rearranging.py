@@ -7,8 +7,6 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.autodiff.custom_gradient import custom_gradient
-from thalweg._src.client.custom_gradients import recompute_grad as recomputed
-from thalweg._src.client.initializers import Constant, Ones
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
@@ -27,6 +25,8 @@ from thalweg._src.ops.reduction import reduce_max, reduce_mean, reduce_sum
 from thalweg._src.ops.selecting import where
 from thalweg._src.ops.sequences import linspace
 from thalweg._src.ops.shaping import reshape, shape as shape_of, transpose
+from thalweg._src.variables.custom_gradients import recompute_grad as recomputed
+from thalweg._src.variables.initializers import Constant, Ones
 
 
 @add_arg_scope

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
-from thalweg._src.client.checkpoint_reader import init_from_checkpoint
-from thalweg._src.client.initializers import TruncatedNormal
-from thalweg._src.client.variable_scope import get_variable
+from thalweg._src.checkpoint.reader import init_from_checkpoint
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.scopes import GraphKeys
 from thalweg._src.graph.sparse_tensor import SparseTensor
@@ -28,6 +26,8 @@ from thalweg._src.ops.selecting import one_hot
 from thalweg._src.ops.sequences import range as range_of
 from thalweg._src.ops.shaping import expand_dims, reshape, shape as shape_of
 from thalweg._src.ops.sparse import sparse_tensor_to_dense
+from thalweg._src.variables.initializers import TruncatedNormal
+from thalweg._src.variables.variable_scope import get_variable
 
 
 class NumericColumn(DenseColumn):

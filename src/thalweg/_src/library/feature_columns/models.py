@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.initializers import Zeros
-from thalweg._src.client.variable_scope import get_variable, variable_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.library.feature_columns.base import CategoricalColumn, DenseColumn, FeatureColumn, Features
 from thalweg._src.library.feature_columns.dense import variable_collections
@@ -17,6 +15,8 @@ from thalweg._src.ops.math import add_n
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import bias_add
 from thalweg._src.ops.shaping import reshape, shape as shape_of
+from thalweg._src.variables.initializers import Zeros
+from thalweg._src.variables.variable_scope import get_variable, variable_scope
 
 
 def _sorted(feature_columns: Any, kinds: Any, wanted: str) -> list[Any]:
@@ -75,8 +75,8 @@ def input_layer(
 
 def _made_here() -> list[Any]:
     """Returns the variables of the scope in force."""
-    from thalweg._src.client.variable_scope import get_variable_scope
     from thalweg._src.graph.scopes import GraphKeys, get_collection
+    from thalweg._src.variables.variable_scope import get_variable_scope
 
     return get_collection(GraphKeys.GLOBAL_VARIABLES, scope=get_variable_scope().name + "/")
 

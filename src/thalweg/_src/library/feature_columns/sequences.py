@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.variable_scope import variable_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.library.feature_columns.base import CategoricalColumn, DenseColumn, Features, IdsAndWeights
@@ -25,6 +24,7 @@ from thalweg._src.ops.segment import segment_max
 from thalweg._src.ops.shaping import reshape, shape as shape_of
 from thalweg._src.ops.sparse import sparse_tensor_to_dense
 from thalweg._src.ops.sparse_shaping import sparse_reshape
+from thalweg._src.variables.variable_scope import variable_scope
 
 
 class SequenceCategoricalColumn(CategoricalColumn):

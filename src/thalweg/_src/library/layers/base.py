@@ -14,10 +14,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
-from thalweg._src.client.partitions import PartitionedVariable
-from thalweg._src.client.trackable import Part, attributes_of, is_trackable, parts_of
-from thalweg._src.client.variable_scope import VariableScope, get_variable, variable_scope, variable_store
-from thalweg._src.client.variables import Variable, VariableAggregation, VariableSynchronization
+from thalweg._src.checkpoint.trackable import Part, attributes_of, is_trackable, parts_of
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
@@ -27,6 +24,9 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.library.layers.input_spec import require_inputs
 from thalweg._src.ops.math import cast
 from thalweg._src.ops.shaping import shape as shape_of
+from thalweg._src.variables.partitions import PartitionedVariable
+from thalweg._src.variables.variable_scope import VariableScope, get_variable, variable_scope, variable_store
+from thalweg._src.variables.variables import Variable, VariableAggregation, VariableSynchronization
 
 _LISTED = frozenset(("_trainable_weights", "_non_trainable_weights", "_losses", "_updates", "_calls", "_named_weights"))
 _IGNORED = {"input_shape", "batch_input_shape", "batch_size", "weights", "autocast", "dynamic"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from thalweg._src.client import initializers
 from thalweg._src.ops import math, nn
+from thalweg._src.variables import initializers
 
 ZEROS = initializers.Zeros()
 ONES = initializers.Ones()

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.variable_scope import get_variable, get_variable_scope, variable_scope
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.library.rnn.projections import linear
@@ -19,6 +18,7 @@ from thalweg._src.ops.math import cast, tanh
 from thalweg._src.ops.nn import softmax, xw_plus_b
 from thalweg._src.ops.reduction import argmax, reduce_sum
 from thalweg._src.ops.shaping import reshape, shape
+from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 Feedback = Callable[[Any, int], Any]
 Decoded = tuple[list[Any], Any]

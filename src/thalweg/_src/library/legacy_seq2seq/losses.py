@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.client.variable_scope import get_variable_scope, variable_scope
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.math import add_n, cast
 from thalweg._src.ops.nn import sparse_softmax_cross_entropy_with_logits
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.shaping import reshape, shape
+from thalweg._src.variables.variable_scope import get_variable_scope, variable_scope
 
 
 def sequence_loss_by_example(

@@ -7,7 +7,6 @@ from copy import deepcopy
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.variable_scope import get_variable, get_variable_scope, variable_scope
 from thalweg._src.control_flow.cond import cond
 from thalweg._src.graph import nest
 from thalweg._src.library.legacy_seq2seq.decoders import (
@@ -23,6 +22,7 @@ from thalweg._src.library.rnn.static import static_rnn
 from thalweg._src.ops.embedding import embedding_lookup
 from thalweg._src.ops.joining import concat
 from thalweg._src.ops.shaping import reshape
+from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 
 def basic_rnn_seq2seq(

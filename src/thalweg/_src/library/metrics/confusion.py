@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.assign import assign_add, scatter_add
-from thalweg._src.client.variable_scope import variable_scope
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
@@ -18,6 +16,8 @@ from thalweg._src.ops.comparison import equal, greater, logical_and, logical_not
 from thalweg._src.ops.counting import confusion_matrix
 from thalweg._src.ops.math import add, cast, div_no_nan, divide, maximum, multiply, subtract
 from thalweg._src.ops.reduction import reduce_mean, reduce_sum
+from thalweg._src.variables.assign import assign_add, scatter_add
+from thalweg._src.variables.variable_scope import variable_scope
 
 # -- truths -----------------------------------------------------------------------------------------------------------
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.assign import assign
-from thalweg._src.client.variable_scope import variable_scope
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
@@ -22,6 +20,8 @@ from thalweg._src.ops.math import cast, div_no_nan, minimum, sqrt
 from thalweg._src.ops.reduction import reduce_max, reduce_sum
 from thalweg._src.ops.selecting import where_v2
 from thalweg._src.ops.shaping import ones_like, shape as shape_of
+from thalweg._src.variables.assign import assign
+from thalweg._src.variables.variable_scope import variable_scope
 
 _SMALL = 1e-7
 

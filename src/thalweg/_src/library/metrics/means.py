@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.assign import assign_add
-from thalweg._src.client.variable_scope import variable_scope
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.library.metrics.state import Result, collected, fitted, metric_variable
@@ -25,6 +23,8 @@ from thalweg._src.ops.math import (
     subtract,
 )
 from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.variables.assign import assign_add
+from thalweg._src.variables.variable_scope import variable_scope
 
 
 def mean(

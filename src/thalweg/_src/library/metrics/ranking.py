@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.assign import assign_add
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
@@ -23,6 +22,7 @@ from thalweg._src.ops.sets import set_difference, set_intersection, set_size
 from thalweg._src.ops.slicing import slice as slice_of
 from thalweg._src.ops.sparse import sparse_retain
 from thalweg._src.ops.sparse_shaping import sparse_concat, sparse_reshape
+from thalweg._src.variables.assign import assign_add
 
 
 def _at_k(title: str, k: Any, class_id: int | None = None) -> str:

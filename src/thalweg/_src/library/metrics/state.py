@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.client.variables import Variable, VariableAggregation, VariableSynchronization
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import GraphKeys, add_to_collections
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.library.weights import require_compatible, squeezed_alike, with_rank_of
 from thalweg._src.ops.array import zeros
+from thalweg._src.variables.variables import Variable, VariableAggregation, VariableSynchronization
 
 Result = tuple[Any, Any]  # the value, and the operation that takes a batch in and returns the value with it
 

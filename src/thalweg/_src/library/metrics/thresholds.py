@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.assign import assign_add
-from thalweg._src.client.logging import warning
-from thalweg._src.client.variable_scope import variable_scope
+from thalweg._src.compat.logging import warning
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
@@ -31,6 +29,8 @@ from thalweg._src.ops.math import (
     subtract,
 )
 from thalweg._src.ops.reduction import argmax, argmin, cumsum, reduce_min, reduce_sum
+from thalweg._src.variables.assign import assign_add
+from thalweg._src.variables.variable_scope import variable_scope
 
 _EPSILON = 1e-7
 # Which label and which prediction each count is of.

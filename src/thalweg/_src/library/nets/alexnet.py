@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.client.initializers import Constant, TruncatedNormal
-from thalweg._src.client.variable_scope import variable_scope
 from thalweg._src.library.arg_scope import arg_scope
 from thalweg._src.library.contrib_layers.convolutions import conv2d
 from thalweg._src.library.contrib_layers.dense import ZEROS, fully_connected
@@ -14,6 +12,8 @@ from thalweg._src.library.contrib_layers.pools import dropout, max_pool2d
 from thalweg._src.library.regularizers import l2_regularizer
 from thalweg._src.ops import nn
 from thalweg._src.ops.shaping import squeeze
+from thalweg._src.variables.initializers import Constant, TruncatedNormal
+from thalweg._src.variables.variable_scope import variable_scope
 
 
 def alexnet_v2_arg_scope(weight_decay: float = 0.0005) -> Any:

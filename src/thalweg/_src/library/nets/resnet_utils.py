@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from thalweg._src.client.variable_scope import variable_scope
 from thalweg._src.graph.scopes import GraphKeys
 from thalweg._src.library.arg_scope import add_arg_scope, arg_scope
 from thalweg._src.library.contrib_layers.batch_norm import batch_norm
@@ -16,6 +15,7 @@ from thalweg._src.library.contrib_layers.pools import max_pool2d
 from thalweg._src.library.regularizers import l2_regularizer
 from thalweg._src.ops import nn
 from thalweg._src.ops.extending import pad
+from thalweg._src.variables.variable_scope import variable_scope
 
 
 class Block(NamedTuple):

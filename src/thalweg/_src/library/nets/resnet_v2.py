@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src.client.variable_scope import variable_scope
 from thalweg._src.library.arg_scope import add_arg_scope, arg_scope
 from thalweg._src.library.contrib_layers.batch_norm import batch_norm
 from thalweg._src.library.contrib_layers.convolutions import conv2d
@@ -24,6 +23,7 @@ from thalweg._src.library.nets.resnet_utils import (
 )
 from thalweg._src.ops import nn
 from thalweg._src.ops.reduction import reduce_mean
+from thalweg._src.variables.variable_scope import variable_scope
 
 
 @add_arg_scope

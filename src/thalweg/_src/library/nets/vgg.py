@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src.client.variable_scope import variable_scope
 from thalweg._src.library.arg_scope import arg_scope
 from thalweg._src.library.contrib_layers.convolutions import conv2d
 from thalweg._src.library.contrib_layers.dense import ZEROS, fully_connected
@@ -14,6 +13,7 @@ from thalweg._src.library.contrib_layers.pools import dropout, max_pool2d, repea
 from thalweg._src.library.regularizers import l2_regularizer
 from thalweg._src.ops import nn
 from thalweg._src.ops.shaping import squeeze
+from thalweg._src.variables.variable_scope import variable_scope
 
 _FILTERS = (64, 128, 256, 512, 512)
 

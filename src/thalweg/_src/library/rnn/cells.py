@@ -7,11 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.initializers import Constant, Zeros
-from thalweg._src.client.partitioned_variables import fixed_size_partitioner
-from thalweg._src.client.trackable import Part, is_trackable, parts_of
-from thalweg._src.client.variable_scope import get_variable_scope, variable_scope
-from thalweg._src.client.variables import trainable_variables
+from thalweg._src.checkpoint.trackable import Part, is_trackable, parts_of
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
@@ -26,6 +22,10 @@ from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import bias_add
 from thalweg._src.ops.shaping import shape as shape_of
 from thalweg._src.shapes import as_shape
+from thalweg._src.variables.initializers import Constant, Zeros
+from thalweg._src.variables.partitioners import fixed_size_partitioner
+from thalweg._src.variables.variable_scope import get_variable_scope, variable_scope
+from thalweg._src.variables.variables import trainable_variables
 
 
 class RNNCell(Layer):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src.client.initializers import Zeros
-from thalweg._src.client.variable_scope import get_variable
 from thalweg._src.library.rnn.cells import LSTMStateTuple, RNNCell
 from thalweg._src.ops.convolution import conv1d, conv2d, conv3d
 from thalweg._src.ops.joining import concat, split
 from thalweg._src.ops.math import sigmoid, tanh
 from thalweg._src.shapes import TensorShape
+from thalweg._src.variables.initializers import Zeros
+from thalweg._src.variables.variable_scope import get_variable
 
 
 class ConvLSTMCell(RNNCell):

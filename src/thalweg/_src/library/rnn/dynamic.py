@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.variable_scope import variable_scope
 from thalweg._src.control_flow.tensor_array import TensorArray
 from thalweg._src.control_flow.while_loop import while_loop
 from thalweg._src.graph import nest
@@ -30,6 +29,7 @@ from thalweg._src.ops.extending import reverse, reverse_sequence
 from thalweg._src.ops.math import maximum, minimum
 from thalweg._src.ops.reduction import reduce_all, reduce_max
 from thalweg._src.ops.shaping import shape as shape_of
+from thalweg._src.variables.variable_scope import variable_scope
 
 
 def dynamic_rnn(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 from typing import Any
 
-from thalweg._src.client.initializers import Zeros
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.library.layers.base import Layer
@@ -16,6 +15,7 @@ from thalweg._src.library.rnn.steps import batch_size_of
 from thalweg._src.ops.extending import reverse, reverse_sequence
 from thalweg._src.ops.joining import stack, unstack
 from thalweg._src.shapes import as_shape
+from thalweg._src.variables.initializers import Zeros
 
 
 def best_effort_input_batch_size(flat_input: Any) -> Any:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.client.initializers import Constant
-from thalweg._src.client.variable_scope import get_variable, get_variable_scope, variable_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.library.layers.named import activation_of
 from thalweg._src.library.rnn.cells import GRUCell, LSTMCell, LSTMStateTuple, RNNCell, affine
@@ -15,6 +13,8 @@ from thalweg._src.ops.math import sigmoid, tanh
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import dropout, relu
 from thalweg._src.ops.normalization import batch_normalization, moments
+from thalweg._src.variables.initializers import Constant
+from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 
 class LSTMBlockCell(LSTMCell):

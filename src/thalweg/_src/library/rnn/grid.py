@@ -6,8 +6,6 @@ import collections
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src.client.initializers import Zeros
-from thalweg._src.client.variable_scope import get_variable, variable_scope
 from thalweg._src.library.rnn.cells import RNNCell
 from thalweg._src.library.rnn.lstm_variants import input_width, sharded
 from thalweg._src.ops.extending import pad
@@ -16,6 +14,8 @@ from thalweg._src.ops.math import clip_by_value, sigmoid, tanh
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import bias_add
 from thalweg._src.ops.shaping import shape as shape_of, zeros
+from thalweg._src.variables.initializers import Zeros
+from thalweg._src.variables.variable_scope import get_variable, variable_scope
 
 
 def _windows(inputs: Any, start: int, count: int, size: int, skip: int) -> list[Any]:

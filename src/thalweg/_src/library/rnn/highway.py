@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.client.initializers import Constant
-from thalweg._src.client.variable_scope import get_variable
 from thalweg._src.graph import nest
 from thalweg._src.library.rnn.wrappers import CellWrapper
 from thalweg._src.ops.math import sigmoid
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import bias_add
+from thalweg._src.variables.initializers import Constant
+from thalweg._src.variables.variable_scope import get_variable
 
 
 class HighwayWrapper(CellWrapper):

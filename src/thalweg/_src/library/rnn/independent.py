@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.client.initializers import Constant, RandomUniform, Zeros
 from thalweg._src.library.layers.input_spec import InputSpec
 from thalweg._src.library.layers.named import activation_of, initializer_of
 from thalweg._src.library.rnn.cells import LayerRNNCell, LSTMStateTuple
@@ -13,6 +12,7 @@ from thalweg._src.ops.joining import concat, split
 from thalweg._src.ops.math import sigmoid, tanh
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import bias_add
+from thalweg._src.variables.initializers import Constant, RandomUniform, Zeros
 
 
 class _IndependentCell(LayerRNNCell):

@@ -6,9 +6,6 @@ import math
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.initializers import Constant, RandomUniform, Zeros
-from thalweg._src.client.partitioned_variables import fixed_size_partitioner
-from thalweg._src.client.variable_scope import get_variable, get_variable_scope, variable_scope
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.library.layers.named import activation_of
@@ -23,6 +20,9 @@ from thalweg._src.ops.nn import bias_add, relu
 from thalweg._src.ops.normalization import batch_normalization, moments
 from thalweg._src.ops.random import random_uniform
 from thalweg._src.ops.selecting import where
+from thalweg._src.variables.initializers import Constant, RandomUniform, Zeros
+from thalweg._src.variables.partitioners import fixed_size_partitioner
+from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 
 def input_width(inputs: Any) -> int:

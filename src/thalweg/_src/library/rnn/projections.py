@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from thalweg._src.client.initializers import RandomUniform, Zeros
-from thalweg._src.client.variable_scope import get_variable, get_variable_scope, variable_scope
 from thalweg._src.graph import nest
 from thalweg._src.graph.scopes import device, name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -21,6 +19,8 @@ from thalweg._src.ops.nn import softmax
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.shaping import expand_dims, reshape
 from thalweg._src.ops.slicing import slice as slice_of
+from thalweg._src.variables.initializers import RandomUniform, Zeros
+from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 
 def linear(

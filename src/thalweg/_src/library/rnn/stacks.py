@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.client.variable_scope import variable_scope
 from thalweg._src.library.rnn.dynamic import bidirectional_dynamic_rnn
 from thalweg._src.library.rnn.static import static_bidirectional_rnn
 from thalweg._src.ops.joining import concat
+from thalweg._src.variables.variable_scope import variable_scope
 
 
 def _require_layers(cells_fw: Any, cells_bw: Any, states_fw: Any, states_bw: Any) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from thalweg._src.client.variable_scope import variable_scope
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
@@ -14,6 +13,7 @@ from thalweg._src.library.rnn.steps import batch_size_of, initial_state_of, rnn_
 from thalweg._src.ops.extending import reverse_sequence
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.joining import concat, stack, unstack
+from thalweg._src.variables.variable_scope import variable_scope
 
 
 def static_rnn(

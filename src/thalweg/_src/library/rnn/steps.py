@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.client.variable_scope import VariableScope, variable_scope
 from thalweg._src.control_flow.context import Loop
 from thalweg._src.control_flow.tensor_array import TensorArray
 from thalweg._src.graph import nest
@@ -22,6 +21,7 @@ from thalweg._src.ops.printing import Assert
 from thalweg._src.ops.reduction import reduce_all
 from thalweg._src.ops.selecting import where
 from thalweg._src.ops.shaping import shape as shape_of
+from thalweg._src.variables.variable_scope import VariableScope, variable_scope
 
 
 @contextlib.contextmanager

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from thalweg._src import dtypes
-from thalweg._src.client.initializers import Constant, Ones, Zeros
-from thalweg._src.client.variable_scope import get_variable, variable_scope
 from thalweg._src.control_flow.tensor_array import TensorArray
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
@@ -24,6 +22,8 @@ from thalweg._src.ops.nn import softmax
 from thalweg._src.ops.reduction import argmax, reduce_sum
 from thalweg._src.ops.selecting import one_hot, sequence_mask, where
 from thalweg._src.ops.shaping import expand_dims, ones_like, reshape, shape, squeeze, zeros
+from thalweg._src.variables.initializers import Constant, Ones, Zeros
+from thalweg._src.variables.variable_scope import get_variable, variable_scope
 
 
 def hardmax(logits: Any, name: str | None = None) -> Tensor:

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
-from thalweg._src.client.initializers import Constant, Ones, Zeros
-from thalweg._src.client.variable_scope import get_variable, variable_scope
 from thalweg._src.control_flow.functional import scan
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
@@ -23,6 +21,8 @@ from thalweg._src.ops.random import random_normal
 from thalweg._src.ops.reduction import cumprod, cumsum, reduce_sum
 from thalweg._src.ops.selecting import one_hot, where
 from thalweg._src.ops.shaping import expand_dims, ones_like, shape, squeeze, transpose, zeros, zeros_like
+from thalweg._src.variables.initializers import Constant, Ones, Zeros
+from thalweg._src.variables.variable_scope import get_variable, variable_scope
 
 
 def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Tensor:

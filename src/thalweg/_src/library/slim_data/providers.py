@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes as types
-from thalweg._src.client.coordinator import Coordinator
-from thalweg._src.client.input_producers import add_fraction_summary, string_input_producer
-from thalweg._src.client.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
-from thalweg._src.client.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from thalweg._src.formats import gfile
 from thalweg._src.graph.scopes import name_scope
+from thalweg._src.input.coordinator import Coordinator
+from thalweg._src.input.producers import add_fraction_summary, string_input_producer
+from thalweg._src.input.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
+from thalweg._src.input.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 
 
 class Dataset:

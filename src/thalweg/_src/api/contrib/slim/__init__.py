@@ -15,13 +15,7 @@ from thalweg._src.api.contrib.slim import (
     queues,
     tfexample_decoder,
 )
-from thalweg._src.client.checkpoint_reader import assign_from_checkpoint, assign_from_checkpoint_fn
-from thalweg._src.client.training_steps import (
-    assert_global_step,
-    create_global_step,
-    get_global_step,
-    get_or_create_global_step,
-)
+from thalweg._src.checkpoint.reader import assign_from_checkpoint, assign_from_checkpoint_fn
 from thalweg._src.library import regularizers
 from thalweg._src.library.arg_scope import (
     add_arg_scope,
@@ -132,6 +126,12 @@ from thalweg._src.library.regularizers import (
     l1_regularizer,
     l2_regularizer,
     sum_regularizer,
+)
+from thalweg._src.variables.global_step import (
+    assert_global_step,
+    create_global_step,
+    get_global_step,
+    get_or_create_global_step,
 )
 
 __all__ = [

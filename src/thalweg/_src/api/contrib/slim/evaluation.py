@@ -1,6 +1,6 @@
 """tf.contrib.slim.evaluation: loops that evaluate checkpoints."""
 
-from thalweg._src.client.checkpoint_state import checkpoints_iterator
+from thalweg._src.checkpoint.state import checkpoints_iterator
 from thalweg._src.library.evaluation_loop import (
     slim_evaluate_once as evaluate_once,
     slim_evaluation_loop as evaluation_loop,

@@ -1,0 +1,1 @@
+"""Checkpoints: savers, object-based checkpoints, MetaGraphs, warm starts."""

@@ -1,0 +1,114 @@
+"""CheckpointManager: numbers the checkpoints of objects in a folder, and deletes those that are too many."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from thalweg._src.checkpoint.object_checkpoint import session_for
+from thalweg._src.checkpoint.state import get_checkpoint_state, remove_checkpoint, update_checkpoint_state
+from thalweg._src.compat import logging
+
+
+class CheckpointManager:
+    """The checkpoints of one `Checkpoint` in one folder."""
+
+    def __init__(
+        self,
+        checkpoint: Any,
+        directory: Any,
+        max_to_keep: int | None,
+        keep_checkpoint_every_n_hours: float | None = None,
+        checkpoint_name: str = "ckpt",
+    ) -> None:
+        if max_to_keep is not None and max_to_keep <= 0:
+            raise ValueError(f"Expected a positive integer or `None` for `max_to_keep`, got {max_to_keep}.")
+        self._checkpoint = checkpoint
+        self._directory = str(os.fspath(directory))
+        self._max_to_keep = max_to_keep
+        self._hours = keep_checkpoint_every_n_hours
+        self._name = checkpoint_name
+        self._increment: Any = None
+        self._latest: str | None = None
+        self._kept: dict[str, float] = {}  # when each one was saved, the oldest first
+        now = time.time()
+        self._last_preserved = now - 1.0  # another manager may follow within the same tick of the clock
+        state = get_checkpoint_state(self._directory)
+        if state is not None:
+            self._recover(state, now)
+
+    def _recover(self, state: Any, now: float) -> None:
+        """Takes over the checkpoints of an earlier run."""
+        self._latest = state.model_checkpoint_path
+        self._last_preserved = state.last_preserved_timestamp
+        if now < self._last_preserved:
+            logging.warning("the clock went back: checkpoints of %s come from the future", self._directory)
+            self._last_preserved = now
+        paths = list(state.all_model_checkpoint_paths)
+        times = list(state.all_model_checkpoint_timestamps) or [self._last_preserved] * len(paths)
+        saved = [(path, min(moment, now)) for path, moment in zip(paths, times)]
+        self._kept = {path: moment for path, moment in saved if moment > self._last_preserved}
+
+    @property
+    def directory(self) -> str:
+        return self._directory
+
+    @property
+    def checkpoint(self) -> Any:
+        return self._checkpoint
+
+    @property
+    def latest_checkpoint(self) -> str | None:
+        """The prefix of the newest checkpoint, None if there is none."""
+        return self._latest
+
+    @property
+    def checkpoints(self) -> list[str]:
+        """The checkpoints that are managed, the newest last."""
+        return list(self._kept)
+
+    def save(self, checkpoint_number: Any = None) -> str:
+        """Writes a checkpoint under the next number, or a given one, in the default session; returns its prefix."""
+        session = session_for(None)
+        with session.graph.as_default():
+            is_new = self._checkpoint._save_counter is None
+            counter = self._checkpoint.save_counter
+            if is_new:
+                session.run(counter.initializer)
+            if self._increment is None:
+                self._increment = counter.assign_add(1)
+        number = int(session.run(self._increment))
+        if checkpoint_number is not None:
+            given = hasattr(checkpoint_number, "graph")
+            number = int(session.run(checkpoint_number) if given else checkpoint_number)
+        path = self._checkpoint.write(os.path.join(self._directory, f"{self._name}-{number}"), session)
+        self._kept.pop(path, None)
+        self._kept[path] = time.time()
+        self._latest = path
+        self._record()  # before anything is deleted, so that the state never names what is gone
+        if self._sweep():
+            self._record()
+        return str(path)
+
+    def _record(self) -> None:
+        update_checkpoint_state(
+            self._directory,
+            self._latest,
+            list(self._kept),
+            all_model_checkpoint_timestamps=list(self._kept.values()),
+            last_preserved_timestamp=self._last_preserved,
+            save_relative_paths=True,
+        )
+
+    def _sweep(self) -> bool:
+        """Deletes the oldest, but for one in so many hours, which is kept and no longer managed."""
+        before = len(self._kept)
+        while self._max_to_keep and len(self._kept) > self._max_to_keep:
+            path, moment = next(iter(self._kept.items()))
+            del self._kept[path]
+            if self._hours and moment - self._hours * 3600 >= self._last_preserved:
+                self._last_preserved = moment
+            else:
+                remove_checkpoint(path)
+        return len(self._kept) < before

@@ -1,0 +1,199 @@
+"""The graph of objects in a checkpoint: what is saved under which key, and which object here is which one there."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.checkpoint.saver_builder import SaveableObject
+from thalweg._src.checkpoint.trackable import full_name, parts_of, saved_by
+from thalweg._src.compat import logging
+from thalweg._src.optimizers.optimizer import Optimizer
+from thalweg._src.variables.variables import Variable
+
+GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
+_ATTRIBUTES = ".ATTRIBUTES"
+_SLOTS = ".OPTIMIZER_SLOT"
+
+
+def graph_message() -> Any:
+    """Returns an empty graph of objects."""
+    from tensorboard.compat.proto.trackable_object_graph_pb2 import TrackableObjectGraph
+
+    return TrackableObjectGraph()
+
+
+def parse_graph(value: bytes, prefix: str) -> Any:
+    """Returns the graph of objects that a checkpoint holds."""
+    from google.protobuf.message import DecodeError
+
+    graph = graph_message()
+    try:
+        graph.ParseFromString(value)
+        count = len(graph.nodes)
+        named = [child.node_id for node in graph.nodes for child in node.children]
+        named += [s.slot_variable_node_id for node in graph.nodes for s in node.slot_variables]
+        named += [s.original_variable_node_id for node in graph.nodes for s in node.slot_variables]
+        damaged = not count or any(not 0 <= number < count for number in named)
+    except DecodeError:
+        damaged = True
+    if damaged:
+        raise errors.DataLossError(None, None, f"the graph of objects in the checkpoint {prefix} is damaged")
+    return graph
+
+
+def _escaped(name: str) -> str:
+    return name.replace(".", "..").replace("/", ".S")
+
+
+# -- walking ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Walk:
+    """All objects below a root, breadth first, with the path by which each is first reached."""
+
+    objects: list[Any] = field(default_factory=list)
+    paths: dict[int, str] = field(default_factory=dict)
+    numbers: dict[int, int] = field(default_factory=dict)
+    parts: list[list[tuple[str, Any]]] = field(default_factory=list)
+
+    def add(self, value: Any, path: str) -> int:
+        self.numbers[id(value)] = len(self.objects)
+        self.paths[id(value)] = path
+        self.objects.append(value)
+        return self.numbers[id(value)]
+
+
+def walk(root: Any) -> Walk:
+    """Returns the objects that a checkpoint of a root has, without the slots of optimizers."""
+    found = Walk()
+    found.add(root, "")
+    waiting = deque([root])
+    while waiting:
+        value = waiting.popleft()
+        parts = list(dict(parts_of(value)).items())
+        found.parts.append(parts)
+        for name, part in parts:
+            if id(part) not in found.numbers:
+                path = found.paths[id(value)]
+                found.add(part, f"{path}/{_escaped(name)}" if path else _escaped(name))
+                waiting.append(part)
+    return found
+
+
+def slots_in(found: Walk) -> Iterator[tuple[Any, str, Any, Any]]:
+    """Yields (optimizer, name, variable, slot) for the slots of variables that are in a walk."""
+    for optimizer in [value for value in found.objects if isinstance(value, Optimizer)]:
+        for name in optimizer.get_slot_names():
+            for variable in [value for value in found.objects if isinstance(value, Variable)]:
+                slot = optimizer.get_slot(variable, name)
+                if isinstance(slot, Variable):
+                    yield optimizer, name, variable, slot
+
+
+# -- saving -----------------------------------------------------------------------------------------------------------
+
+
+def described(root: Any) -> tuple[Any, list[SaveableObject]]:
+    """Returns the graph of the objects below a root as a message, and what saves each of them."""
+    found = walk(root)
+    message = graph_message()
+    for parts in found.parts:
+        node = message.nodes.add()
+        for name, part in parts:
+            node.children.add(node_id=found.numbers[id(part)], local_name=name)
+    for optimizer, name, variable, slot in list(slots_in(found)):
+        if id(slot) in found.numbers:
+            raise ValueError(f"the slot {name!r} of {variable.name!r} is also a part of another object: {slot!r}")
+        path = f"{found.paths[id(variable)]}/{_SLOTS}/{found.paths[id(optimizer)]}/{_escaped(name)}"
+        number = found.add(slot, path)
+        message.nodes.add()
+        message.nodes[found.numbers[id(optimizer)]].slot_variables.add(
+            original_variable_node_id=found.numbers[id(variable)], slot_name=name, slot_variable_node_id=number
+        )
+    saveables: list[SaveableObject] = []
+    for value, node in zip(found.objects, message.nodes, strict=True):
+        for attribute, make in saved_by(value).items():
+            key = f"{found.paths[id(value)]}/{_ATTRIBUTES}/{_escaped(attribute)}"
+            saveables.append(make(key))
+            node.attributes.add(name=attribute, full_name=full_name(value), checkpoint_key=key)
+    return message, saveables
+
+
+# -- matching ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Match:
+    """Which objects of a program are those of a checkpoint, as far as both have them."""
+
+    message: Any
+    found: Walk
+    objects: dict[int, Any] = field(default_factory=dict)  # by their numbers in the checkpoint
+    numbers: dict[int, int] = field(default_factory=dict)  # by the identity of objects
+
+    def bind(self, number: int, value: Any) -> bool:
+        """Notes that an object is that of a number; False if one of both is known already."""
+        if number in self.objects:
+            if self.objects[number] is not value:
+                logging.warning(
+                    "the checkpoint has one object where the program has two: %r and %r; the first is restored",
+                    self.objects[number],
+                    value,
+                )
+            return False
+        self.objects[number] = value
+        self.numbers[id(value)] = number
+        return True
+
+    def attributes(self) -> Iterator[tuple[SaveableObject, Any]]:
+        """Yields what restores each attribute that both sides have."""
+        for number, value in self.objects.items():
+            own = saved_by(value)
+            for attribute in self.message.nodes[number].attributes:
+                if attribute.name in own:
+                    yield own[attribute.name](attribute.checkpoint_key), value
+
+    def path(self, number: int) -> str:
+        """Returns a name of an object in the checkpoint for messages."""
+        paths = {0: "(root)"}
+        for index, node in enumerate(self.message.nodes):
+            for child in node.children:
+                start = "" if index == 0 else f"{paths.get(index, '?')}."
+                paths.setdefault(child.node_id, f"{start}{child.local_name}")
+        for index, node in enumerate(self.message.nodes):
+            for slot in node.slot_variables:
+                name = f"{paths.get(index, '?')}'s state {slot.slot_name!r} for "
+                paths.setdefault(slot.slot_variable_node_id, name + paths.get(slot.original_variable_node_id, "?"))
+        return paths.get(number, f"number {number}")
+
+
+def matched(root: Any, message: Any) -> Match:
+    """Finds the objects below a root in a checkpoint's graph, by the names on the way to them."""
+    match = Match(message, walk(root))
+    match.bind(0, root)
+    waiting = deque([0])
+    while waiting:
+        number = waiting.popleft()
+        parts = dict(parts_of(match.objects[number]))
+        for child in message.nodes[number].children:
+            if child.local_name in parts and match.bind(child.node_id, parts[child.local_name]):
+                waiting.append(child.node_id)
+    for number, value in list(match.objects.items()):
+        if not isinstance(value, Optimizer):
+            continue
+        for reference in message.nodes[number].slot_variables:
+            variable = match.objects.get(reference.original_variable_node_id)
+            slot = value.get_slot(variable, reference.slot_name) if isinstance(variable, Variable) else None
+            if isinstance(slot, Variable):
+                match.bind(reference.slot_variable_node_id, slot)
+    return match
+
+
+def names_to_keys(message: Any) -> dict[str, str]:
+    """Returns the keys of a checkpoint of objects by the names that checkpoints by name have."""
+    return {a.full_name: a.checkpoint_key for node in message.nodes for a in node.attributes if a.full_name}

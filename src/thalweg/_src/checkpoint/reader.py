@@ -1,0 +1,254 @@
+"""Reading checkpoints outside of a graph, and letting variables start from one."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from thalweg._src.checkpoint.state import latest_checkpoint
+from thalweg._src.dtypes import DType
+from thalweg._src.formats.text import as_text
+from thalweg._src.graph.scopes import device, name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.checkpoint import restore_v2_op
+from thalweg._src.ops.identity import identity
+from thalweg._src.ops.state import assign_variable_op
+from thalweg._src.variables.partitions import PartitionedVariable
+from thalweg._src.variables.variable_scope import variable_store
+from thalweg._src.variables.variables import Variable
+
+Array = np.ndarray[Any, Any]
+
+
+class CheckpointReader:
+    """The tensors of a checkpoint by name."""
+
+    def __init__(self, prefix: Any) -> None:
+        from thalweg._src.formats.table_checkpoint import open_checkpoint
+
+        self._reader = open_checkpoint(as_text(os.fspath(prefix)).removeprefix("file://"))
+        self._lock = threading.Lock()
+
+    def has_tensor(self, tensor_str: Any) -> bool:
+        return as_text(tensor_str) in self._reader
+
+    def get_tensor(self, tensor_str: Any) -> Any:
+        """Returns the value of a tensor: an array, or a scalar; strings are bytes."""
+        with self._lock:
+            value = self._reader.read(as_text(tensor_str))
+        return value[()] if value.ndim == 0 else value
+
+    def get_variable_to_shape_map(self) -> dict[str, list[int]]:
+        return {name: list(self._reader.entry(name).shape) for name in self._reader.names()}
+
+    def get_variable_to_dtype_map(self) -> dict[str, DType]:
+        return {name: self._reader.entry(name).dtype for name in self._reader.names()}
+
+    def debug_string(self) -> bytes:
+        """Returns a line for each tensor: name, type and shape."""
+        entries = [(name, self._reader.entry(name)) for name in sorted(self._reader.names())]
+        return "".join(f"{name} (DT_{e.dtype.name.upper()}) {list(e.shape)}\n" for name, e in entries).encode()
+
+
+def NewCheckpointReader(filepattern: Any) -> CheckpointReader:
+    return CheckpointReader(filepattern)
+
+
+def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
+    """Returns a reader of a checkpoint, or of the latest one in a folder."""
+    return CheckpointReader(prefix_of(ckpt_dir_or_file))
+
+
+def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
+    """Returns the value of a variable in a checkpoint."""
+    return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
+
+
+def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
+    """Returns name and shape of all that is in a checkpoint, sorted by name."""
+    return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
+
+
+def prefix_of(ckpt_dir_or_file: Any) -> str:
+    """Returns the prefix of a checkpoint, or of the latest one in a folder."""
+    path = os.fspath(ckpt_dir_or_file)
+    if not os.path.isdir(path):
+        return path  # type: ignore[no-any-return]
+    found = latest_checkpoint(path)
+    if found is None:
+        raise ValueError(f"Couldn't find 'checkpoint' file or checkpoints in given directory {path}")
+    return found
+
+
+# -- variables that start from a checkpoint ---------------------------------------------------------------------------
+
+
+def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Any) -> None:
+    """Lets variables take their initial values from a checkpoint.
+
+    The map says which: name in the checkpoint to a variable, its name, or its parts; or a scope in the checkpoint, with
+    "/" at its end, to a scope of the graph.
+    """
+    prefix = prefix_of(ckpt_dir_or_file)
+    reader = CheckpointReader(prefix)
+    shapes = reader.get_variable_to_shape_map()
+    pairs = assignment_map.items() if hasattr(assignment_map, "items") else assignment_map
+    for source, target in sorted(pairs, key=lambda pair: pair[0]):
+        if _is_variable(target) or (isinstance(target, list) and all(map(_is_variable, target))):
+            _start_from(prefix, reader, source, target)
+        elif not isinstance(target, str):
+            raise TypeError(f"assignment_map[{source!r}]: expected a variable or a name, received {target!r}")
+        elif not target.endswith("/"):
+            if source.endswith("/"):
+                raise ValueError(f"assignment_map: {source!r} is a scope and {target!r}, a variable, is none")
+            _start_from(prefix, reader, source, _named(target))
+        else:
+            _start_scope(prefix, reader, shapes, source, target)
+
+
+def _is_variable(value: Any) -> bool:
+    return isinstance(value, Variable | PartitionedVariable)
+
+
+def _stored() -> tuple[dict[str, Any], dict[str, PartitionedVariable]]:
+    store = variable_store()
+    return store.variables, store.partitioned
+
+
+def _named(name: str) -> Any:
+    """Returns the variable of a name, or its parts."""
+    variables, partitioned = _stored()
+    if name in partitioned:
+        return partitioned[name]
+    if name not in variables:
+        raise ValueError(f"there is no variable {name!r}, only {', '.join(sorted(variables)) or 'none at all'}")
+    return variables[name]
+
+
+def _start_scope(prefix: str, reader: CheckpointReader, shapes: dict[str, Any], source: str, target: str) -> None:
+    """Lets all variables of a scope start from those of a scope in the checkpoint."""
+    scope = "" if target == "/" else target
+    start = "" if source == "/" else source
+    if source and not source.endswith("/"):
+        raise ValueError(f"assignment_map: {target!r} is a scope and {source!r} is none: expected '{source}/'")
+    variables, partitioned = _stored()
+    parts = {id(part) for whole in partitioned.values() for part in whole}
+    chosen = {name: v for name, v in variables.items() if name.startswith(scope) and id(v) not in parts}
+    chosen |= {name: v for name, v in partitioned.items() if name.startswith(scope)}
+    for name, variable in sorted(chosen.items()):
+        full = start + name[len(scope) :]
+        if full not in shapes:
+            raise ValueError(
+                f"the checkpoint {prefix} has no tensor {full!r} for the variable {name!r}: "
+                f"there is {', '.join(sorted(shapes)[:20])}"
+            )
+        _start_from(prefix, reader, full, variable)
+
+
+def _start_from(prefix: str, reader: CheckpointReader, source: str, target: Any) -> None:
+    shapes = reader.get_variable_to_shape_map()
+    if source not in shapes:
+        raise ValueError(f"the checkpoint {prefix} has no tensor {source!r}: it has {', '.join(sorted(shapes)[:20])}")
+    parts = list(target) if isinstance(target, list | PartitionedVariable) else [target]
+    for variable in parts:
+        info = variable._get_save_slice_info() if isinstance(target, list | PartitionedVariable) else None
+        whole = list(info.full_shape) if info is not None else variable.get_shape()
+        if not variable.get_shape().is_fully_defined() and info is None:
+            compatible = variable.get_shape().is_compatible_with(shapes[source])
+        else:
+            compatible = list(whole if isinstance(whole, list) else whole.as_list()) == shapes[source]
+        if not compatible:
+            raise ValueError(
+                f"the variable {variable.name} has shape {variable.get_shape() if info is None else whole}, "
+                f"the tensor {source!r} in the checkpoint {prefix} has shape {shapes[source]}"
+            )
+        _set_initializer(variable, prefix, source, "" if info is None else info.spec)
+
+
+def _set_initializer(variable: Any, prefix: str, source: str, spec: str) -> None:
+    """Puts a value from a checkpoint in the place of a variable's initial value."""
+    graph = variable.graph
+    with graph.as_default(), graph.control_dependencies(None), name_scope(f"{variable.op.name}/checkpoint_initializer"):
+        with device(None), device("/cpu:0"):
+            value: Tensor = restore_v2_op.many(prefix, [source], [spec], dtypes=[variable.dtype])[0]
+        value.set_shape(variable.get_shape())
+        with variable._at_handle():
+            value = identity(value)
+            variable._initializer = assign_variable_op.operation(variable.handle, value)
+    variable._initial_value = value
+
+
+# -- contrib's ways ---------------------------------------------------------------------------------------------------
+
+
+def assign_from_checkpoint(
+    model_path: Any, var_list: Any, ignore_missing_vars: bool = False
+) -> tuple[Any, dict[Any, Any]]:
+    """Returns an operation that gives variables their values from a checkpoint, and what to feed to it."""
+    from thalweg._src.checkpoint.saver_builder import grouped_by_name
+    from thalweg._src.ops.constants import placeholder
+    from thalweg._src.ops.control import group
+
+    reader = load_checkpoint(model_path)
+    assigns, feeds = [], {}
+    for name, variable in (var_list if isinstance(var_list, dict) else grouped_by_name(var_list)).items():
+        if not reader.has_tensor(name):
+            if ignore_missing_vars:
+                continue
+            raise ValueError(f"the checkpoint {model_path} has no tensor {name!r}")
+        value = np.asarray(reader.get_tensor(name))
+        for part in list(variable) if isinstance(variable, list | PartitionedVariable) else [variable]:
+            mine = _part_of(value, part, isinstance(variable, list | PartitionedVariable))
+            if not part.get_shape().is_compatible_with(mine.shape):
+                raise ValueError(
+                    f"the variable {part.name} has shape {part.get_shape()}, "
+                    f"the tensor {name!r} in the checkpoint has shape {list(mine.shape)}"
+                )
+            fed = placeholder(part.dtype, mine.shape)
+            assigns.append(part.assign(fed))
+            feeds[fed] = mine
+    return group(*assigns), feeds
+
+
+def _part_of(value: Array, part: Any, is_part: bool) -> Array:
+    info = part._get_save_slice_info() if is_part else None
+    if info is None:
+        return value
+    return value[tuple(slice(o, o + n) for o, n in zip(info.var_offset, info.var_shape))]
+
+
+def assign_from_checkpoint_fn(
+    model_path: Any, var_list: Any, ignore_missing_vars: bool = False, reshape_variables: bool = False
+) -> Callable[[Any], None] | None:
+    """Returns a function of a session that restores variables; None if none of them is in the checkpoint."""
+    from thalweg._src.checkpoint.saver import Saver
+    from thalweg._src.checkpoint.saver_builder import grouped_by_name
+
+    chosen = dict(var_list) if isinstance(var_list, dict) else grouped_by_name(var_list)
+    if ignore_missing_vars:
+        reader = load_checkpoint(model_path)
+        chosen = {name: variable for name, variable in chosen.items() if reader.has_tensor(name)}
+    if not chosen:
+        return None
+    saver = Saver(chosen, reshape=reshape_variables, write_version=2)
+
+    def assigned(session: Any) -> None:
+        saver.restore(session, prefix_of(model_path))
+
+    return assigned
+
+
+__all__ = [
+    "CheckpointReader",
+    "NewCheckpointReader",
+    "assign_from_checkpoint",
+    "assign_from_checkpoint_fn",
+    "init_from_checkpoint",
+    "list_variables",
+    "load_checkpoint",
+    "load_variable",
+]

@@ -1,0 +1,386 @@
+"""Saver: writes a model's variables to checkpoints, keeps the latest ones, and brings them back."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.checkpoint.fit import require_fit
+from thalweg._src.checkpoint.meta_graph import (
+    export_meta_graph,
+    register_proto_function,
+    write_meta_graph as write_graph,
+)
+from thalweg._src.checkpoint.saver_builder import SaverBuilder
+from thalweg._src.checkpoint.state import (
+    checkpoint_exists,
+    get_checkpoint_mtimes,
+    latest_good_checkpoint,
+    meta_graph_filename,
+    remove_checkpoint,
+    update_checkpoint_state,
+)
+from thalweg._src.checkpoint.table_saver_builder import TableSaverBuilder
+from thalweg._src.compat import logging
+from thalweg._src.formats.text import as_text
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.scopes import GraphKeys, get_collection
+from thalweg._src.resources.checkpoint_writers import BackgroundWriter
+from thalweg._src.variables.global_step import global_step as value_of_step
+from thalweg._src.variables.variables import global_variables
+
+_V1, _V2 = 1, 2
+
+
+def _saver_def(**fields: Any) -> Any:
+    from tensorboard.compat.proto.saver_pb2 import SaverDef
+
+    return SaverDef(**fields)
+
+
+class Saver:
+    """Saves and restores variables.
+
+    With `asynchronous=True` a save takes a snapshot, which costs nothing since variables copy on write, and a thread
+    writes it while training goes on; what goes wrong there is raised by the next save or restore, or by `wait`.
+    """
+
+    def __init__(
+        self,
+        var_list: Any = None,
+        reshape: bool = False,
+        sharded: bool = False,
+        max_to_keep: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10000.0,
+        name: str | None = None,
+        restore_sequentially: bool = False,
+        saver_def: Any = None,
+        builder: Any = None,
+        defer_build: bool = False,
+        allow_empty: bool = False,
+        write_version: int = _V2,
+        pad_step_number: bool = False,
+        save_relative_paths: bool = False,
+        filename: str | None = None,
+        asynchronous: bool = False,
+    ) -> None:
+        if defer_build and var_list:
+            raise ValueError("a Saver with defer_build=True takes all variables when build() is called: no var_list")
+        if saver_def is not None:
+            _require_saver_def(saver_def)
+        self._var_list = var_list
+        self._reshape = reshape
+        self._sharded = sharded
+        self._max_to_keep = max_to_keep
+        self._keep_hours = keep_checkpoint_every_n_hours
+        self._name = name
+        self._restore_sequentially = restore_sequentially
+        self.saver_def = saver_def
+        self._builder = builder
+        self._is_built = False
+        self._allow_empty = allow_empty
+        self._write_version = write_version if saver_def is None else saver_def.version
+        self._is_empty = False
+        self._pad_step_number = pad_step_number
+        self._save_relative_paths = save_relative_paths
+        self._filename = filename
+        self._writer = BackgroundWriter() if asynchronous else None
+        self._last_checkpoints: list[tuple[str, float]] = []
+        self._to_delete: list[tuple[str, float]] = []
+        self._saving = threading.Lock()  # saves of several threads come one after another, the newest step last
+        self._next_kept = time.time() + keep_checkpoint_every_n_hours * 3600
+        if not defer_build:
+            self.build()
+
+    def build(self) -> None:
+        """Adds the operations to the default graph, if that was put off."""
+        if self._is_built:
+            return
+        self._is_built = True
+        if self.saver_def is None:
+            self._build_graph()
+        elif self._name:
+            for field in ("filename_tensor_name", "save_tensor_name", "restore_op_name"):
+                setattr(self.saver_def, field, f"{self._name}/{getattr(self.saver_def, field)}")
+        if self.saver_def is not None:
+            self.saver_def.max_to_keep = self._max_to_keep or 0
+            self.saver_def.keep_checkpoint_every_n_hours = self._keep_hours
+
+    def _build_graph(self) -> None:
+        chosen = self._var_list
+        if chosen is None:
+            chosen = [*global_variables(), *get_collection(GraphKeys.SAVEABLE_OBJECTS)]
+        if not chosen:
+            if not self._allow_empty:
+                raise ValueError("No variables to save")
+            self._is_empty = True
+            return
+        builder = self._builder or (TableSaverBuilder() if self._write_version == _V1 else SaverBuilder())
+        names = builder.build(
+            chosen,
+            reshape=self._reshape,
+            sharded=self._sharded,
+            name=self._name,
+            restore_sequentially=self._restore_sequentially,
+            filename=self._filename or "model",
+        )
+        self.saver_def = _saver_def(
+            filename_tensor_name=names.filename,
+            save_tensor_name=names.save,
+            restore_op_name=names.restore,
+            sharded=self._sharded,
+            version=self._write_version,
+        )
+
+    # -- saving -------------------------------------------------------------------------------------------------------
+
+    def save(
+        self,
+        sess: Any,
+        save_path: Any,
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True,
+        write_state: bool = True,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> str | None:
+        """Writes a checkpoint and returns its prefix; the session's variables must be initialized."""
+        self._require_built("save")
+        path = as_text(os.fspath(save_path))
+        latest_filename = latest_filename or "checkpoint"
+        if os.path.dirname(latest_filename):
+            raise ValueError(f"latest_filename must not contain path components: {latest_filename!r}")
+        if os.path.basename(path) == latest_filename and not self._sharded:
+            raise ValueError(f"latest_filename collides with save_path: {latest_filename!r} and {path!r}")
+        if not hasattr(sess, "run"):
+            raise TypeError(f"sess: expected a Session, received {sess!r}")
+        graph_message = None
+        if write_meta_graph:
+            with sess.graph.as_default():
+                graph_message = self.export_meta_graph(strip_default_attrs=strip_default_attrs)
+
+        def finish(saved: str) -> None:
+            if write_state and not self._is_empty:
+                self._record(saved, os.path.dirname(path), latest_filename, meta_graph_suffix)
+            if graph_message is not None:
+                write_graph(graph_message, meta_graph_filename(saved, meta_graph_suffix))
+
+        with self._saving:
+            saved = self._run_save(sess, self._prefix(sess, path, global_step), finish)
+        return None if self._is_empty else saved
+
+    def _run_save(self, sess: Any, prefix: str, finish: Any) -> str:
+        """Returns what the checkpoint is found by: the prefix, or the pattern of several files of the first form."""
+        if self._writer is None:
+            saved = self._saved(sess, prefix)
+            finish(saved)
+            return saved
+        self.wait()  # one snapshot at a time, so that memory stays bounded
+        try:
+            with self._writer.taking_over(prefix):
+                saved = self._saved(sess, prefix)
+        except BaseException:
+            self._writer.put(lambda: None, ends=True)
+            raise
+        self._writer.put(lambda: finish(saved), ends=True)
+        return saved
+
+    def _saved(self, sess: Any, prefix: str) -> str:
+        if self._is_empty:
+            return prefix
+        return as_text(sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: prefix}))
+
+    def wait(self) -> None:
+        """Waits until an asynchronous save is on disk; raises what went wrong in it."""
+        if self._writer is not None:
+            self._writer.wait()
+
+    close = wait
+
+    def make_asynchronous(self) -> None:
+        """Lets a thread write what is saved from now on, as `asynchronous=True` does."""
+        self._writer = self._writer or BackgroundWriter()
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a snapshot is being written."""
+        return self._writer is not None and self._writer.is_busy
+
+    def _prefix(self, sess: Any, path: str, global_step: Any) -> str:
+        if global_step is None:
+            return path
+        step = int(value_of_step(sess, global_step) if hasattr(global_step, "graph") else global_step)
+        return f"{path}-{step:08d}" if self._pad_step_number else f"{path}-{step}"
+
+    def _record(self, prefix: str, folder: str, latest_filename: str, suffix: str) -> None:
+        """Writes down that there is a new checkpoint, then deletes those that are too many."""
+        if self._max_to_keep:  # who keeps all has only the latest one listed
+            self._last_checkpoints = [entry for entry in self._last_checkpoints if entry[0] != prefix]
+            self._last_checkpoints.append((prefix, time.time()))
+        if self._max_to_keep and len(self._last_checkpoints) > self._max_to_keep:
+            oldest = self._last_checkpoints.pop(0)
+            if oldest[1] > self._next_kept:
+                self._next_kept += self._keep_hours * 3600
+            else:
+                self._to_delete.append(oldest)
+        update_checkpoint_state(
+            folder,
+            prefix,
+            self.last_checkpoints,
+            latest_filename,
+            save_relative_paths=self._save_relative_paths,
+        )
+        while self._to_delete:
+            remove_checkpoint(self._to_delete.pop(0)[0], self._write_version, suffix)
+
+    # -- restoring ----------------------------------------------------------------------------------------------------
+
+    def restore(self, sess: Any, save_path: Any) -> None:
+        """Gives the variables the values that a checkpoint holds; nothing changes if it does not fit the model."""
+        self.wait()
+        if self._is_empty:
+            return
+        if save_path is None:
+            raise ValueError("Can't load save_path when it is None.")
+        self._require_built("restore")
+        prefix = as_text(os.fspath(save_path))
+        if not checkpoint_exists(prefix):
+            raise ValueError(f"The passed save_path is not a valid checkpoint: {prefix}")
+        logging.info("Restoring parameters from %s", prefix)
+        try:
+            require_fit(sess.graph, self.saver_def.restore_op_name, prefix)
+        except errors.NotFoundError:
+            if not self._restore_objects(sess, prefix):
+                raise
+            return
+        sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: prefix})
+
+    def _restore_objects(self, sess: Any, prefix: str) -> bool:
+        """Restores by full names what tf.train.Checkpoint saved; False if the checkpoint is none of these."""
+        from thalweg._src.checkpoint.object_checkpoint import saver_for_objects
+
+        with sess.graph.as_default():
+            saver = saver_for_objects(self._var_list, prefix)
+        if saver is not None:
+            saver.restore(sess, prefix)
+        return saver is not None
+
+    def restore_latest_good(self, sess: Any, checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+        """Restores the newest checkpoint of a folder that is whole, warns of damaged ones, and returns its prefix."""
+        self.wait()
+        prefix = latest_good_checkpoint(checkpoint_dir, latest_filename)
+        if prefix is not None:
+            self.restore(sess, prefix)
+        return prefix
+
+    def _require_built(self, what: str) -> None:
+        if not self._is_built:
+            raise RuntimeError(f"`build()` should be called before {what} if defer_build==True")
+        if self.saver_def is None and not self._is_empty:
+            raise RuntimeError(f"the Saver has no operations to {what}")
+
+    # -- what was saved -----------------------------------------------------------------------------------------------
+
+    @property
+    def last_checkpoints(self) -> list[str]:
+        """The checkpoints that are kept, the newest last."""
+        return [prefix for prefix, _ in self._last_checkpoints]
+
+    def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
+        """Is the older form of `set_last_checkpoints_with_time`, for checkpoints of unknown time."""
+        if not isinstance(last_checkpoints, list):
+            raise TypeError(f"last_checkpoints: expected a list, received {last_checkpoints!r}")
+        self._last_checkpoints = [(prefix, float("inf")) for prefix in last_checkpoints]
+
+    def set_last_checkpoints_with_time(self, last_checkpoints_with_time: Sequence[tuple[str, float]]) -> None:
+        """Takes over which checkpoints are kept, as pairs of prefix and seconds since 1970."""
+        if not isinstance(last_checkpoints_with_time, list):
+            raise TypeError(f"last_checkpoints_with_time: expected a list, received {last_checkpoints_with_time!r}")
+        self._last_checkpoints = last_checkpoints_with_time
+
+    def recover_last_checkpoints(self, checkpoint_paths: Sequence[str], verify: bool = False) -> None:
+        """Takes over checkpoints of an earlier run, those that exist; with verify, those that are whole."""
+        from thalweg._src.checkpoint.state import check_checkpoint
+
+        kept = []
+        for prefix in checkpoint_paths:
+            if not checkpoint_exists(prefix):
+                continue
+            try:
+                if verify:
+                    check_checkpoint(prefix)
+            except errors.OpError as error:
+                logging.warning("the checkpoint %s cannot be used: %s", prefix, error)
+                continue
+            kept.append(prefix)
+        self._last_checkpoints = list(zip(kept, get_checkpoint_mtimes(kept)))
+
+    # -- messages -----------------------------------------------------------------------------------------------------
+
+    def as_saver_def(self) -> Any:
+        return self.saver_def
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """Returns the Saver as a SaverDef; None if its operations lie outside of the scope."""
+        if not export_scope:
+            return self.saver_def
+        prefix = f"{export_scope.rstrip('/')}/"
+        if not self.saver_def.filename_tensor_name.startswith(prefix):
+            return None
+        message = _saver_def()
+        message.CopyFrom(self.saver_def)
+        for field in ("filename_tensor_name", "save_tensor_name", "restore_op_name"):
+            setattr(message, field, getattr(message, field).removeprefix(prefix))
+        return message
+
+    @staticmethod
+    def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
+        """Returns the Saver of a SaverDef, whose operations are in the graph already."""
+        message = _saver_def()
+        message.CopyFrom(saver_def)
+        return Saver(saver_def=message, name=import_scope)
+
+    def export_meta_graph(
+        self,
+        filename: Any = None,
+        collection_list: Sequence[str] | None = None,
+        as_text: bool = False,
+        export_scope: str | None = None,
+        clear_devices: bool = False,
+        clear_extraneous_savers: bool = False,
+        strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
+    ) -> Any:
+        """Returns the default graph with this Saver as a MetaGraphDef, and writes it to a file if one is named."""
+        return export_meta_graph(
+            filename=filename,
+            saver_def=self.saver_def,
+            collection_list=collection_list,
+            as_text=as_text,
+            graph=get_default_graph(),
+            export_scope=export_scope,
+            clear_devices=clear_devices,
+            clear_extraneous_savers=clear_extraneous_savers,
+            strip_default_attrs=strip_default_attrs,
+        )
+
+
+def _require_saver_def(saver_def: Any) -> None:
+    if getattr(getattr(saver_def, "DESCRIPTOR", None), "name", "") != "SaverDef":
+        raise ValueError(f"saver_def must be a saver_pb2.SaverDef: {saver_def}")
+    for field in ("save_tensor_name", "restore_op_name"):
+        if not getattr(saver_def, field):
+            raise ValueError(f"saver_def must specify the {field}: {saver_def}")
+
+
+def _saver_from_bytes(value: bytes, import_scope: str | None) -> Saver:
+    return Saver.from_proto(type(_saver_def()).FromString(value), import_scope)
+
+
+register_proto_function(GraphKeys.SAVERS, lambda saver, scope: saver.to_proto(scope), _saver_from_bytes)

@@ -1,0 +1,231 @@
+"""Which checkpoints a folder has: the text file `checkpoint` that names them, the latest one, the latest good one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.compat import logging
+from thalweg._src.formats import durable, gfile
+
+_STATE = "checkpoint"
+_INDEX = ".index"
+
+
+def _message(**fields: Any) -> Any:
+    from thalweg._src.formats.checkpoint_messages import message_class
+
+    return message_class("CheckpointState")(**fields)
+
+
+def state_path(save_dir: str, latest_filename: str | None = None) -> str:
+    """Returns the name of the file in which a folder's checkpoints are listed."""
+    return os.path.join(save_dir, latest_filename or _STATE)
+
+
+def generate_checkpoint_state_proto(
+    save_dir: Any,
+    model_checkpoint_path: Any,
+    all_model_checkpoint_paths: Sequence[Any] | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> Any:
+    """Returns the state of a folder as a message; paths are relative to the folder where they can be."""
+    save_dir, latest = os.fspath(save_dir), os.fspath(model_checkpoint_path)
+    paths = [os.fspath(path) for path in all_model_checkpoint_paths or ()]
+    if not paths or paths[-1] != latest:
+        paths.append(latest)
+    if all_model_checkpoint_timestamps and len(all_model_checkpoint_timestamps) != len(paths):
+        raise ValueError(
+            f"expected a timestamp for each of {len(paths)} checkpoints, received {all_model_checkpoint_timestamps}"
+        )
+    if not os.path.isabs(save_dir):
+        paths = [path if os.path.isabs(path) else os.path.relpath(path, save_dir) for path in paths]
+    return _message(
+        model_checkpoint_path=paths[-1],
+        all_model_checkpoint_paths=paths,
+        all_model_checkpoint_timestamps=all_model_checkpoint_timestamps or (),
+        last_preserved_timestamp=last_preserved_timestamp,
+    )
+
+
+def update_checkpoint_state(
+    save_dir: Any,
+    model_checkpoint_path: Any,
+    all_model_checkpoint_paths: Sequence[Any] | None = None,
+    latest_filename: str | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+    *,
+    save_relative_paths: bool = False,
+) -> None:
+    """Writes the state of a folder, all at once."""
+    from google.protobuf import text_format
+
+    save_dir, latest = os.fspath(save_dir), os.fspath(model_checkpoint_path)
+    paths = [os.fspath(path) for path in all_model_checkpoint_paths or ()]
+    if save_relative_paths:
+        latest, *paths = (os.path.relpath(p, save_dir) if os.path.isabs(p) else p for p in [latest, *paths])
+    state = generate_checkpoint_state_proto(
+        save_dir, latest, paths, all_model_checkpoint_timestamps, last_preserved_timestamp
+    )
+    path = state_path(save_dir, latest_filename)
+    if path == state.model_checkpoint_path:
+        raise RuntimeError(f"the checkpoint {path!r} has the name of the file that lists the checkpoints")
+    with durable.typed_errors(path):
+        durable.write_file(path, text_format.MessageToString(state).encode())
+
+
+def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> Any:
+    """Returns the state of a folder with full paths; None, with a warning if there is a file, if it cannot be read."""
+    from google.protobuf import text_format
+
+    folder = os.fspath(checkpoint_dir)
+    path = state_path(folder, latest_filename)
+    try:
+        with open(path, "rb") as file:
+            state = text_format.Parse(file.read(), _message())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, text_format.ParseError, UnicodeDecodeError, ValueError) as error:
+        logging.warning("%s: %s; the checkpoints that it lists are ignored", path, error)
+        return None
+    if not state.model_checkpoint_path:
+        raise ValueError(f"Invalid checkpoint state loaded from {folder}")
+    state.model_checkpoint_path = os.path.join(folder, state.model_checkpoint_path)
+    paths = [os.path.join(folder, path) for path in state.all_model_checkpoint_paths]
+    state.ClearField("all_model_checkpoint_paths")
+    state.all_model_checkpoint_paths.extend(paths)
+    return state
+
+
+def checkpoint_exists(checkpoint_prefix: Any) -> bool:
+    """Tells whether there is a checkpoint of this prefix."""
+    from thalweg._src.formats.table_checkpoint import table_files
+
+    prefix = os.fspath(checkpoint_prefix)
+    return os.path.exists(prefix + _INDEX) or bool(gfile.glob(prefix + _INDEX)) or bool(table_files(prefix))
+
+
+def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+    """Returns the prefix of the newest checkpoint of a folder, None if it has none."""
+    state = get_checkpoint_state(checkpoint_dir, latest_filename)
+    if state is None:
+        return None
+    if checkpoint_exists(state.model_checkpoint_path):
+        return str(state.model_checkpoint_path)
+    logging.error("the checkpoint %s, which is said to be the latest, does not exist", state.model_checkpoint_path)
+    return None
+
+
+def check_checkpoint(checkpoint_prefix: Any) -> None:
+    """Reads a whole checkpoint and raises what is wrong with it, as a rule DataLossError with file and tensor."""
+    from thalweg._src.formats.table_checkpoint import open_checkpoint
+
+    with open_checkpoint(os.fspath(checkpoint_prefix)) as reader:
+        reader.verify()
+
+
+def latest_good_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
+    """Returns the newest checkpoint that is whole, None if there is none; warns of every newer one that is damaged.
+
+    Those that the state file does not name, as when it is lost itself, come last, the newest file first.
+    """
+    folder = os.fspath(checkpoint_dir)
+    try:
+        state = get_checkpoint_state(folder, latest_filename)
+    except ValueError:
+        state = None
+    named = [] if state is None else [state.model_checkpoint_path, *reversed(state.all_model_checkpoint_paths)]
+    for prefix in dict.fromkeys([*named, *_found(folder)]):
+        try:
+            check_checkpoint(prefix)
+            return str(prefix)
+        except errors.OpError as error:
+            logging.warning("the checkpoint %s cannot be used: %s", prefix, error)
+    return None
+
+
+def _found(folder: str) -> list[str]:
+    """Returns the checkpoints in a folder, the newest first, whatever the state file says."""
+    try:
+        names = [name for name in os.listdir(folder) if name.endswith(_INDEX)]
+    except OSError:
+        return []
+    paths = [os.path.join(folder, name) for name in names]
+    times = {}
+    for path in paths:
+        with contextlib.suppress(OSError):
+            times[path] = os.stat(path).st_mtime_ns
+    return [path.removesuffix(_INDEX) for path in sorted(times, key=lambda path: (times[path], path), reverse=True)]
+
+
+def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[Any]) -> list[float]:
+    """Returns when checkpoints were written, in seconds since 1970, without those that do not exist."""
+    from thalweg._src.formats.table_checkpoint import table_files
+
+    times = []
+    for prefix in checkpoint_prefixes:
+        files = [f"{os.fspath(prefix)}{_INDEX}", *table_files(os.fspath(prefix))]
+        with contextlib.suppress(OSError):
+            times.append(os.stat(next(filter(os.path.exists, files), files[0])).st_mtime)
+    return times
+
+
+def remove_checkpoint(
+    checkpoint_prefix: Any, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
+) -> None:
+    """Deletes a checkpoint; its index goes first, so that what is left after an interruption is none."""
+    from thalweg._src.formats.bundle import data_files
+    from thalweg._src.formats.table_checkpoint import table_files
+
+    prefix = os.fspath(checkpoint_prefix)
+    durable.remove_quietly(prefix + _INDEX)
+    if checkpoint_format_version == 1:
+        for path in table_files(prefix):
+            durable.remove_quietly(path)
+    for path, _ in data_files(prefix):
+        durable.remove_quietly(path)
+    durable.remove_quietly(meta_graph_filename(prefix, meta_graph_suffix))
+
+
+def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
+    """Returns the name of the file in which a checkpoint's graph is kept, the same for all its shards."""
+    base = re.sub(r"-[\d?]+-of-\d+$", "", checkpoint_filename)
+    return f"{base}.{meta_graph_suffix}"
+
+
+def checkpoints_iterator(
+    checkpoint_dir: Any,
+    min_interval_secs: float = 0,
+    timeout: float | None = None,
+    timeout_fn: Callable[[], bool] | None = None,
+) -> Iterator[str]:
+    """Yields checkpoints of a folder as they come, until none has come for `timeout` seconds."""
+    last: str | None = None
+    while True:
+        found = _wait_for_new(checkpoint_dir, last, timeout)
+        if found is None:
+            if timeout_fn is None or timeout_fn():
+                return
+            continue
+        start, last = time.monotonic(), found
+        yield found
+        time.sleep(max(0.0, min_interval_secs - (time.monotonic() - start)))
+
+
+def _wait_for_new(checkpoint_dir: Any, last: str | None, timeout: float | None) -> str | None:
+    until = None if timeout is None else time.monotonic() + timeout
+    while True:
+        found = latest_checkpoint(checkpoint_dir)
+        if found is not None and found != last:
+            return found
+        left = 1.0 if until is None else until - time.monotonic()
+        if left <= 0:
+            return None
+        time.sleep(min(1.0, left))

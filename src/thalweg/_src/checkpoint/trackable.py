@@ -1,0 +1,133 @@
+"""Trackable objects: what a checkpoint of objects walks through, from each object to its parts by their names.
+
+What the parts of an object are and what it saves itself is known by its class: `parts_of` and `saved_by` are functions
+that each such class adds to.
+"""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from thalweg._src.checkpoint.saver_builder import SaveableObject, VariableSaveable
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.optimizers.optimizer import Optimizer
+from thalweg._src.variables.variables import Variable
+
+Part = tuple[str, Any]
+VALUE = "VARIABLE_VALUE"
+
+
+class PythonState(ABC):
+    """A part of a checkpoint that is no variable: bytes that a Python object makes and takes back."""
+
+    @abstractmethod
+    def serialize(self) -> Any:
+        """Returns the state as bytes."""
+
+    @abstractmethod
+    def deserialize(self, string_value: Any) -> None:
+        """Takes the state from bytes."""
+
+
+class AutoTrackable:
+    """An object whose parts are its attributes; lists and dictionaries among them are followed."""
+
+
+def is_trackable(value: Any) -> bool:
+    """Tells whether a checkpoint can follow a value; lists and dictionaries count if something in them can."""
+    if isinstance(value, list | tuple | dict):
+        return any(map(is_trackable, value.values() if isinstance(value, dict) else value))
+    return parts_of.dispatch(type(value)) is not _UNKNOWN
+
+
+# -- parts ------------------------------------------------------------------------------------------------------------
+
+
+@functools.singledispatch
+def parts_of(value: Any) -> Iterable[Part]:
+    """Returns the objects that one is made of, by the names that a checkpoint has for them."""
+    raise TypeError(f"a checkpoint cannot follow {value!r} of {type(value).__name__}")
+
+
+_UNKNOWN = parts_of.dispatch(object)
+
+
+@parts_of.register(Variable)
+@parts_of.register(PythonState)
+def _none(value: Any) -> Iterable[Part]:
+    return ()
+
+
+@parts_of.register(list)
+@parts_of.register(tuple)
+def _items(value: Any) -> Iterator[Part]:
+    return ((str(index), item) for index, item in enumerate(value) if is_trackable(item))
+
+
+@parts_of.register(dict)
+def _entries(value: Any) -> Iterator[Part]:
+    for key, item in value.items():
+        if not is_trackable(item):
+            continue
+        if not isinstance(key, str):
+            raise ValueError(f"a dictionary in a checkpoint needs strings as its keys, {key!r} is none: {value!r}")
+        yield key, item
+
+
+@parts_of.register(Optimizer)
+def _of_optimizer(optimizer: Any) -> Iterator[Part]:
+    """Yields the variables that belong to no other one; slots are saved beside the variables that they belong to."""
+    graph = get_default_graph()
+    for (name, _), variable in sorted(optimizer._non_slot_dict.items(), key=lambda item: item[0][0]):
+        if variable.graph is graph:
+            yield name, variable
+    yield from attributes_of(optimizer, Optimizer)
+
+
+@parts_of.register(AutoTrackable)
+def _of_attributes(value: Any) -> Iterator[Part]:
+    return attributes_of(value)
+
+
+def attributes_of(value: Any, kind: Any = None, without: frozenset[str] = frozenset()) -> Iterator[Part]:
+    """Yields the attributes that a checkpoint can follow, those of a kind alone if one is given."""
+    for name, item in vars(value).items():
+        if name not in without and (kind is None or isinstance(item, kind)) and is_trackable(item):
+            yield name, item
+
+
+# -- what objects save themselves -------------------------------------------------------------------------------------
+
+
+class StateSaveable(SaveableObject):
+    """The bytes of a Python object, which are taken at the moment of the save."""
+
+    def __init__(self, state: PythonState, name: str) -> None:
+        super().__init__(state, [], name)
+
+
+Saved = dict[str, Callable[[str], SaveableObject]]  # by attribute: what saves it, for the key under which it is saved
+
+
+@functools.singledispatch
+def saved_by(value: Any) -> Saved:
+    """Returns what an object itself, not its parts, puts into a checkpoint."""
+    return {}
+
+
+@saved_by.register(Variable)
+def _variable(variable: Any) -> Saved:
+    return {VALUE: lambda key: VariableSaveable(variable, "", key)}
+
+
+@saved_by.register(PythonState)
+def _state(state: Any) -> Saved:
+    return {"py_state": lambda key: StateSaveable(state, key)}
+
+
+def full_name(value: Any) -> str:
+    """Returns the name of an object in checkpoints by name; the empty one if it has none."""
+    return value._shared_name if isinstance(value, Variable) else getattr(value, "_name", None) or ""

@@ -1,1 +1,0 @@
-"""What programs use: sessions, variables, optimizers."""

@@ -1,1 +1,0 @@
-"""Supervised training: sessions that start, save, report, stop and recover by themselves."""

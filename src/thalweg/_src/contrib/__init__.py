@@ -1,0 +1,1 @@
+"""What only tf.contrib reaches, under TensorFlow's own names."""

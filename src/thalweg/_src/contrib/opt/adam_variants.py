@@ -1,0 +1,130 @@
+"""Relatives of Adam: with lazy moments, with Nesterov's momentum, and by the largest gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.scopes import colocate_with, control_dependencies
+from thalweg._src.ops import control, training
+from thalweg._src.ops.math import abs as absolute, cast, maximum, multiply, sqrt, square
+from thalweg._src.ops.state import resource_gather, resource_scatter_add, resource_scatter_sub, resource_scatter_update
+from thalweg._src.optimizers.optimizers import AdamOptimizer
+
+
+def _rows(variable: Any, indices: Any) -> Any:
+    return resource_gather(variable.handle, indices, dtype=variable.dtype)
+
+
+def _set_rows(variable: Any, indices: Any, rows: Any) -> Any:
+    return resource_scatter_update.operation(variable.handle, indices, rows)
+
+
+class LazyAdamOptimizer(AdamOptimizer):
+    """Adam whose sparse updates touch the rows that have gradients and leave the moments of the others alone.
+
+    A step then costs what its rows cost; the numbers differ a little from Adam's.
+    """
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        beta1_power, beta2_power, lr, beta1, beta2, epsilon = self._numbers(grad.dtype)
+        rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
+        m, v = self.get_slot(handle, "m"), self.get_slot(handle, "v")
+        mean = beta1 * _rows(m, indices) + (1 - beta1) * grad
+        square_mean = beta2 * _rows(v, indices) + (1 - beta2) * square(grad)
+        step = rate * mean / (sqrt(square_mean) + epsilon)
+        update = resource_scatter_sub.operation(handle.handle, indices, step)
+        return control.group(update, _set_rows(m, indices, mean), _set_rows(v, indices, square_mean))
+
+
+class NadamOptimizer(AdamOptimizer):
+    """Adam with Nesterov's momentum: the step is one along the mean that the gradient would have next."""
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        return training.resource_apply_adam.operation(
+            handle.handle,
+            self.get_slot(handle, "m").handle,
+            self.get_slot(handle, "v").handle,
+            *self._numbers(grad.dtype),
+            grad,
+            use_locking=self._use_locking,
+            use_nesterov=True,
+        )
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        """Returns the update of some rows, while the moments of all rows decay."""
+        beta1_power, beta2_power, lr, beta1, beta2, epsilon = self._numbers(grad.dtype)
+        rate = lr * sqrt(1 - beta2_power) / (1 - beta1_power)
+        share = grad * (1 - beta1)
+        mean = share + beta1 * self._decayed_rows(self.get_slot(handle, "m"), beta1, indices, share)
+        square_share = square(grad) * (1 - beta2)
+        square_mean = self._decayed_rows(self.get_slot(handle, "v"), beta2, indices, square_share)
+        step = rate * mean / (sqrt(square_mean) + epsilon)
+        return resource_scatter_sub.operation(handle.handle, indices, step)
+
+    def _decayed_rows(self, moment: Any, beta: Any, indices: Any, rows: Any) -> Any:
+        """Returns the rows of a moment after all of it decayed and the rows grew."""
+        decayed = moment.assign(multiply(moment.value(), beta), use_locking=self._use_locking, read_value=False)
+        with control_dependencies([decayed]):
+            added = resource_scatter_add.operation(moment.handle, indices, rows)
+        with control_dependencies([added]):
+            return _rows(moment, indices)
+
+
+class AdaMaxOptimizer(AdamOptimizer):
+    """Adam with the largest recent gradient in place of the root of the mean square."""
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "AdaMax",
+    ) -> None:
+        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
+
+    def _get_beta_accumulators(self) -> Any:
+        return self._get_non_slot_variable("beta1_power", get_default_graph())
+
+    def _read_powers(self) -> Any:
+        """Returns beta1 to the power of the step, alone."""
+        if self._powers is None:
+            self._powers = (self._get_beta_accumulators().value(),)
+        return self._powers
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        first = min(var_list, key=lambda v: v.name)
+        self._create_non_slot_variable(self._beta1, "beta1_power", colocate_with=first)
+        for v in var_list:
+            self._zeros_slot(v, "m", self._name)
+            self._zeros_slot(v, "v", self._name)
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        return training.resource_apply_ada_max.operation(
+            handle.handle,
+            self.get_slot(handle, "m").handle,
+            self.get_slot(handle, "v").handle,
+            *self._numbers(grad.dtype),
+            grad,
+            use_locking=self._use_locking,
+        )
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        beta1_power, lr, beta1, beta2, epsilon = self._numbers(grad.dtype)
+        m, v = self.get_slot(handle, "m"), self.get_slot(handle, "v")
+        mean = beta1 * _rows(m, indices) + (1 - beta1) * grad
+        largest = maximum(beta2 * _rows(v, indices), absolute(grad))
+        step = lr / (1 - beta1_power) * (mean / (largest + epsilon))
+        update = resource_scatter_sub.operation(handle.handle, indices, step)
+        return control.group(update, _set_rows(m, indices, mean), _set_rows(v, indices, largest))
+
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
+        power = self._get_beta_accumulators()
+        (read,) = self._read_powers()
+        self._powers = None
+        with control_dependencies(update_ops), colocate_with(power.op):
+            next_power = multiply(read, cast(self._beta1_t, read.dtype))
+            update = power.assign(next_power, use_locking=self._use_locking, read_value=False)
+        return control.group(*update_ops, update, name=name_scope)

@@ -1,0 +1,235 @@
+"""Optimizers that shrink weights apart from the gradient, and those whose rate follows the size of each variable."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.scopes import control_dependencies
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import training
+from thalweg._src.ops.array import unique
+from thalweg._src.ops.comparison import greater, logical_and
+from thalweg._src.ops.math import cast, multiply, negative, sqrt, square
+from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.ops.selecting import where
+from thalweg._src.ops.state import resource_gather, resource_scatter_add
+from thalweg._src.optimizers.optimizer import Optimizer
+from thalweg._src.optimizers.optimizers import AdamOptimizer, MomentumOptimizer
+
+
+class DecoupledWeightDecayExtension:
+    """A class to put before an optimizer in a list of bases: it shrinks variables before the optimizer's update.
+
+    `weight_decay` is the part of a variable that each step takes away, whatever the learning rate; it is not seen by
+    momentum or by mean squares, as a penalty in the loss would be.
+    """
+
+    _use_locking: bool
+
+    def __init__(self, weight_decay: Any, *args: Any, **kwargs: Any) -> None:
+        self._decay_var_list: set[Any] | None = None
+        self._weight_decay = weight_decay
+        self._weight_decay_tensor: Any = None
+        super().__init__(*args, **kwargs)
+
+    def minimize(
+        self,
+        loss: Any,
+        global_step: Any = None,
+        var_list: Any = None,
+        gate_gradients: int = Optimizer.GATE_OP,
+        aggregation_method: int | None = None,
+        colocate_gradients_with_ops: bool = False,
+        name: str | None = None,
+        grad_loss: Any = None,
+        decay_var_list: Iterable[Any] | None = None,
+    ) -> Any:
+        """Returns the training operation; only variables in `decay_var_list` shrink, all if there is none."""
+        pairs = self.compute_gradients(  # type: ignore[attr-defined]
+            loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss
+        )
+        return self.apply_gradients(pairs, global_step, name, decay_var_list)
+
+    def apply_gradients(
+        self,
+        grads_and_vars: Iterable[tuple[Any, Any]],
+        global_step: Any = None,
+        name: str | None = None,
+        decay_var_list: Iterable[Any] | None = None,
+    ) -> Any:
+        """Returns the operation that shrinks and updates the variables; see `minimize` for `decay_var_list`."""
+        self._decay_var_list = set(decay_var_list or ()) or None
+        return super().apply_gradients(grads_and_vars, global_step=global_step, name=name)  # type: ignore[misc]
+
+    def _prepare(self) -> None:
+        decay = self._weight_decay
+        self._weight_decay_tensor = convert_to_tensor(decay() if callable(decay) else decay, name="weight_decay")
+        super()._prepare()  # type: ignore[misc]
+
+    def _update(self, grad: Any, variable: Any) -> Any:
+        if self._decay_var_list is not None and variable not in self._decay_var_list:
+            return super()._update(grad, variable)  # type: ignore[misc]
+        # The gradient is that of the variable as it was.
+        with control_dependencies([grad.values if isinstance(grad, IndexedSlices) else grad]):
+            decayed = self._decay_rows(grad, variable) if isinstance(grad, IndexedSlices) else self._decay(variable)
+        with control_dependencies([decayed]):
+            return super()._update(grad, variable)  # type: ignore[misc]
+
+    def _decay(self, variable: Any) -> Any:
+        part = multiply(variable.value(), cast(self._weight_decay_tensor, variable.dtype))
+        return variable.assign_sub(part, self._use_locking, read_value=False)
+
+    def _decay_rows(self, grad: IndexedSlices, variable: Any) -> Any:
+        rows = unique(grad.indices)[0]
+        held = resource_gather(variable.handle, rows, dtype=variable.dtype)
+        part = multiply(held, negative(cast(self._weight_decay_tensor, variable.dtype)))
+        return resource_scatter_add.operation(variable.handle, rows, part)
+
+
+def extend_with_decoupled_weight_decay(base_optimizer: type) -> type:
+    """Returns a subclass of an optimizer class whose first argument is a weight decay."""
+
+    class OptimizerWithDecoupledWeightDecay(DecoupledWeightDecayExtension, base_optimizer):  # type: ignore[misc]
+        """The optimizer, with decoupled weight decay."""
+
+    return OptimizerWithDecoupledWeightDecay
+
+
+class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
+    """Momentum with decoupled weight decay."""
+
+    def __init__(
+        self,
+        weight_decay: Any,
+        learning_rate: Any,
+        momentum: Any,
+        use_locking: bool = False,
+        name: str = "MomentumW",
+        use_nesterov: bool = False,
+    ) -> None:
+        super().__init__(weight_decay, learning_rate, momentum, use_locking, name, use_nesterov)
+
+
+class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
+    """Adam with decoupled weight decay."""
+
+    def __init__(
+        self,
+        weight_decay: Any,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "AdamW",
+    ) -> None:
+        super().__init__(weight_decay, learning_rate, beta1, beta2, epsilon, use_locking, name)
+
+
+class LAMBOptimizer(AdamOptimizer):
+    """Adam with weight decay, each variable's step made as long as the rate's part of the variable itself.
+
+    The exclusions are regular expressions that are searched in the names of variables; a variable without weight decay
+    keeps its step's length as well, unless `exclude_from_layer_adaptation` says otherwise.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        weight_decay_rate: Any = 0.0,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-6,
+        exclude_from_weight_decay: Sequence[str] | None = None,
+        exclude_from_layer_adaptation: Sequence[str] | None = None,
+        use_locking: bool = False,
+        name: str = "LAMB",
+    ) -> None:
+        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
+        self._weight_decay_rate = weight_decay_rate
+        self._without_decay = list(exclude_from_weight_decay or ())
+        adapted = exclude_from_layer_adaptation
+        self._without_adaptation = self._without_decay if adapted is None else list(adapted)
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        beta1_power, beta2_power, rate, beta1, beta2, epsilon = self._numbers(grad.dtype)
+        mean = self._mix(self.get_slot(handle, "m"), beta1, grad) / (1 - beta1_power)
+        square_mean = self._mix(self.get_slot(handle, "v"), beta2, square(grad)) / (1 - beta2_power)
+        direction = mean / (sqrt(square_mean) + epsilon)
+        value = handle.value()
+        if not _matches(self._without_decay, handle):
+            decay = convert_to_tensor(self._call_if_callable(self._weight_decay_rate))
+            direction = direction + cast(decay, grad.dtype) * value
+        if not _matches(self._without_adaptation, handle):
+            rate = rate * _ratio(_norm(value), _norm(direction))
+        return handle.assign_sub(rate * direction, use_locking=self._use_locking, read_value=False)
+
+    def _mix(self, moment: Any, beta: Any, value: Any) -> Any:
+        mixed = moment.value() * beta + value * (1 - beta)
+        return moment.assign(mixed, use_locking=self._use_locking)
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        return LAMBOptimizer._resource_apply_dense(self, self._as_dense(grad, handle, indices), handle)
+
+
+class LARSOptimizer(MomentumOptimizer):
+    """Momentum whose rate for each variable is `eeta` times its size over that of its gradient."""
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        momentum: Any = 0.9,
+        weight_decay: float = 0.0001,
+        eeta: float = 0.001,
+        epsilon: float = 0.0,
+        name: str = "LARSOptimizer",
+        skip_list: Sequence[str] | None = None,
+        use_nesterov: bool = False,
+    ) -> None:
+        if momentum < 0.0:
+            raise ValueError(f"momentum should be positive: {momentum}")
+        super().__init__(learning_rate, momentum, False, name, use_nesterov)
+        self._weight_decay = weight_decay
+        self._eeta = eeta
+        self._epsilon = epsilon
+        self._skip_list = skip_list
+
+    def compute_lr(self, grad: Any, var: Any) -> tuple[Any, Any]:
+        """Returns the rate for a variable, and its gradient with that of the weight penalty added."""
+        rate = cast(self._learning_rate_tensor, grad.dtype)
+        if self._skip_list is not None and any(part in var.name for part in self._skip_list):
+            return rate, grad
+        value = var.value()
+        size, slope = _norm(value), _norm(grad)
+        ratio = _ratio(size * self._eeta, slope + size * self._weight_decay + self._epsilon, slope)
+        return rate * ratio, grad + value * self._weight_decay
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        rate, grad = self.compute_lr(grad, handle)
+        return training.resource_apply_momentum.operation(
+            handle.handle,
+            self.get_slot(handle, "momentum").handle,
+            rate,
+            grad,
+            cast(self._momentum_tensor, grad.dtype),
+            use_locking=self._use_locking,
+            use_nesterov=self._use_nesterov,
+        )
+
+
+def _matches(patterns: Sequence[str], variable: Any) -> bool:
+    return any(re.search(pattern, variable.op.name) for pattern in patterns)
+
+
+def _norm(x: Any) -> Tensor:
+    return sqrt(reduce_sum(square(x)))
+
+
+def _ratio(upper: Tensor, lower: Tensor, slope: Tensor | None = None) -> Tensor:
+    """Returns upper / lower, 1 where the variable or its step is zero."""
+    usable = logical_and(greater(upper, 0), greater(lower if slope is None else slope, 0))
+    return where(usable, upper / lower, cast(1, upper.dtype))

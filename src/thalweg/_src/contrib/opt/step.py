@@ -1,0 +1,102 @@
+"""Adam by the global step instead of powers of its own, and Adagrad that can leave its sums alone."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from thalweg._src.contrib.opt.adam_variants import LazyAdamOptimizer
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import control, training
+from thalweg._src.ops.math import cast, pow
+from thalweg._src.optimizers.optimizers import AdagradOptimizer, AdamOptimizer
+
+
+class AdamGSOptimizer(AdamOptimizer):
+    """Adam whose powers of beta follow from a global step, so that several losses may share one optimizer."""
+
+    def __init__(
+        self,
+        global_step: Any = 0,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adam",
+    ) -> None:
+        super().__init__(learning_rate, beta1, beta2, epsilon, use_locking, name)
+        self._global_step = global_step
+
+    def _get_beta_accumulators(self) -> tuple[Any, Any]:
+        """Returns beta1 and beta2 to the power of the step under way."""
+        step = cast(self._global_step, self._beta1_t.dtype) + 1.0
+        return pow(self._beta1_t, step), pow(self._beta2_t, step)
+
+    def _read_powers(self) -> tuple[Tensor, Tensor]:
+        if self._powers is None:
+            self._powers = self._get_beta_accumulators()
+        return self._powers  # type: ignore[no-any-return]
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for v in var_list:
+            self._zeros_slot(v, "m", self._name)
+            self._zeros_slot(v, "v", self._name)
+
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
+        self._powers = None
+        return control.group(*update_ops, name=name_scope)
+
+
+class LazyAdamGSOptimizer(AdamGSOptimizer):
+    """AdamGSOptimizer whose sparse updates touch only the rows that have gradients."""
+
+    _resource_apply_sparse = LazyAdamOptimizer._resource_apply_sparse
+
+
+class RegAdagradOptimizer(AdagradOptimizer):
+    """Adagrad that, within `avoid_updating_slots()`, makes its step and leaves its sums of squares alone.
+
+    Gradients of regularizers, applied so, do not slow the learning of the loss down.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        use_locking: bool = False,
+        name: str = "RegAdagrad",
+    ) -> None:
+        super().__init__(learning_rate, initial_accumulator_value, use_locking, name)
+        self._should_update_slots = True
+
+    @contextlib.contextmanager
+    def avoid_updating_slots(self) -> Iterator[None]:
+        """Leaves the sums alone in what is built inside."""
+        before, self._should_update_slots = self._should_update_slots, False
+        try:
+            yield
+        finally:
+            self._should_update_slots = before
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        return training.resource_apply_adagrad.operation(
+            handle.handle,
+            self.get_slot(handle, "accumulator").handle,
+            cast(self._learning_rate_tensor, grad.dtype),
+            grad,
+            use_locking=self._use_locking,
+            update_slots=self._should_update_slots,
+        )
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        return training.resource_sparse_apply_adagrad.operation(
+            handle.handle,
+            self.get_slot(handle, "accumulator").handle,
+            cast(self._learning_rate_tensor, grad.dtype),
+            grad,
+            indices,
+            use_locking=self._use_locking,
+            update_slots=self._should_update_slots,
+        )

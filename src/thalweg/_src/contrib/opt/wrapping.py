@@ -1,0 +1,222 @@
+"""Optimizers around an optimizer: averages of variables, clipped variables, several tasks, stale gradients dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.control_flow.cond import cond
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import GraphKeys, colocate_with, control_dependencies, name_scope
+from thalweg._src.ops import control
+from thalweg._src.ops.comparison import less_equal, not_equal
+from thalweg._src.ops.constants import no_op
+from thalweg._src.ops.identity import identity
+from thalweg._src.ops.math import cast
+from thalweg._src.ops.reduction import reduce_any
+from thalweg._src.ops.state import resource_gather, resource_scatter_update
+from thalweg._src.optimizers.clipping import clip_by_global_norm, clip_by_norm
+from thalweg._src.optimizers.moving_averages import ExponentialMovingAverage
+from thalweg._src.optimizers.optimizer import Optimizer
+from thalweg._src.variables.global_step import get_or_create_global_step
+from thalweg._src.variables.variables import Variable
+
+Pairs = Iterable[tuple[Any, Any]]
+
+
+class WrappingOptimizer(Optimizer):
+    """An optimizer that leaves gradients and slots to another one."""
+
+    def __init__(self, opt: Optimizer, name: str) -> None:
+        if not isinstance(opt, Optimizer):
+            raise TypeError(f"opt must be an Optimizer, not {opt!r}")
+        super().__init__(opt._use_locking, name)
+        self._opt = opt
+
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+        return self._opt.compute_gradients(*args, **kwargs)
+
+    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
+        return self._opt.get_slot(*args, **kwargs)
+
+    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
+        return self._opt.get_slot_names(*args, **kwargs)
+
+    def variables(self) -> list[Any]:
+        return self._opt.variables()
+
+
+class MovingAverageOptimizer(WrappingOptimizer):
+    """Keeps a moving average of each variable that the optimizer inside improves."""
+
+    def __init__(
+        self,
+        opt: Optimizer,
+        average_decay: Any = 0.9999,
+        num_updates: Any = None,
+        sequential_update: bool = True,
+    ) -> None:
+        super().__init__(opt, "MovingAverage")
+        self._ema = ExponentialMovingAverage(average_decay, num_updates=num_updates)
+        self._sequential_update = sequential_update
+        self._swapped: dict[str, Any] | None = None
+
+    def apply_gradients(self, grads_and_vars: Pairs, global_step: Any = None, name: str | None = None) -> Any:
+        """Returns the operation that updates variables and then, or at once, their averages."""
+        pairs = list(grads_and_vars)
+        train_op = self._opt.apply_gradients(pairs, global_step=global_step, name=name)
+        variables = [variable for grad, variable in pairs if grad is not None]
+        with control_dependencies([train_op] if self._sequential_update else []):
+            averaged = self._ema.apply(variables)
+        self._swapped = {}
+        for variable in variables:
+            average = self._ema.average(variable)
+            self._swapped[variable.op.name] = average
+            self._swapped[average.op.name] = variable
+        return control.group(train_op, averaged, name="train_with_avg")
+
+    def swapped(self, var_list: Any) -> dict[str, Any]:
+        """Returns, by the name of each variable, the one to be saved under it: averages and variables exchanged."""
+        if self._swapped is None:
+            raise RuntimeError("Must call apply_gradients or minimize before creating the swapping_saver")
+        named = var_list if isinstance(var_list, dict) else {variable.op.name: variable for variable in var_list}
+        names = {variable.op.name for variable in named.values()}
+        for variable in named.values():
+            partner = self._swapped.get(variable.op.name)
+            if partner is not None and partner.op.name not in names:
+                raise ValueError(
+                    f"Variable to swap {variable.op.name} cannot be saved: its partner {partner.op.name} is not there"
+                )
+        return {name: self._swapped.get(variable.op.name, variable) for name, variable in named.items()}
+
+    def swapping_saver(self, var_list: Any = None, name: str = "swapping_saver", **kwargs: Any) -> Any:
+        """Returns a Saver that saves each average under the name of its variable, for evaluation to restore."""
+        from thalweg._src.checkpoint.saver import Saver
+        from thalweg._src.variables.variables import global_variables
+
+        return Saver(self.swapped(global_variables() if var_list is None else var_list), name=name, **kwargs)
+
+
+class VariableClippingOptimizer(WrappingOptimizer):
+    """Clips variables after each update, so that their norm over some dimensions stays below a bound.
+
+    After a sparse gradient only the rows that it changed are looked at, unless the norm runs over rows.
+    """
+
+    def __init__(
+        self,
+        opt: Optimizer,
+        vars_to_clip_dims: dict[Any, Any],
+        max_norm: Any,
+        use_locking: bool = False,
+        colocate_clip_ops_with_vars: bool = False,
+        name: str = "VariableClipping",
+    ) -> None:
+        super().__init__(opt, name)
+        self._use_locking = use_locking
+        self._dims = {variable: list(dims) for variable, dims in vars_to_clip_dims.items()}
+        self._max_norm = max_norm
+
+    def apply_gradients(self, grads_and_vars: Pairs, global_step: Any = None, name: str | None = None) -> Any:
+        """Returns the operation that updates and then clips."""
+        pairs = list(grads_and_vars)
+        with name_scope(name, self._name):
+            updated = self._opt.apply_gradients(pairs, global_step=global_step)
+            clipped = []
+            with control_dependencies([updated]):
+                for grad, variable in pairs:
+                    if grad is not None and variable in self._dims:
+                        with colocate_with(variable.op):
+                            clipped.append(self._clip(grad, variable))
+            return control.group(updated, *clipped, name=name or "train_with_clip")
+
+    def _clip(self, grad: Any, variable: Any) -> Operation:
+        dims = self._dims[variable]
+        if isinstance(grad, IndexedSlices) and 0 not in dims:
+            rows = resource_gather(variable.handle, grad.indices, dtype=variable.dtype)
+            clipped = clip_by_norm(rows, self._max_norm, dims)
+            return resource_scatter_update.operation(variable.handle, grad.indices, clipped)
+        value = clip_by_norm(variable.read_value(), self._max_norm, dims)
+        return variable.assign(value, use_locking=self._use_locking, read_value=False)  # type: ignore[no-any-return]
+
+
+class MultitaskOptimizerWrapper:
+    """Lets another optimizer leave a variable and its slots alone in steps where its gradient is zero everywhere.
+
+    With one loss for each of several tasks, a step for one task then does not move the momentum of the others.
+    """
+
+    def __init__(self, opt: Optimizer) -> None:
+        if not isinstance(opt, Optimizer):
+            raise TypeError(f"Supplied optimizer must be an instance of tf.train.Optimizer, not {opt!r}")
+        self._opt = opt
+        update = opt._update
+
+        def only_if_any(grad: Any, variable: Any) -> Any:
+            values = grad.values if isinstance(grad, IndexedSlices) else grad
+
+            def apply() -> Operation:
+                return control.group(update(grad, variable))
+
+            return control.group(cond(reduce_any(not_equal(values, 0)), apply, no_op))
+
+        opt._update = only_if_any  # type: ignore[method-assign]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._opt, name)
+
+
+def clip_gradients_by_global_norm(gradients_variables: Pairs, clip_norm: Any = 20.0) -> list[tuple[Any, Any]]:
+    """Returns the pairs of gradients and variables with the gradients clipped by their common norm."""
+    gradients, variables = zip(*gradients_variables)
+    clipped, _ = clip_by_global_norm(gradients, clip_norm)
+    return list(zip(clipped, variables))
+
+
+class DropStaleGradientOptimizer(WrappingOptimizer):
+    """Leaves out gradients that were computed more than `staleness` global steps ago, and counts them."""
+
+    def __init__(
+        self, opt: Optimizer, staleness: int, use_locking: bool = False, name: str = "DropStaleGradient"
+    ) -> None:
+        super().__init__(opt, name)
+        self._staleness = staleness
+        self._seen: Any = None
+        self._dropped: Any = None
+
+    def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+        """Returns the gradients, having noted the global step that they begin at."""
+        if self._seen is None:
+            self._seen = Variable(
+                0,
+                dtype=dtypes.int64,
+                trainable=False,
+                collections=[GraphKeys.LOCAL_VARIABLES],
+                name=f"{self._name}_local_step",
+            )
+            self._dropped = Variable(0, dtype=dtypes.int64, trainable=False, name=f"{self._name}_stale_counter")
+        now = cast(get_or_create_global_step(), dtypes.int64)
+        with control_dependencies([self._seen.assign(now, read_value=False)]):
+            loss = identity(loss)
+        return super().compute_gradients(loss, *args, **kwargs)
+
+    def apply_gradients(self, grads_and_vars: Pairs, global_step: Any = None, name: str | None = None) -> Any:
+        """Returns the operation that applies gradients unless they are stale."""
+        if global_step is None:
+            raise ValueError("Global step is required to check staleness of the gradients")
+        if self._seen is None:
+            raise ValueError("apply_gradients needs gradients that compute_gradients gave")
+        pairs = [(grad, variable) for grad, variable in grads_and_vars if grad is not None]
+        with control_dependencies([grad.op for grad, _ in pairs]):
+            age = cast(global_step.read_value(), dtypes.int64) - self._seen.read_value()
+        fresh = less_equal(age, cast(self._staleness, dtypes.int64))
+
+        def apply() -> Operation:
+            return control.group(self._opt.apply_gradients(pairs, global_step=global_step))
+
+        def drop() -> Operation:
+            return control.group(self._dropped.assign_add(1, read_value=False))
+
+        return control.group(cond(fresh, apply, drop), name=name)

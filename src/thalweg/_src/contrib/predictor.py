@@ -1,0 +1,110 @@
+"""Predictors: a saved model with a session of its own, called with a dictionary of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from thalweg._src.graph.graph import Graph
+from thalweg._src.saved_model.saved_model import load
+from thalweg._src.saved_model.signatures import DEFAULT_SERVING_SIGNATURE_DEF_KEY, get_tensor_from_tensor_info
+from thalweg._src.session.session import Session
+
+_SERVING = "serve"
+
+
+class Predictor:
+    """What takes inputs by name and returns outputs by name."""
+
+    def __init__(self, session: Any, feed_tensors: Mapping[str, Any], fetch_tensors: Mapping[str, Any]) -> None:
+        self._session = session
+        self._feed_tensors = dict(feed_tensors)
+        self._fetch_tensors = dict(fetch_tensors)
+
+    @property
+    def graph(self) -> Graph:
+        return self._session.graph  # type: ignore[no-any-return]
+
+    @property
+    def session(self) -> Any:
+        return self._session
+
+    @property
+    def feed_tensors(self) -> dict[str, Any]:
+        return self._feed_tensors
+
+    @property
+    def fetch_tensors(self) -> dict[str, Any]:
+        return self._fetch_tensors
+
+    def __call__(self, input_dict: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the outputs for inputs, all by the names that the signature has for them."""
+        unknown = sorted(set(input_dict) - set(self._feed_tensors))
+        if unknown:
+            raise ValueError(f"Got unexpected keys in input_dict: {unknown}\nexpected: {sorted(self._feed_tensors)}")
+        feeds = {self._feed_tensors[name]: value for name, value in input_dict.items() if value is not None}
+        return self._session.run(self._fetch_tensors, feeds)  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(inputs={sorted(self._feed_tensors)}, outputs={sorted(self._fetch_tensors)})"
+
+
+class SavedModelPredictor(Predictor):
+    """A predictor of the model in a folder."""
+
+    def __init__(
+        self,
+        export_dir: Any,
+        signature_def_key: str | None = None,
+        signature_def: Any = None,
+        input_names: Mapping[str, str] | None = None,
+        output_names: Mapping[str, str] | None = None,
+        tags: Any = None,
+        graph: Graph | None = None,
+        config: Any = None,
+    ) -> None:
+        if (input_names is None) != (output_names is None):
+            raise ValueError("input_names and output_names belong together: one was given without the other")
+        if sum(given is not None for given in (signature_def_key, signature_def, input_names)) > 1:
+            raise ValueError(
+                "a model is called by signature_def_key, by signature_def or by names: more than one was given"
+            )
+        session = Session(graph=graph or Graph(), config=config)
+        wanted = (tags or _SERVING).split(",") if isinstance(tags, str | None) else list(tags)
+        message = load(session, wanted, export_dir)
+        if input_names is not None and output_names is not None:
+            found = [
+                {name: session.graph.get_tensor_by_name(tensor) for name, tensor in names.items()}
+                for names in (input_names, output_names)
+            ]
+        else:
+            if signature_def is None:
+                signature_def = _signature(message, signature_def_key or DEFAULT_SERVING_SIGNATURE_DEF_KEY)
+            found = [
+                {name: get_tensor_from_tensor_info(info, session.graph) for name, info in infos.items()}
+                for infos in (signature_def.inputs, signature_def.outputs)
+            ]
+        super().__init__(session, *found)
+
+
+def _signature(message: Any, key: str) -> Any:
+    if key not in message.signature_def:
+        there = ", ".join(sorted(message.signature_def)) or "none"
+        raise ValueError(f"the saved model has no signature {key!r}; there is {there}")
+    return message.signature_def[key]
+
+
+def from_saved_model(
+    export_dir: Any,
+    signature_def_key: str | None = None,
+    signature_def: Any = None,
+    input_names: Mapping[str, str] | None = None,
+    output_names: Mapping[str, str] | None = None,
+    tags: Any = None,
+    graph: Graph | None = None,
+    config: Any = None,
+) -> SavedModelPredictor:
+    """Returns a predictor of a saved model, by one of its signatures or by names of tensors."""
+    return SavedModelPredictor(
+        export_dir, signature_def_key, signature_def, input_names, output_names, tags, graph, config
+    )

@@ -1,0 +1,1 @@
+"""tf.contrib.training: training and evaluation loops, hyperparameters, bucketing."""

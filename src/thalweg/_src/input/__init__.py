@@ -1,0 +1,1 @@
+"""Queue-based input: queues, queue runners, readers, batches, barriers, accumulators."""

@@ -1,0 +1,436 @@
+"""Batches: examples that queue runners put into a queue one by one, taken out many at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from thalweg._src import dtypes, shapes
+from thalweg._src.control_flow.cond import cond
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.input.producers import add_fraction_summary
+from thalweg._src.input.queue_runner import QueueRunner, add_queue_runner
+from thalweg._src.input.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
+from thalweg._src.ops.constants import no_op
+from thalweg._src.ops.gathering import boolean_mask
+from thalweg._src.ops.math import maximum
+from thalweg._src.ops.shaping import constant_value
+from thalweg._src.ops.sparse_serial import deserialize_many_sparse, serialize_many_sparse, serialize_sparse
+from thalweg._src.shapes import Shape
+
+
+class _Sparse(NamedTuple):
+    """What a sparse tensor was before it was written as strings."""
+
+    dtype: Any
+    rank: int | None
+
+
+class _Examples:
+    """The tensors of one kind of example, which come from one place or from several."""
+
+    def __init__(self, lists: Sequence[Any], enqueue_many: bool, keep_input: Any) -> None:
+        self._original = lists[0]
+        self.enqueue_many = enqueue_many
+        self.keep_input = _keep_input(keep_input, enqueue_many)
+        tensors = [[convert_to_tensor_or_sparse_tensor(tensor) for tensor in _listed(each)] for each in lists]
+        if not tensors[0]:
+            raise ValueError("a batch needs at least one tensor")
+        self._sparse = [_sparse_info(each, enqueue_many) for each in tensors[0]]
+        if any(len(each) != len(tensors[0]) for each in tensors):
+            raise ValueError("all lists of tensors must have the same length")
+        self.lists = [[self._written(tensor) for tensor in each] for each in tensors]
+        self.types = [tensor.dtype for tensor in self.lists[0]]
+        for other in self.lists[1:]:
+            if [tensor.dtype for tensor in other] != self.types:
+                shown = [", ".join(tensor.dtype.name for tensor in each) for each in (self.lists[0], other)]
+                raise TypeError(f"the tensors of all lists must have the same types: {shown[0]} and {shown[1]}")
+
+    def _written(self, tensor: Any) -> Tensor:
+        if not isinstance(tensor, SparseTensor):
+            return tensor  # type: ignore[no-any-return]
+        return serialize_many_sparse(tensor) if self.enqueue_many else serialize_sparse(tensor)
+
+    def shapes(self, given: Any) -> Any:
+        """Returns the shape of each component of one example."""
+        if given is not None:
+            return given
+        result: list[Shape] = []
+        for index in range(len(self.types)):
+            merged: Shape = None
+            for each in self.lists:
+                shape = each[index]._shape
+                if shape is None or (self.enqueue_many and not shape):
+                    raise ValueError(f"the rank of an example of {each[index]} is not known; give shapes")
+                merged = shapes.merge(merged, shape[1:] if self.enqueue_many else shape)
+            result.append(merged)
+        return result
+
+    def fill(self, queue: QueueBase, num_threads: int = 1) -> None:
+        """Adds the runner that puts the examples into a queue."""
+        add_queue_runner(QueueRunner(queue, [self._enqueue(queue, each) for each in self.lists] * num_threads))
+
+    def _enqueue(self, queue: QueueBase, tensors: list[Tensor]) -> Operation:
+        put: Callable[[Any], Operation] = queue.enqueue_many if self.enqueue_many else queue.enqueue
+        if self.keep_input._shape:
+            return put([boolean_mask(tensor, self.keep_input) for tensor in tensors])
+        known = constant_value(self.keep_input)
+        if known is not None:
+            return put(tensors) if known else no_op()
+        result = cond(self.keep_input, lambda: put(tensors), no_op)
+        return result.op if isinstance(result, Tensor) else result
+
+    def restored(self, taken: Any) -> Any:
+        """Returns a batch as the user gave the examples: sparse tensors as such, a dictionary by its keys."""
+        parts = list(taken) if isinstance(taken, list) else [taken]
+        parts = [
+            part if sparse is None else deserialize_many_sparse(part, sparse.dtype, _plus_one(sparse.rank))
+            for part, sparse in zip(parts, self._sparse)
+        ]
+        if isinstance(self._original, dict):
+            return dict(zip(sorted(self._original, key=str), parts))
+        return parts if isinstance(taken, list) else parts[0]
+
+
+def _listed(tensors: Any) -> list[Any]:
+    if isinstance(tensors, dict):
+        return [tensors[key] for key in sorted(tensors, key=str)]
+    if isinstance(tensors, Tensor | str):
+        raise TypeError(f"expected a list or a dictionary of tensors, received {tensors!r}")
+    return list(tensors)
+
+
+def _lists(tensors_list: Any) -> list[Any]:
+    lists = list(tensors_list)
+    if not lists:
+        raise ValueError("expected at least one list of tensors")
+    if isinstance(lists[0], dict) and any(not isinstance(each, dict) or set(each) != set(lists[0]) for each in lists):
+        raise ValueError("all dictionaries of tensors must have the same keys")
+    return lists
+
+
+def _sparse_info(tensor: Any, enqueue_many: bool) -> _Sparse | None:
+    if not isinstance(tensor, SparseTensor):
+        return None
+    dimensions = tensor.dense_shape._shape
+    rank = dimensions[0] if dimensions else None
+    return _Sparse(tensor.dtype, rank if rank is None or not enqueue_many else rank - 1)
+
+
+def _plus_one(rank: int | None) -> int | None:
+    return None if rank is None else rank + 1
+
+
+def _keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
+    tensor = convert_to_tensor(keep_input, dtype=dtypes.bool, name="keep_input")
+    if tensor._shape is None:
+        raise ValueError("keep_input: its rank must be known while the graph is built")
+    if len(tensor._shape) > 1 or (tensor._shape and not enqueue_many):
+        wanted = "a scalar or a vector" if enqueue_many else "a scalar, since each step has one example"
+        raise ValueError(f"keep_input: expected {wanted}, received shape {shapes.show(tensor._shape)}")
+    return tensor
+
+
+def _taken(queue: QueueBase, batch_size: Any, allow_smaller: bool, examples: _Examples, name: str) -> Any:
+    take = queue.dequeue_up_to if allow_smaller else queue.dequeue_many
+    return examples.restored(take(batch_size, name=name))
+
+
+def _flat(lists: Sequence[Any]) -> list[Any]:
+    return [tensor for each in lists for tensor in _listed(each)]
+
+
+def _batch(
+    default: str,
+    lists: list[Any],
+    keep_input: Any,
+    batch_size: Any,
+    num_threads: int,
+    capacity: int,
+    enqueue_many: bool,
+    given: Any,
+    dynamic_pad: bool,
+    allow_smaller: bool,
+    shared_name: str | None,
+    name: str | None,
+) -> Any:
+    with name_scope(name, default, [*_flat(lists), keep_input]) as scope:
+        examples = _Examples(lists, enqueue_many, keep_input)
+        kind = PaddingFIFOQueue if dynamic_pad else FIFOQueue
+        queue = kind(capacity, examples.types, shapes=examples.shapes(given), shared_name=shared_name)
+        examples.fill(queue, num_threads)
+        add_fraction_summary(f"fraction_of_{capacity}_full", queue.size(), capacity)
+        return _taken(queue, batch_size, allow_smaller, examples, scope)
+
+
+def _shuffle_batch(
+    default: str,
+    lists: list[Any],
+    keep_input: Any,
+    batch_size: Any,
+    num_threads: int,
+    capacity: int,
+    min_after_dequeue: int,
+    seed: int | None,
+    enqueue_many: bool,
+    given: Any,
+    allow_smaller: bool,
+    shared_name: str | None,
+    name: str | None,
+) -> Any:
+    with name_scope(name, default, [*_flat(lists), keep_input]) as scope:
+        if capacity <= min_after_dequeue:
+            raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}.")
+        examples = _Examples(lists, enqueue_many, keep_input)
+        queue = RandomShuffleQueue(
+            capacity,
+            min_after_dequeue,
+            examples.types,
+            shapes=examples.shapes(given),
+            seed=seed,
+            shared_name=shared_name,
+        )
+        examples.fill(queue, num_threads)
+        over = maximum(0, queue.size() - min_after_dequeue)
+        add_fraction_summary(
+            f"fraction_over_{min_after_dequeue}_of_{capacity}_full", over, capacity - min_after_dequeue
+        )
+        return _taken(queue, batch_size, allow_smaller, examples, scope)
+
+
+def batch(
+    tensors: Any,
+    batch_size: Any,
+    num_threads: int = 1,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Returns batches of examples, each step of some threads giving one example, or many."""
+    return maybe_batch(
+        tensors,
+        True,
+        batch_size,
+        num_threads,
+        capacity,
+        enqueue_many,
+        shapes,
+        dynamic_pad,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
+
+
+def maybe_batch(
+    tensors: Any,
+    keep_input: Any,
+    batch_size: Any,
+    num_threads: int = 1,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Returns batches of those examples for which keep_input is true."""
+    return _batch(
+        "batch",
+        [tensors],
+        keep_input,
+        batch_size,
+        num_threads,
+        capacity,
+        enqueue_many,
+        shapes,
+        dynamic_pad,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
+
+
+def batch_join(
+    tensors_list: Any,
+    batch_size: Any,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Returns batches of examples that come from several places, a thread for each."""
+    return maybe_batch_join(
+        tensors_list,
+        True,
+        batch_size,
+        capacity,
+        enqueue_many,
+        shapes,
+        dynamic_pad,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
+
+
+def maybe_batch_join(
+    tensors_list: Any,
+    keep_input: Any,
+    batch_size: Any,
+    capacity: int = 32,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Returns batches of those examples from several places for which keep_input is true."""
+    return _batch(
+        "batch_join",
+        _lists(tensors_list),
+        keep_input,
+        batch_size,
+        1,
+        capacity,
+        enqueue_many,
+        shapes,
+        dynamic_pad,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
+
+
+def shuffle_batch(
+    tensors: Any,
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    num_threads: int = 1,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Returns batches of examples in random order, chosen among at least min_after_dequeue."""
+    return maybe_shuffle_batch(
+        tensors,
+        batch_size,
+        capacity,
+        min_after_dequeue,
+        True,
+        num_threads,
+        seed,
+        enqueue_many,
+        shapes,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
+
+
+def maybe_shuffle_batch(
+    tensors: Any,
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    keep_input: Any,
+    num_threads: int = 1,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Returns batches in random order of those examples for which keep_input is true."""
+    return _shuffle_batch(
+        "shuffle_batch",
+        [tensors],
+        keep_input,
+        batch_size,
+        num_threads,
+        capacity,
+        min_after_dequeue,
+        seed,
+        enqueue_many,
+        shapes,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
+
+
+def shuffle_batch_join(
+    tensors_list: Any,
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Returns batches in random order of examples that come from several places, a thread for each."""
+    return maybe_shuffle_batch_join(
+        tensors_list,
+        batch_size,
+        capacity,
+        min_after_dequeue,
+        True,
+        seed,
+        enqueue_many,
+        shapes,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )
+
+
+def maybe_shuffle_batch_join(
+    tensors_list: Any,
+    batch_size: Any,
+    capacity: int,
+    min_after_dequeue: int,
+    keep_input: Any,
+    seed: int | None = None,
+    enqueue_many: bool = False,
+    shapes: Any = None,
+    allow_smaller_final_batch: bool = False,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Returns batches in random order of those examples from several places for which keep_input is true."""
+    return _shuffle_batch(
+        "shuffle_batch_join",
+        _lists(tensors_list),
+        keep_input,
+        batch_size,
+        1,
+        capacity,
+        min_after_dequeue,
+        seed,
+        enqueue_many,
+        shapes,
+        allow_smaller_final_batch,
+        shared_name,
+        name,
+    )

@@ -1,0 +1,161 @@
+"""Input producers: queues of file names, of indices, of slices, filled by queue runners epoch after epoch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src import dtypes, shapes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import GraphKeys, add_to_collection, control_dependencies, name_scope
+from thalweg._src.graph.sparse_tensor import convert_to_tensor_or_indexed_slices
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.input.queue_runner import QueueRunner, add_queue_runner
+from thalweg._src.input.queues import FIFOQueue
+from thalweg._src.ops.comparison import greater
+from thalweg._src.ops.constants import constant
+from thalweg._src.ops.files import matching_files
+from thalweg._src.ops.gathering import gather
+from thalweg._src.ops.identity import identity
+from thalweg._src.ops.math import cast
+from thalweg._src.ops.printing import Assert
+from thalweg._src.ops.random import random_shuffle
+from thalweg._src.ops.sequences import range as range_
+from thalweg._src.ops.shaping import shape as shape_of, size
+from thalweg._src.ops.summary import scalar_summary
+from thalweg._src.variables.variables import Variable
+
+
+def add_fraction_summary(name: str, amount: Tensor, of: int) -> None:
+    """Adds a summary of how full a queue is."""
+    with name_scope(name) as scope:
+        fraction = cast(amount, dtypes.float32) * (1.0 / of)
+        add_to_collection(GraphKeys.SUMMARIES, scalar_summary(scope.rstrip("/"), fraction, name=scope))
+
+
+def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Tensor:
+    """Gives a tensor so many times, then raises OutOfRangeError; a local variable counts."""
+    if num_epochs is None:
+        return convert_to_tensor(tensor)
+    if num_epochs <= 0:
+        raise ValueError(f"num_epochs must be > 0, received {num_epochs}")
+    with name_scope(name, "limit_epochs", [tensor]) as scope:
+        epochs = Variable(
+            constant(0, dtypes.int64), name="epochs", trainable=False, collections=[GraphKeys.LOCAL_VARIABLES]
+        )
+        with control_dependencies([epochs.count_up_to(num_epochs)]):
+            return identity(tensor, name=scope)
+
+
+def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
+    """Returns a local variable that holds the names of the files that matched when it was initialized."""
+    with name_scope(name, "matching_filenames", [pattern]) as scope:
+        return Variable(
+            initial_value=matching_files(pattern),
+            trainable=False,
+            validate_shape=False,
+            name=scope,
+            collections=[GraphKeys.LOCAL_VARIABLES],
+        )
+
+
+def input_producer(
+    input_tensor: Any,
+    element_shape: Any = None,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    summary_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Operation | None = None,
+) -> FIFOQueue:
+    """Returns a queue of the rows of a tensor, shuffled anew in each epoch, and adds its runner."""
+    with name_scope(name, "input_producer", [input_tensor]):
+        rows = convert_to_tensor(input_tensor, name="input_tensor")
+        element = shapes.merge(None if rows._shape is None else rows._shape[1:], shapes.as_shape(element_shape))
+        if not shapes.is_fully_defined(element):
+            raise ValueError(
+                f"the shape of a row of {rows.name!r} is {shapes.show(element)}: expected a fully defined one, "
+                "from the tensor or from element_shape"
+            )
+        if shuffle:
+            rows = random_shuffle(rows, seed=seed)
+        rows = limit_epochs(rows, num_epochs)
+        queue = FIFOQueue(
+            capacity, [rows.dtype], shapes=[element], shared_name=shared_name, name=name or "input_producer"
+        )
+        add_queue_runner(QueueRunner(queue, [queue.enqueue_many([rows])], cancel_op=cancel_op))
+        if summary_name is not None:
+            add_fraction_summary(summary_name, queue.size(), capacity)
+        return queue
+
+
+def string_input_producer(
+    string_tensor: Any,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+    cancel_op: Operation | None = None,
+) -> FIFOQueue:
+    """Returns a queue of strings, such as file names, and adds its runner."""
+    empty = "string_input_producer requires a non-null input tensor"
+    if not isinstance(string_tensor, Tensor | Variable) and len(string_tensor) == 0:
+        raise ValueError(empty)
+    with name_scope(name, "input_producer", [string_tensor]) as scope:
+        strings = convert_to_tensor(string_tensor, dtype=dtypes.string)
+        with control_dependencies([Assert(greater(size(strings), 0), [empty])]):
+            strings = identity(strings)
+        return input_producer(
+            strings,
+            [],
+            num_epochs,
+            shuffle,
+            seed,
+            capacity,
+            shared_name,
+            f"fraction_of_{capacity}_full",
+            scope,
+            cancel_op,
+        )
+
+
+def range_input_producer(
+    limit: Any,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> FIFOQueue:
+    """Returns a queue of the integers from 0 to limit - 1, and adds its runner."""
+    with name_scope(name, "input_producer", [limit]) as scope:
+        return input_producer(
+            range_(limit), [], num_epochs, shuffle, seed, capacity, shared_name, f"fraction_of_{capacity}_full", scope
+        )
+
+
+def slice_input_producer(
+    tensor_list: Any,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> list[Tensor]:
+    """Returns one row of each tensor, all of the same number, another in each step."""
+    with name_scope(name, "input_producer", list(tensor_list)):
+        tensors = [convert_to_tensor_or_indexed_slices(tensor) for tensor in tensor_list]
+        if not tensors:
+            raise ValueError("slice_input_producer needs at least one tensor")
+        queue = range_input_producer(
+            shape_of(tensors[0])[0], num_epochs, shuffle, seed, capacity, shared_name=shared_name
+        )
+        index = queue.dequeue()
+        return [gather(tensor, index) for tensor in tensors]

@@ -1,0 +1,249 @@
+"""Queue runners: threads that fill queues while a program uses them."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.checkpoint.meta_graph import register_proto_function
+from thalweg._src.compat import logging
+from thalweg._src.formats.graph_messages import message_class
+from thalweg._src.graph.default import get_default_graph, get_default_session
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection
+from thalweg._src.input.coordinator import Coordinator
+from thalweg._src.messages import Message, Repeated, message
+from thalweg._src.session.session import BaseSession
+
+_ELSEWHERE = ("MonitoredSession", "SingularMonitoredSession")  # start their queue runners themselves
+
+
+@message
+class QueueRunnerDef(Message):
+    """A queue runner by the names of its operations."""
+
+    queue_name: str
+    enqueue_op_name: Repeated[str]
+    close_op_name: str
+    cancel_op_name: str
+    queue_closed_exception_types: Repeated[int]
+
+
+class QueueRunner:
+    """Operations that fill a queue, each run again and again in a thread of its own.
+
+    When the input of all of them has ended the queue is closed; when the coordinator stops, or one of them fails, it is
+    closed and whoever waits to enter it is cancelled.
+    """
+
+    def __init__(
+        self,
+        queue: Any = None,
+        enqueue_ops: Sequence[Operation] | None = None,
+        close_op: Operation | None = None,
+        cancel_op: Operation | None = None,
+        queue_closed_exception_types: Sequence[type[errors.OpError]] | None = None,
+        queue_runner_def: Any = None,
+        import_scope: str | None = None,
+    ) -> None:
+        if queue_runner_def is not None:
+            if queue is not None or enqueue_ops is not None:
+                raise ValueError("queue_runner_def and queue are mutually exclusive")
+            self._restore(queue_runner_def, import_scope)
+        else:
+            if queue is None or not enqueue_ops:
+                raise ValueError("a QueueRunner needs a queue and enqueue_ops")
+            types = (errors.OutOfRangeError,) if queue_closed_exception_types is None else queue_closed_exception_types
+            if not isinstance(types, tuple) or not types or not all(issubclass(kind, errors.OpError) for kind in types):
+                raise TypeError(
+                    f"queue_closed_exception_types: expected a tuple of classes of tf.errors, received {types!r}"
+                )
+            self._queue = queue
+            self._enqueue_ops = list(enqueue_ops)
+            self._closed_types: tuple[type[errors.OpError], ...] = types
+            self._close_op = close_op if close_op is not None else queue.close()
+            self._cancel_op = cancel_op if cancel_op is not None else queue.close(cancel_pending_enqueues=True)
+        self._lock = threading.Lock()
+        self._running: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._exceptions_raised: list[Exception] = []
+
+    def _restore(self, definition: Any, import_scope: str | None) -> None:
+        def found(name: str) -> Any:
+            scoped = f"{import_scope}/{name}" if import_scope else name
+            return get_default_graph().as_graph_element(scoped)
+
+        self._queue = found(definition.queue_name)
+        self._enqueue_ops = [found(name) for name in definition.enqueue_op_name]
+        self._close_op = found(definition.close_op_name)
+        self._cancel_op = found(definition.cancel_op_name)
+        codes = list(definition.queue_closed_exception_types)
+        kinds = [errors.exception_type_from_error_code(code) for code in codes]
+        self._closed_types = tuple(kinds) or (errors.OutOfRangeError,)
+
+    @property
+    def queue(self) -> Any:
+        return self._queue
+
+    @property
+    def enqueue_ops(self) -> list[Operation]:
+        return self._enqueue_ops
+
+    @property
+    def close_op(self) -> Operation:
+        return self._close_op
+
+    @property
+    def cancel_op(self) -> Operation:
+        return self._cancel_op
+
+    @property
+    def queue_closed_exception_types(self) -> tuple[type[errors.OpError], ...]:
+        return self._closed_types
+
+    @property
+    def exceptions_raised(self) -> list[Exception]:
+        """What threads without a coordinator failed with."""
+        return self._exceptions_raised
+
+    @property
+    def name(self) -> str:
+        return str(self._queue.name)
+
+    def _run(self, sess: Any, enqueue_op: Operation, coord: Coordinator | None) -> None:
+        """Runs one operation until the input ends, the coordinator stops, or something fails."""
+        counted = True
+        try:
+            enqueue = sess.make_callable(enqueue_op)
+            while coord is None or not coord.should_stop():
+                try:
+                    enqueue()
+                except self._closed_types:
+                    counted = False
+                    self._end(sess)
+                    return
+        except Exception as error:
+            if getattr(sess, "_closed", False):
+                return  # whoever closed the session wants no more
+            if coord is not None:
+                coord.request_stop(error)
+                return
+            logging.error("Exception in QueueRunner: %s", error)
+            with self._lock:
+                self._exceptions_raised.append(error)
+            raise
+        finally:
+            if counted:
+                with self._lock:
+                    self._running[sess] -= 1
+
+    def _end(self, sess: Any) -> None:
+        """Counts a thread whose input has ended; the last one closes the queue."""
+        with self._lock:
+            self._running[sess] -= 1
+            is_last = self._running[sess] == 0
+        if is_last:
+            self._try(sess, self._close_op)
+
+    def _close_on_stop(self, sess: Any, cancel_op: Operation, coord: Coordinator) -> None:
+        coord.wait_for_stop()
+        self._try(sess, cancel_op)
+
+    def _try(self, sess: Any, operation: Operation) -> None:
+        try:
+            sess.run(operation)
+        except Exception as error:  # the queue, or the session, is closed already
+            logging.vlog(1, "Ignored exception: %s", error)
+
+    def create_threads(
+        self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
+    ) -> list[threading.Thread]:
+        """Returns a thread for each operation, and one that closes the queue when the coordinator stops.
+
+        There are none if the threads of this session run already.
+        """
+        with self._lock:
+            if self._running.get(sess, 0) > 0:
+                return []
+            self._running[sess] = len(self._enqueue_ops)
+            self._exceptions_raised = []
+        threads = [
+            threading.Thread(target=self._run, args=(sess, op, coord), name=f"QueueRunnerThread-{self.name}-{op.name}")
+            for op in self._enqueue_ops
+        ]
+        if coord is not None:
+            threads.append(
+                threading.Thread(
+                    target=self._close_on_stop,
+                    args=(sess, self._cancel_op, coord),
+                    name=f"QueueRunnerThread-{self.name}-close_on_stop",
+                )
+            )
+        for thread in threads:
+            if coord is not None:
+                coord.register_thread(thread)
+            if daemon:
+                thread.daemon = True
+            if start:
+                thread.start()
+        return threads
+
+    def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
+        """Returns the runner by the names of its operations; None if it is not in the scope."""
+        prefix = f"{export_scope}/" if export_scope else ""
+        if not self.name.startswith(prefix):
+            return None
+        return QueueRunnerDef(
+            queue_name=self.name.removeprefix(prefix),
+            enqueue_op_name=[op.name.removeprefix(prefix) for op in self._enqueue_ops],
+            close_op_name=self._close_op.name.removeprefix(prefix),
+            cancel_op_name=self._cancel_op.name.removeprefix(prefix),
+            queue_closed_exception_types=[kind.code for kind in self._closed_types],  # type: ignore[attr-defined]
+        )
+
+    @staticmethod
+    def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
+        return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
+
+
+def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
+    """Adds a runner to those that `start_queue_runners` starts."""
+    add_to_collection(collection, qr)
+
+
+def start_queue_runners(
+    sess: Any = None,
+    coord: Coordinator | None = None,
+    daemon: bool = True,
+    start: bool = True,
+    collection: str = GraphKeys.QUEUE_RUNNERS,
+) -> list[threading.Thread]:
+    """Starts all queue runners of the graph and returns their threads."""
+    if sess is None:
+        sess = get_default_session()
+        if sess is None:
+            raise ValueError("queue runners cannot start: there is no default session, and none was given")
+    if not isinstance(sess, BaseSession):
+        if any(kind.__name__ in _ELSEWHERE for kind in type(sess).__mro__):
+            return []
+        raise TypeError(f"sess: expected a tf.Session, received {sess!r}")
+    with sess.graph.as_default():
+        return [
+            thread
+            for runner in get_collection(collection)
+            for thread in runner.create_threads(sess, coord=coord, daemon=daemon, start=start)
+        ]
+
+
+def _as_message(runner: QueueRunner, scope: str | None) -> Any:
+    definition = runner.to_proto(scope)
+    return None if definition is None else message_class("QueueRunnerDef")(**definition.as_dict())
+
+
+def _from_bytes(value: bytes, scope: str | None) -> QueueRunner:
+    return QueueRunner.from_proto(message_class("QueueRunnerDef").FromString(value), scope)
+
+
+register_proto_function(GraphKeys.QUEUE_RUNNERS, _as_message, _from_bytes)

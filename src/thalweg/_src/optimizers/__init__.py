@@ -1,0 +1,1 @@
+"""Optimizers, learning rates, gradient clipping, moving averages, mixed precision."""

@@ -1,0 +1,300 @@
+"""Mixed precision: half-precision arithmetic with float32 variables, and losses scaled so that gradients survive it."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.compat import logging
+from thalweg._src.control_flow.cond import cond
+from thalweg._src.graph import nest
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import GraphKeys, get_collection_ref, name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import control
+from thalweg._src.ops.comparison import is_finite
+from thalweg._src.ops.constants import no_op
+from thalweg._src.ops.joining import stack
+from thalweg._src.ops.math import cast, maximum, multiply
+from thalweg._src.ops.reduction import reduce_all
+from thalweg._src.optimizers.optimizer import Optimizer
+from thalweg._src.variables.variables import Variable
+
+_HALVES = (dtypes.float16, dtypes.bfloat16)
+_enabled = False
+
+
+def mixed_precision_getter(
+    getter: Callable[..., Any],
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool | None = True,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    """Keeps trainable variables that are asked for in half precision as float32, and returns a half-precision copy.
+
+    For `variable_scope(..., custom_getter=mixed_precision_getter, dtype=tf.float16)`: the layers inside compute in half
+    precision, while optimizers and regularizers find the float32 variable.
+    """
+    wanted = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
+    kept_wider = wanted in _HALVES and trainable is not False
+    variable = getter(
+        name,
+        shape,
+        *args,
+        dtype=dtypes.float32 if kept_wider else dtype,
+        initializer=initializer,
+        regularizer=regularizer,
+        trainable=trainable,
+        **kwargs,
+    )
+    return cast(variable, wanted) if kept_wider else variable
+
+
+# -- loss scales ------------------------------------------------------------------------------------------------------
+
+
+class LossScale(abc.ABC):
+    """The factor of a loss that keeps small gradients from vanishing in half precision."""
+
+    def __init__(self) -> None:
+        self._weights: dict[Any, Any] = {}
+
+    @abc.abstractmethod
+    def __call__(self) -> Tensor:
+        """Returns the factor, a float32 scalar."""
+
+    @abc.abstractmethod
+    def update(self, grads: Any) -> tuple[Operation, Any]:
+        """Returns the operation that adapts the factor to gradients, and whether these may be applied."""
+
+    @abc.abstractmethod
+    def get_config(self) -> dict[str, Any]:
+        """Returns the arguments that make an equal loss scale."""
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> LossScale:
+        return cls(**config)
+
+    def _add_weight(self, name: str, initial_value: Any, dtype: Any = None) -> Any:
+        key = (name, get_default_graph())
+        if key in self._weights:
+            raise RuntimeError(f"Duplicate variables detected. {key}")
+        self._weights[key] = Variable(initial_value, name=name, dtype=dtype, trainable=False)
+        return self._weights[key]
+
+
+class FixedLossScale(LossScale):
+    """A loss scale that never changes."""
+
+    def __init__(self, loss_scale_value: float) -> None:
+        super().__init__()
+        if not isinstance(loss_scale_value, int | float):
+            raise ValueError(f"loss_scale_value: expected a number of Python, received {loss_scale_value!r}")
+        if loss_scale_value < 1:
+            raise ValueError(f"loss_scale_value: expected 1 or more, received {loss_scale_value}")
+        self._loss_scale_value = float(loss_scale_value)
+
+    def __call__(self) -> Tensor:
+        return convert_to_tensor(self._loss_scale_value)
+
+    def update(self, grads: Any) -> tuple[Operation, Any]:
+        return no_op(), True
+
+    def get_config(self) -> dict[str, Any]:
+        return {"loss_scale_value": self._loss_scale_value}
+
+    def __repr__(self) -> str:
+        return f"FixedLossScale({self._loss_scale_value})"
+
+
+class DynamicLossScale(LossScale):
+    """A loss scale as large as the gradients allow: it grows after many good steps and shrinks after each bad one.
+
+    A step is good if all its gradients are finite. Those of a bad step are not to be applied.
+    """
+
+    def __init__(
+        self, initial_loss_scale: float = 2**15, increment_period: int = 2000, multiplier: float = 2.0
+    ) -> None:
+        super().__init__()
+        self._initial_loss_scale = float(initial_loss_scale)
+        self._increment_period = int(increment_period)
+        self._multiplier = float(multiplier)
+        self._current_loss_scale = self._add_weight("current_loss_scale", self._initial_loss_scale, dtypes.float32)
+        self._num_good_steps = self._add_weight("good_steps", 0, dtypes.int64)
+
+    @property
+    def initial_loss_scale(self) -> float:
+        return self._initial_loss_scale
+
+    @property
+    def increment_period(self) -> int:
+        return self._increment_period
+
+    @property
+    def multiplier(self) -> float:
+        return self._multiplier
+
+    def __call__(self) -> Tensor:
+        return convert_to_tensor(self._current_loss_scale)
+
+    def update(self, grads: Any) -> tuple[Operation, Any]:
+        """Returns the operation that adapts the scale, and whether all gradients are finite."""
+        finite = _all_finite(nest.flatten(grads))
+        updated = cond(finite, self._after_good_step, self._after_bad_step)
+        return control.group(updated), finite
+
+    def _after_good_step(self) -> Operation:
+        scale, count = self._current_loss_scale, self._num_good_steps
+
+        def grow() -> Operation:
+            larger = multiply(scale.value(), self._multiplier)
+            grown = cond(is_finite(larger), lambda: scale.assign(larger, read_value=False), no_op)
+            return control.group(grown, count.assign(0, read_value=False))
+
+        enough = count.value() + 1 >= self._increment_period
+        return control.group(cond(enough, grow, lambda: count.assign_add(1, read_value=False)))
+
+    def _after_bad_step(self) -> Operation:
+        scale = self._current_loss_scale
+        smaller = maximum(scale.value() / self._multiplier, 1.0)
+        return control.group(self._num_good_steps.assign(0, read_value=False), scale.assign(smaller, read_value=False))
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "initial_loss_scale": self.initial_loss_scale,
+            "increment_period": self.increment_period,
+            "multiplier": self.multiplier,
+        }
+
+    def __repr__(self) -> str:
+        return (
+            f"DynamicLossScale(initial_loss_scale={self.initial_loss_scale}, "
+            f"increment_period={self.increment_period}, multiplier={self.multiplier})"
+        )
+
+
+def _all_finite(grads: Iterable[Any]) -> Tensor:
+    values = [grad.values if isinstance(grad, IndexedSlices) else grad for grad in grads if grad is not None]
+    return reduce_all(stack([reduce_all(is_finite(value)) for value in values]))
+
+
+def get_loss_scale(identifier: Any) -> LossScale | None:
+    """Returns the loss scale that a number, the word "dynamic" or a loss scale itself stands for."""
+    if identifier is None or isinstance(identifier, LossScale):
+        return identifier
+    if isinstance(identifier, int | float):
+        return FixedLossScale(identifier)
+    if identifier == "dynamic":
+        return DynamicLossScale()
+    raise ValueError(f"loss scale {identifier!r}: expected a LossScale, a number or 'dynamic'")
+
+
+# -- optimizers -------------------------------------------------------------------------------------------------------
+
+
+class MixedPrecisionLossScaleOptimizer(Optimizer):
+    """Another optimizer on a scaled loss, whose gradients it sees at their true size.
+
+    With a dynamic loss scale, a step with gradients that are not finite changes neither variables nor slots nor the
+    global step, only the scale.
+    """
+
+    def __init__(self, opt: Optimizer, loss_scale: Any) -> None:
+        if not isinstance(opt, Optimizer):
+            raise ValueError(f"opt: expected a tf.train.Optimizer, received {type(opt)}")
+        scale = get_loss_scale(loss_scale)
+        if scale is None:
+            raise ValueError("loss_scale cannot be None")
+        super().__init__(opt._use_locking, opt.get_name())
+        self._optimizer = opt
+        self._loss_scale = scale
+
+    def compute_gradients(self, loss: Any, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+        """Returns the gradients of the loss, computed from the scaled loss."""
+        scale = self._loss_scale()
+
+        def scaled() -> Tensor:
+            value = convert_to_tensor(loss() if callable(loss) else loss)
+            return multiply(value, cast(scale, value.dtype))
+
+        pairs = self._optimizer.compute_gradients(scaled, *args, **kwargs)
+        inverse = 1.0 / scale
+        return [(_times(grad, inverse), variable) for grad, variable in pairs]
+
+    def apply_gradients(
+        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+    ) -> Any:
+        """Returns the operation that applies finite gradients and adapts a dynamic scale."""
+        pairs = list(grads_and_vars)
+        if not isinstance(self._loss_scale, DynamicLossScale) or all(grad is None for grad, _ in pairs):
+            return self._optimizer.apply_gradients(pairs, global_step, name)
+        around = get_default_graph().get_name_scope()
+        train_ops = get_collection_ref(GraphKeys.TRAIN_OP)
+
+        def apply() -> Operation:
+            with name_scope(f"{around}/" if around else ""):  # the optimizer's names are what they always are
+                applied: Operation = self._optimizer.apply_gradients(pairs, global_step)
+            if applied in train_ops:  # it may not be run by itself
+                train_ops.remove(applied)
+            return applied
+
+        with name_scope(name, f"{self._name}_scaled") as scope:
+            rescaled, finite = self._loss_scale.update([grad for grad, _ in pairs])
+            update = control.group(cond(finite, apply, no_op), rescaled, name=scope)
+        train_ops.append(update)
+        return update
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        return self._optimizer.get_slot(var, name)
+
+    def get_slot_names(self) -> list[str]:
+        return self._optimizer.get_slot_names()
+
+    def variables(self) -> list[Any]:
+        """Returns the variables of the wrapped optimizer and of the loss scale."""
+        return self._optimizer.variables() + list(self._loss_scale._weights.values())
+
+
+def _times(grad: Any, factor: Tensor) -> Any:
+    if grad is None:
+        return None
+    if isinstance(grad, IndexedSlices):
+        return IndexedSlices(grad.values * cast(factor, grad.dtype), grad.indices, grad.dense_shape)
+    return grad * cast(factor, grad.dtype)
+
+
+def enable_mixed_precision_graph_rewrite(opt: Optimizer, loss_scale: Any = "dynamic") -> Optimizer:
+    """Returns an optimizer that scales its loss, ready for gradients in half precision.
+
+    Operations compute in the types that the graph gives them; `mixed_precision_getter` gives layers half precision.
+    """
+    global _enabled
+    if isinstance(opt, MixedPrecisionLossScaleOptimizer):
+        raise ValueError(
+            "opt scales its loss already: pass the optimizer inside the MixedPrecisionLossScaleOptimizer, "
+            "enable_mixed_precision_graph_rewrite adds the scaling"
+        )
+    if not isinstance(opt, Optimizer):
+        raise ValueError(f"opt: expected a tf.train.Optimizer, received {opt}")
+    wrapped = MixedPrecisionLossScaleOptimizer(opt, loss_scale)
+    _enabled = True
+    return wrapped
+
+
+def disable_mixed_precision_graph_rewrite() -> None:
+    """Takes back `enable_mixed_precision_graph_rewrite`; optimizers that it made go on scaling their losses."""
+    global _enabled
+    if not _enabled:
+        logging.warning("disable_mixed_precision_graph_rewrite: mixed precision was not enabled")
+    _enabled = False

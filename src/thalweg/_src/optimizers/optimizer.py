@@ -1,0 +1,329 @@
+"""Optimizer: from a loss to the operation that improves the variables it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import (
+    GraphKeys,
+    colocate_with,
+    control_dependencies,
+    get_collection,
+    get_collection_ref,
+    init_scope,
+    name_scope,
+)
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import control
+from thalweg._src.ops.array import shape, unique
+from thalweg._src.ops.segment import unsorted_segment_sum
+from thalweg._src.shapes import TensorShape
+from thalweg._src.variables.slots import create_slot, create_slot_with_initializer, create_zeros_slot
+from thalweg._src.variables.variable_scope import get_variable, variable_scope
+from thalweg._src.variables.variables import Variable, trainable_variables
+
+
+class Optimizer:
+    """A rule of improvement; subclasses say what they keep of each variable and how a gradient changes it.
+
+    A subclass overrides `_create_slots`, `_prepare`, `_resource_apply_dense` and `_resource_apply_sparse`, or the older
+    `_apply_dense` and `_apply_sparse`, and `_finish`; of two methods for one thing, that of the most derived class
+    counts.
+    """
+
+    GATE_NONE = 0  # every gradient is used as soon as it is there
+    GATE_OP = 1  # an operation's gradients are used when all of them are there
+    GATE_GRAPH = 2  # gradients are used when all of them are there
+
+    def __init__(self, use_locking: bool, name: str, use_own_namescope_for_non_slot_vars: bool = False) -> None:
+        if not name:
+            raise ValueError("Must specify the optimizer name")
+        self._use_locking = use_locking
+        self._name = name
+        self._slots: dict[str, dict[Any, Any]] = {}
+        self._non_slot_dict: dict[Any, Any] = {}
+        self._non_slot_variable_scope: Any = None
+        if use_own_namescope_for_non_slot_vars:
+            with variable_scope(None, default_name=name) as scope:
+                self._non_slot_variable_scope = scope
+
+    def get_name(self) -> str:
+        return self._name
+
+    # -- the two halves of a step -------------------------------------------------------------------------------------
+
+    def minimize(
+        self,
+        loss: Any,
+        global_step: Any = None,
+        var_list: Any = None,
+        gate_gradients: int = GATE_OP,
+        aggregation_method: int | None = None,
+        colocate_gradients_with_ops: bool = False,
+        name: str | None = None,
+        grad_loss: Any = None,
+    ) -> Any:
+        """Returns the operation that computes the gradients of the loss and applies them."""
+        grads_and_vars = self.compute_gradients(
+            loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss
+        )
+        if all(grad is None for grad, _ in grads_and_vars):
+            raise ValueError(
+                f"no gradients: no differentiable path leads from the variables {[str(v) for _, v in grads_and_vars]} "
+                f"to the loss {loss}"
+            )
+        return self.apply_gradients(grads_and_vars, global_step=global_step, name=name)
+
+    def compute_gradients(
+        self,
+        loss: Any,
+        var_list: Any = None,
+        gate_gradients: int = GATE_OP,
+        aggregation_method: int | None = None,
+        colocate_gradients_with_ops: bool = False,
+        grad_loss: Any = None,
+    ) -> list[tuple[Any, Any]]:
+        """Returns (gradient, variable) for each variable, None as the gradient where the loss does not depend on it."""
+        loss = convert_to_tensor(loss() if callable(loss) else loss)
+        if gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
+            raise ValueError(
+                f"gate_gradients: expected GATE_NONE, GATE_OP or GATE_GRAPH of Optimizer, received {gate_gradients}"
+            )
+        self._assert_valid_dtypes([loss])
+        if grad_loss is not None:
+            self._assert_valid_dtypes([grad_loss])
+        if var_list is None:
+            variables = trainable_variables() + get_collection(GraphKeys.TRAINABLE_RESOURCE_VARIABLES)
+        else:
+            variables = list(_flat(var_list))
+        if not variables:
+            raise ValueError("No variables to optimize.")
+        for variable in variables:
+            if not isinstance(variable, Variable | Tensor):
+                raise NotImplementedError(f"an optimizer updates variables, and {variable!r} is none")
+        grads = gradients(
+            loss,
+            variables,
+            grad_ys=grad_loss,
+            gate_gradients=gate_gradients == Optimizer.GATE_OP,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+        )
+        if gate_gradients == Optimizer.GATE_GRAPH:
+            grads = control.tuple(grads)
+        self._assert_valid_dtypes([v for grad, v in zip(grads, variables) if grad is not None])
+        return list(zip(grads, variables))
+
+    def apply_gradients(
+        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+    ) -> Any:
+        """Returns the operation that updates each variable by its gradient, then increments the global step."""
+        pairs = [(_as_gradient(grad), _require_variable(variable)) for grad, variable in grads_and_vars]
+        if not pairs:
+            raise ValueError("No variables provided.")
+        given = [(grad, variable) for grad, variable in pairs if grad is not None]
+        if not given:
+            raise ValueError(f"no gradients: each is None, for the variables {[str(v) for _, v in pairs]}")
+        with init_scope():
+            self._create_slots([variable for _, variable in given])
+        with name_scope(name, self._name) as scope:
+            self._prepare()
+            updates = []
+            for grad, variable in given:
+                with name_scope(f"update_{variable.op.name}"), colocate_with(variable.op):
+                    updates.append(self._update(grad, variable))
+            if global_step is None:
+                applied = self._finish(updates, scope)
+            else:
+                with control_dependencies([self._finish(updates, "update")]), colocate_with(global_step.op):
+                    applied = global_step.assign_add(1, name=scope, read_value=False)
+        applied = applied.op if isinstance(applied, Tensor) else applied
+        train_ops = get_collection_ref(GraphKeys.TRAIN_OP)
+        if applied not in train_ops:
+            train_ops.append(applied)
+        return applied
+
+    def _update(self, grad: Any, variable: Any) -> Any:
+        if isinstance(grad, IndexedSlices):
+            if variable.constraint is not None:
+                raise RuntimeError(
+                    f"{variable.name!r} has a constraint: expected a dense gradient, received IndexedSlices"
+                )
+            if self._overrides("_apply_sparse_duplicate_indices", "_resource_apply_sparse_duplicate_indices"):
+                return self._apply_sparse_duplicate_indices(grad, variable)
+            return self._resource_apply_sparse_duplicate_indices(grad.values, variable, grad.indices)
+        if self._overrides("_apply_dense", "_resource_apply_dense"):
+            update = self._apply_dense(grad, variable)
+        else:
+            update = self._resource_apply_dense(grad, variable)
+        if variable.constraint is None:
+            return update
+        with control_dependencies([update]):
+            return variable.assign(variable.constraint(variable), read_value=False)
+
+    def _overrides(self, method: str, rival: str) -> bool:
+        """Tells whether a method is defined by a class as derived as that of its rival, or more.
+
+        Programs that define both ran the one for plain variables, TensorFlow 1's default.
+        """
+        definer = next(cls for cls in type(self).__mro__ if method in vars(cls) or rival in vars(cls))
+        return definer is not Optimizer and method in vars(definer)
+
+    # -- what subclasses override -------------------------------------------------------------------------------------
+
+    def _valid_dtypes(self) -> set[DType]:
+        return {dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64}
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        """Makes what is kept of each variable."""
+
+    def _prepare(self) -> None:
+        """Makes the tensors that all updates share."""
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        """Returns the update of a variable by a gradient of its shape."""
+        if type(self)._apply_dense is Optimizer._apply_dense:
+            raise NotImplementedError(f"{type(self).__name__} defines no update by dense gradients")
+        return self._apply_dense(grad, handle)
+
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
+        return self._resource_apply_dense(grad, var)
+
+    def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
+        """Returns the update of rows, some perhaps named twice; adds up what belongs to one row first."""
+        summed, rows = _sum_equal_indices(grad, indices)
+        if self._overrides("_apply_sparse", "_resource_apply_sparse"):
+            return self._apply_sparse(IndexedSlices(summed, rows), handle)
+        return self._resource_apply_sparse(summed, handle, rows)
+
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+        return self._resource_apply_sparse_duplicate_indices(grad.values, var, grad.indices)
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        """Returns the update of distinct rows of a variable."""
+        if type(self)._apply_sparse is Optimizer._apply_sparse:
+            raise NotImplementedError(f"{type(self).__name__} defines no update by sparse gradients")
+        return self._apply_sparse(IndexedSlices(grad, indices), handle)
+
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+        return self._resource_apply_sparse(grad.values, var, grad.indices)
+
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
+        """Returns the operation that is over when all updates are."""
+        return control.group(*update_ops, name=name_scope)
+
+    # -- slots and other state ----------------------------------------------------------------------------------------
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        """Returns what is kept of a variable under a name, or None."""
+        return self._slots.get(name, {}).get(_key(var))
+
+    def get_slot_names(self) -> list[str]:
+        return sorted(self._slots)
+
+    def variables(self) -> list[Any]:
+        """Returns the optimizer's own variables in the default graph, sorted by name."""
+        graph = get_default_graph()
+        owned = [*self._non_slot_dict.values(), *(slot for slots in self._slots.values() for slot in slots.values())]
+        return sorted((v for v in owned if v.graph is graph), key=lambda v: v.name)
+
+    def _slot_dict(self, slot_name: str) -> dict[Any, Any]:
+        return self._slots.setdefault(slot_name, {})
+
+    def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
+        slots = self._slot_dict(slot_name)
+        if _key(var) not in slots:
+            slots[_key(var)] = create_slot(var, val, op_name)
+        return slots[_key(var)]
+
+    def _get_or_make_slot_with_initializer(
+        self, var: Any, initializer: Any, shape: TensorShape, dtype: Any, slot_name: str, op_name: str
+    ) -> Any:
+        slots = self._slot_dict(slot_name)
+        if _key(var) not in slots:
+            slots[_key(var)] = create_slot_with_initializer(var, initializer, shape, dtype, op_name)
+        return slots[_key(var)]
+
+    def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
+        slots = self._slot_dict(slot_name)
+        if _key(var) not in slots:
+            slots[_key(var)] = create_zeros_slot(var, op_name)
+        return slots[_key(var)]
+
+    def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
+        """Returns a variable that belongs to the optimizer alone, made on first use in each graph."""
+        key = (name, colocate_with.graph)
+        if key not in self._non_slot_dict:
+            with colocate_with.graph.colocate_with(colocate_with.op):
+                self._non_slot_dict[key] = self._new_non_slot_variable(initial_value, name)
+        return self._non_slot_dict[key]
+
+    def _new_non_slot_variable(self, initial_value: Any, name: str) -> Any:
+        if self._non_slot_variable_scope is None:
+            return Variable(initial_value, name=name, trainable=False)
+        with name_scope(""), variable_scope(self._non_slot_variable_scope):
+            return get_variable(name, initializer=initial_value, trainable=False)
+
+    def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
+        return self._non_slot_dict.get((name, graph))
+
+    def _non_slot_variables(self) -> Iterable[Any]:
+        return self._non_slot_dict.values()
+
+    def _call_if_callable(self, param: Any) -> Any:
+        return param() if callable(param) else param
+
+    def _assert_valid_dtypes(self, tensors: Iterable[Any]) -> None:
+        valid = self._valid_dtypes()
+        for tensor in tensors:
+            if tensor.dtype.base_dtype not in valid:
+                names = sorted(dtype.name for dtype in valid)
+                raise ValueError(f"Invalid type {tensor.dtype.name} for {tensor.name}, expected: {names}.")
+
+
+def _key(var: Any) -> tuple[Any, str]:
+    return var.op.graph, var.op.name
+
+
+def _flat(variables: Any) -> Iterable[Any]:
+    if isinstance(variables, dict):
+        variables = [variables[key] for key in sorted(variables)]
+    if isinstance(variables, list | tuple | set):
+        for item in variables:
+            yield from _flat(item)
+    elif isinstance(variables, Iterable) and not isinstance(variables, Variable | Tensor):
+        for item in list(variables):
+            yield from _flat(item)
+    else:
+        yield variables
+
+
+def _require_variable(variable: Any) -> Any:
+    if not isinstance(variable, Variable):
+        raise NotImplementedError(f"an optimizer updates variables, and {variable!r} is none")
+    return variable
+
+
+def _as_gradient(grad: Any) -> Any:
+    if grad is None or isinstance(grad, Tensor | IndexedSlices):
+        return grad
+    if isinstance(grad, Operation):
+        raise TypeError(f"a gradient is a tensor, IndexedSlices or None, not the operation {grad.name!r}")
+    try:
+        return convert_to_tensor(grad)
+    except TypeError as error:
+        raise TypeError(f"a gradient is a tensor, IndexedSlices or None, not {grad!r}") from error
+
+
+def _sum_equal_indices(values: Any, indices: Any) -> tuple[Tensor, Tensor]:
+    """Returns one row for each distinct index, and these."""
+    rows, positions = unique(indices)
+    return unsorted_segment_sum(values, positions, shape(rows)[0]), rows

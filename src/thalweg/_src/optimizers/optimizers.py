@@ -1,0 +1,419 @@
+"""Optimizers: the rules of improvement, each as graphs of one update op a variable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.scopes import colocate_with, control_dependencies
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import control, training
+from thalweg._src.ops.array import expand_dims, shape
+from thalweg._src.ops.gathering import scatter_nd
+from thalweg._src.ops.math import cast, maximum, multiply, negative
+from thalweg._src.ops.state import resource_scatter_add
+from thalweg._src.optimizers.optimizer import Optimizer
+from thalweg._src.variables.slots import filled_with, like
+
+
+class _Hyperparameters(Optimizer):
+    """An optimizer whose hyperparameters are numbers, tensors or functions, read anew for each training operation."""
+
+    def _as_tensor(self, value: Any, name: str) -> Tensor:
+        return convert_to_tensor(self._call_if_callable(value), name=name)
+
+    def _constant_slot(self, var: Any, value: float, slot_name: str, op_name: str) -> None:
+        """Makes a slot that starts with one value everywhere."""
+        if var.get_shape().is_fully_defined():
+            dtype = var.dtype.base_dtype
+            self._get_or_make_slot_with_initializer(var, filled_with(value), var.get_shape(), dtype, slot_name, op_name)
+        elif self.get_slot(var, slot_name) is None:
+            self._get_or_make_slot(var, like(var, value), slot_name, op_name)
+
+
+class GradientDescentOptimizer(_Hyperparameters):
+    """Steps against the gradient."""
+
+    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._learning_rate_tensor: Any = None
+
+    def _prepare(self) -> None:
+        self._learning_rate_tensor = self._as_tensor(self._learning_rate, "learning_rate")
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        rate = cast(self._learning_rate_tensor, grad.dtype)
+        return training.resource_apply_gradient_descent.operation(
+            handle.handle, rate, grad, use_locking=self._use_locking
+        )
+
+    def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
+        step = multiply(negative(grad), cast(self._learning_rate_tensor, grad.dtype))
+        return resource_scatter_add.operation(handle.handle, indices, step)
+
+
+class MomentumOptimizer(_Hyperparameters):
+    """Steps against a running sum of gradients that forgets slowly."""
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        momentum: Any,
+        use_locking: bool = False,
+        name: str = "Momentum",
+        use_nesterov: bool = False,
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._momentum = momentum
+        self._use_nesterov = use_nesterov
+        self._learning_rate_tensor: Any = None
+        self._momentum_tensor: Any = None
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for v in var_list:
+            self._zeros_slot(v, "momentum", self._name)
+
+    def _prepare(self) -> None:
+        self._learning_rate_tensor = self._as_tensor(self._learning_rate, "learning_rate")
+        self._momentum_tensor = self._as_tensor(self._momentum, "momentum")
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        return training.resource_apply_momentum.operation(
+            handle.handle,
+            self.get_slot(handle, "momentum").handle,
+            cast(self._learning_rate_tensor, grad.dtype),
+            grad,
+            cast(self._momentum_tensor, grad.dtype),
+            use_locking=self._use_locking,
+            use_nesterov=self._use_nesterov,
+        )
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        return training.resource_sparse_apply_momentum.operation(
+            handle.handle,
+            self.get_slot(handle, "momentum").handle,
+            cast(self._learning_rate_tensor, grad.dtype),
+            grad,
+            indices,
+            cast(self._momentum_tensor, grad.dtype),
+            use_locking=self._use_locking,
+            use_nesterov=self._use_nesterov,
+        )
+
+
+class AdagradOptimizer(_Hyperparameters):
+    """Divides each coordinate's step by the root of the sum of its squared gradients."""
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        use_locking: bool = False,
+        name: str = "Adagrad",
+    ) -> None:
+        if initial_accumulator_value <= 0.0:
+            raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._initial_accumulator_value = initial_accumulator_value
+        self._learning_rate_tensor: Any = None
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for v in var_list:
+            self._constant_slot(v, self._initial_accumulator_value, "accumulator", self._name)
+
+    def _prepare(self) -> None:
+        self._learning_rate_tensor = self._as_tensor(self._learning_rate, "learning_rate")
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        accumulator = self.get_slot(handle, "accumulator").handle
+        rate = cast(self._learning_rate_tensor, grad.dtype)
+        return training.resource_apply_adagrad.operation(
+            handle.handle, accumulator, rate, grad, use_locking=self._use_locking
+        )
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        accumulator = self.get_slot(handle, "accumulator").handle
+        rate = cast(self._learning_rate_tensor, grad.dtype)
+        return training.resource_sparse_apply_adagrad.operation(
+            handle.handle, accumulator, rate, grad, indices, use_locking=self._use_locking
+        )
+
+
+class AdadeltaOptimizer(_Hyperparameters):
+    """Makes steps of the size of recent steps, so that the units of gradients do not matter."""
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rho: Any = 0.95,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adadelta",
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._lr = learning_rate
+        self._rho = rho
+        self._epsilon = epsilon
+        self._lr_t: Any = None
+        self._rho_t: Any = None
+        self._epsilon_t: Any = None
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for v in var_list:
+            self._zeros_slot(v, "accum", self._name)
+            self._zeros_slot(v, "accum_update", self._name)
+
+    def _prepare(self) -> None:
+        self._lr_t = self._as_tensor(self._lr, "lr")
+        self._rho_t = self._as_tensor(self._rho, "rho")
+        self._epsilon_t = self._as_tensor(self._epsilon, "epsilon")
+
+    def _arguments(self, var: Any, dtype: DType) -> list[Any]:
+        slots = [self.get_slot(var, name).handle for name in ("accum", "accum_update")]
+        return [var.handle, *slots, *(cast(t, dtype) for t in (self._lr_t, self._rho_t, self._epsilon_t))]
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        return training.resource_apply_adadelta.operation(
+            *self._arguments(handle, grad.dtype), grad, use_locking=self._use_locking
+        )
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        return training.resource_sparse_apply_adadelta.operation(
+            *self._arguments(handle, grad.dtype), grad, indices, use_locking=self._use_locking
+        )
+
+
+class RMSPropOptimizer(_Hyperparameters):
+    """Divides momentum steps by the root of the recent mean square of gradients, or by their deviation."""
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        decay: Any = 0.9,
+        momentum: Any = 0.0,
+        epsilon: Any = 1e-10,
+        use_locking: bool = False,
+        centered: bool = False,
+        name: str = "RMSProp",
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._decay = decay
+        self._momentum = momentum
+        self._epsilon = epsilon
+        self._centered = centered
+        self._learning_rate_tensor: Any = None
+        self._decay_tensor: Any = None
+        self._momentum_tensor: Any = None
+        self._epsilon_tensor: Any = None
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for v in var_list:
+            self._constant_slot(v, 1.0, "rms", self._name)
+            if self._centered:
+                self._zeros_slot(v, "mg", self._name)
+            self._zeros_slot(v, "momentum", self._name)
+
+    def _prepare(self) -> None:
+        self._learning_rate_tensor = self._as_tensor(self._learning_rate, "learning_rate")
+        self._decay_tensor = self._as_tensor(self._decay, "decay")
+        self._momentum_tensor = self._as_tensor(self._momentum, "momentum")
+        self._epsilon_tensor = self._as_tensor(self._epsilon, "epsilon")
+
+    def _arguments(self, var: Any, dtype: DType) -> list[Any]:
+        slots = ("mg", "rms", "momentum") if self._centered else ("rms", "momentum")
+        tensors = (self._learning_rate_tensor, self._decay_tensor, self._momentum_tensor, self._epsilon_tensor)
+        return [var.handle, *(self.get_slot(var, name).handle for name in slots), *(cast(t, dtype) for t in tensors)]
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        update = training.resource_apply_centered_rms_prop if self._centered else training.resource_apply_rms_prop
+        return update.operation(*self._arguments(handle, grad.dtype), grad, use_locking=self._use_locking)
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        update = (
+            training.resource_sparse_apply_centered_rms_prop
+            if self._centered
+            else training.resource_sparse_apply_rms_prop
+        )
+        return update.operation(*self._arguments(handle, grad.dtype), grad, indices, use_locking=self._use_locking)
+
+
+class AdamOptimizer(_Hyperparameters):
+    """Steps along the recent mean of gradients, divided by the root of their recent mean square."""
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: Any = 0.9,
+        beta2: Any = 0.999,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adam",
+        use_own_namescope_for_non_slot_vars: bool = False,
+    ) -> None:
+        super().__init__(use_locking, name, use_own_namescope_for_non_slot_vars)
+        self._lr = learning_rate
+        self._beta1 = beta1
+        self._beta2 = beta2
+        self._epsilon = epsilon
+        self._lr_t: Any = None
+        self._beta1_t: Any = None
+        self._beta2_t: Any = None
+        self._epsilon_t: Any = None
+        self._powers: Any = None
+
+    def _get_beta_accumulators(self) -> tuple[Any, Any]:
+        """Returns the variables that hold beta1 and beta2 to the power of the step."""
+        graph = get_default_graph()
+        return self._get_non_slot_variable("beta1_power", graph), self._get_non_slot_variable("beta2_power", graph)
+
+    def _read_powers(self) -> tuple[Tensor, Tensor]:
+        """Returns both powers, read once for all updates of a step, so that these can be done in one call."""
+        if self._powers is None:
+            beta1_power, beta2_power = self._get_beta_accumulators()
+            self._powers = beta1_power.value(), beta2_power.value()
+        return self._powers  # type: ignore[no-any-return]
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        first = min(var_list, key=lambda v: v.name)
+        self._create_non_slot_variable(self._beta1, "beta1_power", colocate_with=first)
+        self._create_non_slot_variable(self._beta2, "beta2_power", colocate_with=first)
+        for v in var_list:
+            self._zeros_slot(v, "m", self._name)
+            self._zeros_slot(v, "v", self._name)
+
+    def _prepare(self) -> None:
+        self._lr_t = self._as_tensor(self._lr, "learning_rate")
+        self._beta1_t = self._as_tensor(self._beta1, "beta1")
+        self._beta2_t = self._as_tensor(self._beta2, "beta2")
+        self._epsilon_t = self._as_tensor(self._epsilon, "epsilon")
+        self._powers = None
+        self._read_powers()
+
+    def _numbers(self, dtype: DType) -> list[Any]:
+        """Returns both powers, rate, both betas and epsilon in the type of a variable."""
+        tensors = (*self._read_powers(), self._lr_t, self._beta1_t, self._beta2_t, self._epsilon_t)
+        return [cast(t, dtype) for t in tensors]
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        return training.resource_apply_adam.operation(
+            handle.handle,
+            self.get_slot(handle, "m").handle,
+            self.get_slot(handle, "v").handle,
+            *self._numbers(grad.dtype),
+            grad,
+            use_locking=self._use_locking,
+        )
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        """Returns the update of the whole variable: the moments of all rows decay, and with them all rows move."""
+        return AdamOptimizer._resource_apply_dense(self, self._as_dense(grad, handle, indices), handle)
+
+    def _as_dense(self, grad: Any, handle: Any, indices: Any) -> Any:
+        """Returns the gradient of all rows: one pass over memory in the fused update is cheaper than several."""
+        size = shape(handle.value()) if not handle.get_shape().is_fully_defined() else handle.get_shape().as_list()
+        return scatter_nd(expand_dims(indices, 1), grad, cast(size, indices.dtype))
+
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
+        beta1_power, beta2_power = self._get_beta_accumulators()
+        read1, read2 = self._read_powers()
+        self._powers = None
+        with control_dependencies(update_ops), colocate_with(beta1_power.op):
+            updates = [
+                beta1_power.assign(multiply(read1, self._beta1_t), use_locking=self._use_locking, read_value=False),
+                beta2_power.assign(multiply(read2, self._beta2_t), use_locking=self._use_locking, read_value=False),
+            ]
+        return control.group(*update_ops, *updates, name=name_scope)
+
+
+class FtrlOptimizer(_Hyperparameters):
+    """Follows the regularized leader: keeps weights at zero that do not earn their l1 cost."""
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        learning_rate_power: float = -0.5,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        use_locking: bool = False,
+        name: str = "Ftrl",
+        accum_name: str | None = None,
+        linear_name: str | None = None,
+        l2_shrinkage_regularization_strength: float = 0.0,
+        beta: float | None = None,
+    ) -> None:
+        super().__init__(use_locking, name)
+        if learning_rate_power > 0.0:
+            raise ValueError(f"learning_rate_power: expected at most 0, received {learning_rate_power}")
+        for key, value in (
+            ("initial_accumulator_value", initial_accumulator_value),
+            ("l1_regularization_strength", l1_regularization_strength),
+            ("l2_regularization_strength", l2_regularization_strength),
+            ("l2_shrinkage_regularization_strength", l2_shrinkage_regularization_strength),
+        ):
+            if value < 0.0:
+                raise ValueError(f"{key}: expected at least 0, received {value}")
+        self._learning_rate = learning_rate
+        self._learning_rate_power = learning_rate_power
+        self._initial_accumulator_value = initial_accumulator_value
+        self._l1_regularization_strength = l1_regularization_strength
+        self._l2_regularization_strength = l2_regularization_strength
+        self._l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
+        self._beta = beta or 0.0
+        self._accum_name = accum_name
+        self._linear_name = linear_name
+        self._learning_rate_tensor: Any = None
+        self._l1_regularization_strength_tensor: Any = None
+        self._l2_regularization_strength_tensor: Any = None
+        self._l2_shrinkage_regularization_strength_tensor: Any = None
+        self._learning_rate_power_tensor: Any = None
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for v in var_list:
+            self._constant_slot(v, self._initial_accumulator_value, "accum", self._accum_name or self._name)
+            self._zeros_slot(v, "linear", self._linear_name or self._name)
+
+    def _prepare(self) -> None:
+        rate = self._learning_rate_tensor = self._as_tensor(self._learning_rate, "learning_rate")
+        l2: Any = self._l2_regularization_strength
+        if self._beta:
+            least: Any = maximum(rate, 1e-36)
+            l2 = l2 + self._beta / (2.0 * least)
+        self._l1_regularization_strength_tensor = self._as_tensor(self._l1_regularization_strength, "l1")
+        self._l2_regularization_strength_tensor = self._as_tensor(l2, "l2")
+        self._l2_shrinkage_regularization_strength_tensor = self._as_tensor(
+            self._l2_shrinkage_regularization_strength, "l2_shrinkage"
+        )
+        self._learning_rate_power_tensor = self._as_tensor(self._learning_rate_power, "learning_rate_power")
+
+    def _handles(self, var: Any) -> list[Any]:
+        return [var.handle, self.get_slot(var, "accum").handle, self.get_slot(var, "linear").handle]
+
+    def _numbers(self, dtype: DType) -> list[Any]:
+        shrinks = self._l2_shrinkage_regularization_strength > 0.0
+        tensors = (
+            self._learning_rate_tensor,
+            self._l1_regularization_strength_tensor,
+            self._l2_regularization_strength_tensor,
+            *((self._l2_shrinkage_regularization_strength_tensor,) if shrinks else ()),
+            self._learning_rate_power_tensor,
+        )
+        return [cast(t, dtype) for t in tensors]
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        shrinks = self._l2_shrinkage_regularization_strength > 0.0
+        update = training.resource_apply_ftrl_v2 if shrinks else training.resource_apply_ftrl
+        return update.operation(*self._handles(handle), grad, *self._numbers(grad.dtype), use_locking=self._use_locking)
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        shrinks = self._l2_shrinkage_regularization_strength > 0.0
+        update = training.resource_sparse_apply_ftrl_v2 if shrinks else training.resource_sparse_apply_ftrl
+        return update.operation(
+            *self._handles(handle), grad, indices, *self._numbers(grad.dtype), use_locking=self._use_locking
+        )

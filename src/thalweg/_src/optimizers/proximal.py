@@ -1,0 +1,160 @@
+"""Proximal and dual-averaging optimizers: those whose l1 penalty leaves exact zeros behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.dtypes import DType
+from thalweg._src.ops import training
+from thalweg._src.ops.identity import identity
+from thalweg._src.ops.math import cast
+from thalweg._src.optimizers.optimizers import _Hyperparameters
+
+
+class _Penalized(_Hyperparameters):
+    """An optimizer with a learning rate and penalties on the size of the variables."""
+
+    def __init__(self, learning_rate: Any, l1: Any, l2: Any, use_locking: bool, name: str) -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._l1_regularization_strength = l1
+        self._l2_regularization_strength = l2
+        self._learning_rate_tensor: Any = None
+        self._l1_regularization_strength_tensor: Any = None
+        self._l2_regularization_strength_tensor: Any = None
+
+    def _prepare(self) -> None:
+        self._learning_rate_tensor = self._as_tensor(self._learning_rate, "learning_rate")
+        self._l1_regularization_strength_tensor = self._as_tensor(
+            self._l1_regularization_strength, "l1_regularization_strength"
+        )
+        self._l2_regularization_strength_tensor = self._as_tensor(
+            self._l2_regularization_strength, "l2_regularization_strength"
+        )
+
+    def _numbers(self, dtype: DType) -> list[Any]:
+        tensors = (
+            self._learning_rate_tensor,
+            self._l1_regularization_strength_tensor,
+            self._l2_regularization_strength_tensor,
+        )
+        return [cast(t, dtype) for t in tensors]
+
+
+class ProximalGradientDescentOptimizer(_Penalized):
+    """Steps against the gradient, then towards zero as far as the penalties draw."""
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        l1_regularization_strength: Any = 0.0,
+        l2_regularization_strength: Any = 0.0,
+        use_locking: bool = False,
+        name: str = "ProximalGradientDescent",
+    ) -> None:
+        super().__init__(learning_rate, l1_regularization_strength, l2_regularization_strength, use_locking, name)
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        return training.resource_apply_proximal_gradient_descent.operation(
+            handle.handle, *self._numbers(grad.dtype), grad, use_locking=self._use_locking
+        )
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        return training.resource_sparse_apply_proximal_gradient_descent.operation(
+            handle.handle, *self._numbers(grad.dtype), grad, indices, use_locking=self._use_locking
+        )
+
+
+class ProximalAdagradOptimizer(_Penalized):
+    """Makes an Adagrad step, then one towards zero as far as the penalties draw at the same rate."""
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: Any = 0.0,
+        l2_regularization_strength: Any = 0.0,
+        use_locking: bool = False,
+        name: str = "ProximalAdagrad",
+    ) -> None:
+        if initial_accumulator_value <= 0.0:
+            raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
+        super().__init__(learning_rate, l1_regularization_strength, l2_regularization_strength, use_locking, name)
+        self._initial_accumulator_value = initial_accumulator_value
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for v in var_list:
+            self._constant_slot(v, self._initial_accumulator_value, "accumulator", self._name)
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        accumulator = self.get_slot(handle, "accumulator").handle
+        return training.resource_apply_proximal_adagrad.operation(
+            handle.handle, accumulator, *self._numbers(grad.dtype), grad, use_locking=self._use_locking
+        )
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        accumulator = self.get_slot(handle, "accumulator").handle
+        return training.resource_sparse_apply_proximal_adagrad.operation(
+            handle.handle, accumulator, *self._numbers(grad.dtype), grad, indices, use_locking=self._use_locking
+        )
+
+
+class AdagradDAOptimizer(_Penalized):
+    """Adagrad by dual averaging: variables follow from the sums of all gradients, so they start at zero in effect.
+
+    The penalties grow with the number of steps, which the global step tells; pass the same one to `minimize`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        global_step: Any,
+        initial_gradient_squared_accumulator_value: float = 0.1,
+        l1_regularization_strength: Any = 0.0,
+        l2_regularization_strength: Any = 0.0,
+        use_locking: bool = False,
+        name: str = "AdagradDA",
+    ) -> None:
+        if initial_gradient_squared_accumulator_value <= 0.0:
+            raise ValueError(
+                "initial_gradient_squared_accumulator_value must be positive: "
+                f"{initial_gradient_squared_accumulator_value}"
+            )
+        super().__init__(learning_rate, l1_regularization_strength, l2_regularization_strength, use_locking, name)
+        self._initial_gradient_squared_accumulator_value = initial_gradient_squared_accumulator_value
+        self._global_step = global_step
+        self._global_step_on_worker: Any = None
+
+    def _create_slots(self, var_list: list[Any]) -> None:
+        for v in var_list:
+            self._zeros_slot(v, "gradient_accumulator", self._name)
+            initial = self._initial_gradient_squared_accumulator_value
+            self._constant_slot(v, initial, "gradient_squared_accumulator", self._name)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        self._global_step_on_worker = cast(identity(self._global_step) + 1, dtypes.int64)
+
+    def _handles(self, var: Any) -> list[Any]:
+        slots = ("gradient_accumulator", "gradient_squared_accumulator")
+        return [var.handle, *(self.get_slot(var, name).handle for name in slots)]
+
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        return training.resource_apply_adagrad_da.operation(
+            *self._handles(handle),
+            grad,
+            *self._numbers(grad.dtype),
+            self._global_step_on_worker,
+            use_locking=self._use_locking,
+        )
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        return training.resource_sparse_apply_adagrad_da.operation(
+            *self._handles(handle),
+            grad,
+            indices,
+            *self._numbers(grad.dtype),
+            self._global_step_on_worker,
+            use_locking=self._use_locking,
+        )

@@ -1,0 +1,1 @@
+"""SavedModels: writing, loading, signatures."""

@@ -1,0 +1,315 @@
+"""Measured costs: what devices, links between them and the nodes of a step take, from runs on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import time
+from collections.abc import Callable, Sequence
+from itertools import permutations
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.config import ConfigProto, RunMetadata, RunOptions
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.scopes import device as on
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.constants import fill, placeholder
+from thalweg._src.ops.math import add_n, sin
+from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.place.cost import SEGMENT, CostModel, Link, Speed
+from thalweg._src.place.placers import round_robin
+from thalweg._src.place.problem import Problem
+from thalweg._src.session.session import BaseSession, Session
+
+_ROUNDS, _LONG = 9, 5
+_CROSSINGS, _BIG_CROSSINGS = 40, 8
+_BIG = 1 << 20  # elements
+_LAYERS = 24
+_LEAST = 1e-9  # seconds, where a difference is lost in the noise
+_TOWER, _SIDE = 48, 256  # many milliseconds: short steps would measure how fast threads wake up
+_NET, _SIZES = 64, (48, 96, 160)
+_MOST = 16.0  # times that a hand-over may be dearer than it seemed
+
+Chain = Callable[[Tensor, Tensor], Tensor]
+
+
+def learn_costs(
+    session: BaseSession, fetches: Any, feed_dict: Any = None, costs: CostModel | None = None, steps: int = 6
+) -> CostModel:
+    """Runs a step some times, traced, and returns a cost model that knows the time of each of its nodes.
+
+    costs: the model to teach; None makes one
+    Of the traced steps the faster half counts: what slowed the others was something else.
+    """
+    costs = costs if costs is not None else CostModel()
+    feeds = feed_dict or {}
+    options = RunOptions(trace_level=RunOptions.FULL_TRACE)
+    for _ in range(2):  # they warm up: large programs are compiled when they run again
+        session.run(fetches, feeds)
+    untraced = min(time_of(lambda: session.run(fetches, feeds), 0.0) for _ in range(max(steps, 1)))
+    traced: list[tuple[float, Any]] = []
+    for _ in range(max(steps, 1)):
+        metadata = RunMetadata()
+        start = time.perf_counter()
+        session.run(fetches, feeds, options, metadata)
+        traced.append((time.perf_counter() - start, metadata.step_stats))
+    nodes = list(session._plan(fetches, tuple(feeds)).executable.placement.devices)
+    for _, stats in sorted(traced, key=lambda pair: pair[0])[: (len(traced) + 1) // 2]:
+        costs.learn(stats, nodes, untraced)
+    return costs
+
+
+def measure_costs(config: ConfigProto | None = None, path: str | Path | None = None, seconds: float = 0.1) -> CostModel:
+    """Measures a session's devices and returns a cost model: their speeds, the links between them, how they crowd.
+
+    path: a file that receives it, for `config.experimental.cost_model`
+    seconds: how long each of the measurements takes, of which there are a few for each kind of device and pair
+    """
+    given = ConfigProto()
+    if config is not None:
+        given.CopyFrom(config)
+    given.experimental.placer = given.experimental.cost_model = ""
+    costs = _Stopwatch(given, seconds).costs()
+    if path is not None:
+        costs.save(path)
+    return costs
+
+
+class _Stopwatch:
+    """Measures small graphs on the devices of a configuration."""
+
+    def __init__(self, config: ConfigProto, seconds: float) -> None:
+        self._config = config
+        self._seconds = seconds / _ROUNDS
+        with Session(graph=Graph(), config=config) as session:
+            self._devices = [(found.name, found.device_type) for found in session.list_devices()]
+
+    def costs(self) -> CostModel:
+        kinds: dict[str, list[str]] = {}
+        for name, kind in self._devices:
+            kinds.setdefault(kind, []).append(name)
+        links: dict[str, Link] = {}
+        starts: list[float] = []
+        for (a, kind), (b, other) in permutations(self._devices, 2):
+            pair = f"{kind}>{other}"
+            if pair in links and kind == other != "CPU":  # what lies between accelerators may differ
+                pair = f"{a}>{b}"
+            if pair not in links:
+                links[pair], start = self._link(a, b)
+                starts.append(start)
+        speeds = {kind: self._speed(names[0]) for kind, names in kinds.items()}
+        crowding = {kind: self._crowding(names) for kind, names in kinds.items() if len(names) > 1}
+        costs = CostModel(speeds, links, crowding=crowding, segment=min(starts, default=SEGMENT))
+        if len(kinds.get("CPU", ())) > 1:
+            self._make_true(costs)
+        return costs
+
+    # -- what is measured ---------------------------------------------------------------------------------------------
+
+    def _speed(self, name: str) -> Speed:
+        """Measures a launch by tiny nodes, arithmetic by matrix products, and memory by large sums."""
+        launch = self._each(name, [2], lambda y, s: sin(y), 100)
+        size = 256
+        while True:
+            product = self._each(name, [size, size], functools.partial(_product, size), 4)
+            if product > 4e-3 or size >= 4096:
+                break
+            size *= 2
+        memory = self._each(name, [4 * _BIG], lambda y, s: y + s, 4)
+        flops = 2.0 * size**3 / max(product - launch, _LEAST)
+        return Speed(flops, 2.0 * 4 * 4 * _BIG / max(memory - launch, _LEAST), max(launch, 1e-7))
+
+    def _each(self, name: str, shape: Sequence[int], link: Chain, length: int) -> float:
+        """Returns the seconds of one node: a long chain of them minus a short one."""
+
+        def build(count: int) -> Callable[[Tensor], Tensor]:
+            def chain(s: Tensor) -> Tensor:
+                with on(name):
+                    y = fill(shape, s)
+                    for _ in range(count):
+                        y = link(y, s)
+                    return reduce_sum(y)
+
+            return chain
+
+        longer, shorter = map(min, self._rounds(build(2 * length), build(length)))
+        return max(longer - shorter, _LEAST) / length
+
+    def _link(self, a: str, b: str) -> tuple[Link, float]:
+        """Measures a transfer between devices at work, and of large values; and the start of what has waited for it.
+
+        At work it takes longer than between idle devices: somebody has to be woken up, and to be let in. What is only
+        sent, and looked at when all is done, keeps the sender busy; what is waited for costs the rest as well.
+        """
+        pairs = [_pair(a, b, shape) for shape in ("apart", "sent", "coupled")]
+        apart, sent, coupled = map(mean, self._rounds(*pairs, times=_LONG))
+        idle = self._crossing(a, b, 2, _CROSSINGS)
+        each = max(idle, (coupled - apart) / _LAYERS)
+        overhead = min(max((sent - apart) / _LAYERS, _LEAST), each / 2)
+        big = self._crossing(a, b, _BIG, _BIG_CROSSINGS)
+        rest = (each - overhead) / 2  # nobody works while a thread wakes up, but it does not wake up by itself
+        return Link(rest, min(4.0 * _BIG / max(big - idle, _LEAST), 1e12), overhead), rest
+
+    def _crossing(self, a: str, b: str, elements: int, count: int) -> float:
+        def shuttle(*names: str) -> Callable[[Tensor], Tensor]:
+            def build(s: Tensor) -> Tensor:
+                with on(names[0]):
+                    y = fill([elements], s)
+                for i in range(count):
+                    with on(names[i % len(names)]):
+                        y = y + s
+                return reduce_sum(y)
+
+            return build
+
+        here, there, both = map(min, self._rounds(shuttle(a), shuttle(b), shuttle(a, b)))
+        return max(both - max(here, there), _LEAST) / count
+
+    def _crowding(self, names: Sequence[str]) -> float:
+        """Measures how much longer devices take that all work at once, for each one more."""
+
+        def towers(*names: str) -> Callable[[Tensor], Tensor]:
+            def build(s: Tensor) -> Tensor:
+                tops = [_tower(s, name, number) for number, name in enumerate(names)]
+                with on(names[0]):
+                    return add_n(tops)
+
+            return build
+
+        alone, together = map(mean, self._rounds(towers(names[0]), towers(*names), times=_LONG - 2))
+        return max(together / alone - 1.0, 0.0) / (len(names) - 1)
+
+    def _make_true(self, costs: CostModel) -> None:
+        """Makes hand-overs between CPU devices as dear as a step with many of them says.
+
+        There threads also wait for cores, for Python's lock and for each other, which no single transfer shows. The
+        step is a random net, dealt out in turns; of what it takes beyond the time foreseen all is put down to them.
+        """
+        with Graph().as_default() as graph:
+            scalar = placeholder(dtypes.float32, [])
+            fetched = _net(scalar)
+        with contextlib.ExitStack() as sessions:
+            steps: list[Callable[[], Any]] = []
+            plans = []
+            for name in ("single", "round_robin"):
+                config = ConfigProto()
+                config.CopyFrom(self._config)
+                config.device_count.update(dict.fromkeys({kind for _, kind in self._devices} - {"CPU"}, 0))
+                config.experimental.placer = name
+                session = sessions.enter_context(Session(graph=graph, config=config))
+                if not steps:
+                    learn_costs(session, fetched, {scalar: 0.5}, costs)
+                plans.append(session._plan(fetched, (scalar,)).executable.placement)
+                steps.append(functools.partial(session.make_callable(fetched, [scalar]), 0.5))
+            alone, spread = map(mean, self._in_turns(steps, _LONG))
+        posed = plans[0].schedule.problem
+
+        def foreseen(factor: float) -> float:
+            """Returns the net's step as part of that on one device, with hand-overs dearer by a factor."""
+            dearer = costs.with_hand_overs(factor)
+            problem = Problem(posed.step, posed.all_groups, posed.devices, dearer)
+            return problem.time(round_robin(problem)) / problem.time(problem.single(problem.devices[0]))
+
+        low, high = 1.0, _MOST
+        while high - low > 0.05:
+            middle = (low + high) / 2
+            low, high = (middle, high) if foreseen(middle) < spread / alone else (low, middle)
+        costs.measured.clear()  # of the net: nobody else has it
+        true = costs.with_hand_overs(low)
+        costs.links, costs.segment = true.links, true.segment
+
+    def _rounds(self, *builds: Callable[[Tensor], Tensor], times: int = 1) -> list[list[float]]:
+        """Returns the seconds of a step of each of some graphs, measured in turns, so that all meet the same load.
+
+        Others can only make a step slower: the best round tells what it takes, the mean what it takes beside them.
+        times: how much longer than usual this is done
+        """
+        with contextlib.ExitStack() as sessions:
+            steps = []
+            for build in builds:
+                with Graph().as_default() as graph:
+                    scalar = placeholder(dtypes.float32, [])
+                    fetched = build(scalar)
+                session = sessions.enter_context(Session(graph=graph, config=self._config))
+                steps.append(functools.partial(session.make_callable(fetched, [scalar]), 0.5))
+            return self._in_turns(steps, times)
+
+    def _in_turns(self, steps: Sequence[Callable[[], Any]], times: int) -> list[list[float]]:
+        for step in steps:
+            step()
+        turns = [[time_of(step, self._seconds) for step in steps] for _ in range(times * _ROUNDS)]
+        return [list(rounds) for rounds in zip(*turns)]
+
+
+def _product(size: int, y: Tensor, s: Tensor) -> Tensor:
+    return matmul(y, fill([size, size], s / float(size)))
+
+
+def _pair(a: str, b: str, how: str) -> Callable[[Tensor], Tensor]:
+    """Returns a graph of two devices at work on layer after layer, with a number of each for the other.
+
+    how: "coupled", each layer needs the number of the other's last; "sent", they are added up when all is done;
+        "apart", there is none but the last
+    """
+
+    def build(s: Tensor) -> Tensor:
+        names, sums = (a, b), [s, s + 1.0]
+        layers = []
+        every: list[list[Tensor]] = [[], []]
+        for name, first in zip(names, sums):
+            with on(name):
+                layers.append(fill([_SIDE // 2] * 2, first))
+        for _ in range(_LAYERS):
+            before = list(sums)
+            for i, name in enumerate(names):
+                with on(name):
+                    layers[i] = sin(matmul(layers[i], layers[i]) * before[1 - i if how == "coupled" else i])
+                    sums[i] = reduce_sum(layers[i])
+                    every[i].append(sums[i])
+        if how == "sent":
+            for i, name in enumerate(names):
+                with on(name):
+                    sums[i] = add_n([sums[i], *every[1 - i][:-1]])
+        with on(a):
+            return add_n(sums)
+
+    return build
+
+
+def _tower(s: Tensor, name: str, number: int) -> Tensor:
+    """Adds what keeps one device busy: products and functions of middle size, as layers have them."""
+    with on(name):
+        y = fill([_SIDE, _SIDE], s + float(number))  # each its own: equal towers would be one
+        weights = fill([_SIDE, _SIDE], s / float(_SIDE))
+        for _ in range(_TOWER):
+            y = sin(matmul(y, weights))
+        return reduce_sum(y)
+
+
+def _net(s: Tensor) -> Tensor:
+    """Returns a random graph of small and large products, each of two that came before."""
+    rng = np.random.default_rng(0)
+    made = [(_SIZES[-1], fill([_SIZES[-1]] * 2, s))]
+    for _ in range(_NET):
+        size = int(rng.choice(_SIZES))
+        large = [value for other, value in made if other >= size]
+        a, b = (large[i][:size, :size] for i in rng.choice(len(large), 2))
+        made.append((size, sin(matmul(a, b) * (1.0 / size))))
+    return add_n([reduce_sum(value) for _, value in made])
+
+
+def time_of(step: Callable[[], Any], seconds: float) -> float:
+    """Runs a step for some time, at least once, and returns its mean seconds."""
+    start, steps = time.perf_counter(), 0
+    while True:
+        step()
+        steps += 1
+        elapsed = time.perf_counter() - start
+        if elapsed >= seconds:
+            return elapsed / steps

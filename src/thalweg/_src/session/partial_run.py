@@ -1,0 +1,113 @@
+"""Partial runs: one step in several calls, each with more feeds.
+
+The feeds of such a step are waiting nodes and its fetches are sent to the client, so the executor itself runs just what
+the feeds given so far allow.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.kernels.types import fetched
+from thalweg._src.optimize.prune import needed_feeds
+from thalweg._src.partition.client import CLIENT
+from thalweg._src.resources.rendezvous import rendezvous_key
+from thalweg._src.runtime.pipeline import compile_partial_step
+from thalweg._src.runtime.step import Step
+from thalweg._src.session.feeds import converter, expand_feeds, expand_keys, feed_tensor
+from thalweg._src.session.fetches import flatten
+
+
+@dataclass(slots=True)
+class _Started:
+    """A step under way: what it still waits for, and what each fetch depends on."""
+
+    step: Step
+    feeds: set[Tensor]
+    fed: set[Tensor] = field(default_factory=set)
+    fetchable: set[Any] = field(default_factory=set)
+    fetched: set[Any] = field(default_factory=set)
+
+
+class PartialRuns:
+    """The partial runs of one session, by handle."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self._started: dict[str, _Started] = {}
+        self._serial = itertools.count()
+
+    def setup(self, fetches: Any, feeds: Sequence[Any]) -> str:
+        graph = self._session.graph
+        feed_tensors = [feed_tensor(graph, key) for key in expand_keys(feeds)]
+        flat = flatten(graph, fetches)
+        executable = compile_partial_step(
+            feed_tensors, flat.tensors, flat.operations, self._session._config, self._session._devices
+        )
+        step = Step()
+        step.finished = threading.Event()
+        self._session._running.add(step)
+        executable.start(step, [], lambda: self._session._running.discard(step))
+        handle = f"partial_run_{next(self._serial)}"
+        self._started[handle] = _Started(step, set(feed_tensors), fetchable={*flat.tensors, *flat.operations})
+        return handle
+
+    def run(self, handle: str, fetches: Any, feed_dict: dict[Any, Any]) -> Any:
+        if handle not in self._started:
+            raise errors.InvalidArgumentError(
+                None, None, f"partial_run has no run {handle!r}: call partial_run_setup first"
+            )
+        state = self._started[handle]
+        graph = self._session.graph
+        flat = flatten(graph, fetches)
+        values = {}
+        for key, value in expand_feeds(feed_dict).items():
+            tensor = feed_tensor(graph, key)
+            _require(tensor in state.feeds, f"The feed {tensor.name!r} was not given to partial_run_setup.")
+            _require(tensor not in state.fed, f"The feed {tensor.name!r} has been fed already.")
+            values[tensor] = converter(tensor)(value)
+        known = state.fed | values.keys()
+        wanted: list[Any] = [*flat.tensors, *flat.operations]
+        for element in wanted:
+            _require(element in state.fetchable, f"The fetch {element.name!r} was not given to partial_run_setup.")
+            _require(element not in state.fetched, f"The fetch {element.name!r} has been fetched already.")
+            missing = needed_feeds(element, state.feeds) - known
+            names = ", ".join(sorted(t.name for t in missing))
+            _require(not missing, f"The fetch {element.name!r} cannot be computed before these are fed: {names}")
+        for tensor, value in values.items():
+            state.step.rendezvous.send(rendezvous_key(CLIENT, "", f"feed {tensor.name}"), value)
+        state.fed |= values.keys()
+        state.fetched |= {*flat.tensors, *flat.operations}
+        results = [self._wait(state.step, f"fetch {tensor.name}") for tensor in flat.tensors]
+        for operation in flat.operations:
+            self._wait(state.step, f"fetch ^{operation.name}")
+        if state.fetched == state.fetchable:
+            del self._started[handle]
+        return flat.build(fetched(results))
+
+    def _wait(self, step: Step, name: str) -> Any:
+        arrived = threading.Event()
+        values: list[Any] = []
+
+        def arrive(value: Any) -> None:
+            values.append(value)
+            arrived.set()
+
+        token = step.cancellation.register(lambda error: arrived.set())
+        step.rendezvous.receive(rendezvous_key("", CLIENT, name), arrive)
+        arrived.wait()
+        step.cancellation.deregister(token)
+        if not values:
+            step.stop()
+        return values.pop()
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise errors.InvalidArgumentError(None, None, message)

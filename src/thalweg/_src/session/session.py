@@ -1,0 +1,351 @@
+"""Session: runs parts of a graph over the state it keeps."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.config import ConfigProto, GraphOptions, RunMetadata, RunOptions
+from thalweg._src.graph.default import default_graph_scope, default_session_scope, get_default_graph
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.kernels.types import fetched
+from thalweg._src.place.picture import draw
+from thalweg._src.resources import swap
+from thalweg._src.resources.containers import Containers
+from thalweg._src.runtime.devices import Device, local_devices
+from thalweg._src.runtime.executable import Executable
+from thalweg._src.runtime.host import core_share
+from thalweg._src.runtime.pipeline import compile_step
+from thalweg._src.runtime.step import Step
+from thalweg._src.runtime.trace import Trace
+from thalweg._src.session.feeds import Convert, converter, expand_feeds, expand_keys, feed_tensor, is_composite
+from thalweg._src.session.fetches import Build, flatten, key_of
+from thalweg._src.session.partial_run import PartialRuns
+
+_TARGETS = ("", "local")
+
+
+@dataclass(slots=True)
+class _Plan:
+    """A kind of step, ready: how to convert the feeds, what to run, how to build the result."""
+
+    feeds: list[Tensor]
+    converters: list[Convert]
+    executable: Executable
+    build: Build
+    edits: int
+    composites: list[Any]  # kept alive: a plan is found by the identity of those that it fetches
+
+
+@dataclass(frozen=True, slots=True)
+class _Expanding:
+    """Stands in place of a plan where a feed's key is composite: the plan is that of the expanded feeds."""
+
+    edits: int
+
+
+class BaseSession:
+    """What `Session` and `InteractiveSession` share."""
+
+    _open: weakref.WeakSet[BaseSession] = weakref.WeakSet()
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        if target not in _TARGETS:
+            raise errors.NotFoundError(None, None, f"no runtime serves the target {target!r}; '' is this process")
+        if graph is not None and not isinstance(graph, Graph):
+            raise TypeError(f"graph: expected a tf.Graph, received {type(graph)}")
+        if config is not None and not isinstance(config, ConfigProto):
+            raise TypeError(f"config: expected a tf.ConfigProto, received {type(config)}")
+        self._graph = graph if graph is not None else get_default_graph()
+        self._config = config if config is not None else ConfigProto()
+        if self._config.intra_op_parallelism_threads > 0:
+            core_share.fix(self._config.intra_op_parallelism_threads)
+        if self._config.experimental.host_swap_limit_in_mb > 0:
+            swap.HOST.limit = self._config.experimental.host_swap_limit_in_mb << 20
+        self._is_measured = _schedule(self._config.graph_options)
+        self._resources = Containers()
+        self._devices: list[Device] = local_devices(self._config, self._resources)
+        self._plans: dict[Any, _Plan | _Expanding] = {}
+        self._lock = threading.RLock()  # a Python function that is folded may run this session itself
+        self._closed = False
+        self._running: set[Step] = set()
+        self._partial = PartialRuns(self)
+        self._scopes: list[contextlib.ExitStack] = []
+        BaseSession._open.add(self)
+
+    @property
+    def graph(self) -> Graph:
+        return self._graph
+
+    @property
+    def graph_def(self) -> Any:
+        return self._graph.as_graph_def()
+
+    @property
+    def sess_str(self) -> str:
+        return ""
+
+    def list_devices(self) -> list[Any]:
+        """Returns the devices of this session, each with `name` and `device_type`."""
+        return [DeviceAttributes(device.name, device.type, device.memory_limit) for device in self._devices]
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: dict[Any, Any] | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
+        """Runs what the fetches need and returns their values in the same structure, None for operations."""
+        plan, values = self._prepare(fetches, feed_dict)
+        return plan.build(self._execute(plan.executable, values, options, run_metadata))
+
+    def _prepare(self, fetches: Any, feed_dict: dict[Any, Any] | None) -> tuple[_Plan, list[Any]]:
+        if feed_dict:
+            if not isinstance(feed_dict, dict):
+                feed_dict = _as_dict(feed_dict)
+            plan = self._plan(fetches, tuple(feed_dict))
+            if type(plan) is _Expanding:
+                return self._prepare(fetches, expand_feeds(feed_dict))
+            return plan, [convert(value) for convert, value in zip(plan.converters, feed_dict.values())]
+        return self._plan(fetches, ()), []
+
+    def _plan(self, fetches: Any, feed_keys: tuple[Any, ...]) -> Any:
+        """Returns the plan for a kind of step; the graph only grows, so a plan stays good until it is edited."""
+        try:
+            key = (key_of(fetches), feed_keys)
+            plan = self._plans.get(key)
+        except TypeError as error:
+            raise TypeError(f"a fetch or a key of feed_dict cannot be hashed: {error}") from None
+        if self._closed:
+            raise RuntimeError("the session is closed")
+        if plan is None or plan.edits != self._graph._edits:
+            with self._lock:
+                plan = self._plans[key] = self._make_plan(fetches, feed_keys)
+        return plan
+
+    def _make_plan(self, fetches: Any, feed_keys: tuple[Any, ...]) -> _Plan | _Expanding:
+        graph = self._graph
+        if not graph._operations:
+            raise RuntimeError("the graph of the session is empty: there is nothing to run")
+        edits = graph._edits
+        if any(map(is_composite, feed_keys)):
+            return _Expanding(edits)
+        feeds = [feed_tensor(graph, key) for key in feed_keys]
+        if len(set(feeds)) < len(feeds):
+            names = [tensor.name for tensor in feeds]
+            raise ValueError(f"a tensor is fed twice under different keys: {', '.join(sorted(names))}")
+        flat = flatten(graph, fetches)
+        executable = self._compile(feeds, flat.tensors, flat.operations)
+        return _Plan(feeds, [converter(tensor) for tensor in feeds], executable, flat.build, edits, flat.composites)
+
+    def _compile(self, feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Any]) -> Executable:
+        executable = compile_step(feeds, fetches, targets, self._config, self._devices)
+        if self._config.log_device_placement:
+            print(executable.placement.report(), file=sys.stderr)
+        return executable
+
+    def _execute(
+        self, executable: Executable, feeds: list[Any], options: Any = None, run_metadata: Any = None
+    ) -> list[Any]:
+        if core_share.active:
+            core_share.look()
+        step = Step()
+        timeout = options.timeout_in_ms if options is not None else 0
+        timeout = timeout or self._config.operation_timeout_in_ms
+        timer = _deadline(step, timeout) if timeout else None
+        if run_metadata is not None:
+            run_metadata.Clear()
+        is_measured = self._is_measured is not None and self._is_measured(executable)
+        if run_metadata is not None and (is_measured or (options is not None and options.trace_level)):
+            step.trace = Trace()
+        self._running.add(step)
+        try:
+            values = executable.run(step, feeds)
+            try:
+                result = fetched(values)
+            except Exception as error:
+                raise executable.explain_fetch(error, values) from None
+        finally:
+            self._running.discard(step)
+            if timer is not None:
+                timer.cancel()
+        if run_metadata is not None:
+            _report(executable, step.trace, options, run_metadata)
+        return result
+
+    def make_callable(
+        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
+        """Returns a function that runs the fetches, with one positional argument for each tensor of feed_list."""
+        keys = tuple(feed_list or ())
+        plan = self._plan(fetches, keys)
+        if type(plan) is _Expanding:
+            return self._make_expanding_callable(fetches, keys, accept_options)
+        converters, executable, build = plan.converters, plan.executable, plan.build
+
+        def call(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
+            if len(args) != len(converters):
+                raise TypeError(f"the callable takes {len(converters)} feeds, {len(args)} were given")
+            if self._closed:
+                raise RuntimeError("the session is closed")
+            if options is not None and not accept_options:
+                raise TypeError("the callable takes options only if it was made with accept_options=True")
+            values = [convert(value) for convert, value in zip(converters, args)]
+            return build(self._execute(executable, values, options, run_metadata))
+
+        return call
+
+    def _make_expanding_callable(self, fetches: Any, keys: tuple[Any, ...], accept_options: bool) -> Callable[..., Any]:
+        """Returns a callable with an argument for each key, some of which stand for several tensors."""
+        parts = tuple(expand_keys(keys))
+        run = self.make_callable(fetches, parts, accept_options)
+
+        def call(*args: Any, options: Any = None, run_metadata: Any = None) -> Any:
+            if len(args) != len(keys):
+                raise TypeError(f"the callable takes {len(keys)} feeds, {len(args)} were given")
+            feeds = expand_feeds(dict(zip(keys, args)))
+            return run(*[feeds[part] for part in parts], options=options, run_metadata=run_metadata)
+
+        return call
+
+    def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> Any:
+        """Prepares a step that is run in several parts, each with more feeds; returns its handle."""
+        return self._partial.setup(fetches, feeds or ())
+
+    def partial_run(self, handle: Any, fetches: Any, feed_dict: dict[Any, Any] | None = None) -> Any:
+        """Goes on with a prepared step: takes further feeds and returns further fetches."""
+        return self._partial.run(handle, fetches, feed_dict or {})
+
+    def show_program(self, fetches: Any, feed_dict: Any = ()) -> str:
+        """Returns the programs that a run of the fetches executes, as the Python text that runs."""
+        return str(self._plan(fetches, tuple(expand_keys(feed_dict))).executable.text)
+
+    def show_placement(self, fetches: Any, feed_dict: Any = (), picture: Any = None) -> str:
+        """Returns for each node of a run of the fetches where it could run, where it does, and why.
+
+        picture: a file to draw it in, for Graphviz (.dot) or, with matplotlib, as an image (.png, .svg, .pdf); a
+            `tf.summary.FileWriter` gets the graph for TensorBoard, where it can be coloured by device
+        """
+        placement = self._plan(fetches, tuple(expand_keys(feed_dict))).executable.placement
+        if picture is not None:
+            draw(placement, picture, self._graph)
+        return str(placement.report(why=True))
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Cancels the running steps, frees the session's state, and forbids further runs."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._plans.clear()
+        for step in list(self._running):
+            step.fail(errors.CancelledError(None, None, "Session has been closed."))
+        self._resources.clear()
+
+    def as_default(self) -> contextlib.AbstractContextManager[Any]:
+        """Makes this the session that `eval` and `run` of tensors and operations use."""
+        return default_session_scope(self)
+
+    def _enter(self) -> None:
+        scope = contextlib.ExitStack()
+        scope.enter_context(default_graph_scope(self._graph))
+        scope.enter_context(default_session_scope(self))
+        self._scopes.append(scope)
+
+    def _leave(self) -> None:
+        self._scopes.pop().close()
+
+
+class Session(BaseSession):
+    """Runs operations of a graph; a context manager that closes itself."""
+
+    def __enter__(self) -> Session:
+        self._enter()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._leave()
+        self.close()
+
+    @staticmethod
+    def reset(target: str = "", containers: Any = None, config: Any = None) -> None:
+        """Empties the named containers, or all state if none is named, and closes the sessions of the target."""
+        names = [containers] if isinstance(containers, str) else containers
+        Containers.reset(list(Containers._shared) if names is None else names)
+        for session in list(BaseSession._open):
+            session.close()
+
+
+class InteractiveSession(BaseSession):
+    """A session that makes itself the default, for shells and notebooks."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
+        super().__init__(target, graph, config)
+        self._enter()
+
+    def close(self) -> None:
+        super().close()
+        if self._scopes:
+            self._leave()
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceAttributes:
+    """A device as `list_devices` shows it."""
+
+    name: str
+    device_type: str
+    memory_limit_bytes: int = 0
+
+
+def _schedule(options: GraphOptions) -> Callable[[Executable], bool] | None:
+    """Returns what tells, for each step of a kind in turn, whether its costs are measured; None if they never are."""
+    every, after = options.build_cost_model, options.build_cost_model_after
+    if every <= 0:
+        return None
+
+    def is_measured(executable: Executable) -> bool:
+        number = next(executable.steps) - after
+        return number >= 0 and (number + 1) % every == 0
+
+    return is_measured
+
+
+def _report(executable: Executable, trace: Trace | None, options: RunOptions | None, metadata: RunMetadata) -> None:
+    """Fills metadata with what this step has to report."""
+    if trace is not None:
+        trace.write_to(metadata)
+        executable.placement.foretell(metadata)
+    if options is not None and options.output_partition_graphs:
+        metadata.partition_graphs.extend(executable.partition_graphs())
+
+
+def _deadline(step: Step, milliseconds: int) -> threading.Timer:
+    def expire() -> None:
+        waiting = ", ".join(sorted(step.waiting))
+        detail = f"; still waiting: {waiting}" if waiting else ""
+        step.fail(errors.DeadlineExceededError(None, None, f"Timed out after {milliseconds} ms{detail}"))
+
+    timer = threading.Timer(milliseconds / 1000, expire)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _as_dict(feed_dict: Any) -> dict[Any, Any]:
+    try:
+        return dict(feed_dict)
+    except (TypeError, ValueError):
+        raise TypeError(f"feed_dict must be a dictionary, got {type(feed_dict).__name__}") from None

@@ -1,0 +1,1 @@
+"""Test cases and benchmarks under tf.test's names."""

@@ -1,0 +1,1 @@
+"""Monitored training: sessions that initialize, checkpoint, report, stop and recover, with hooks around every step."""

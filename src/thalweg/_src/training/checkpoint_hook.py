@@ -1,0 +1,187 @@
+"""CheckpointSaverHook: saves a model while it trains, and tells listeners."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src.checkpoint.meta_graph import export_meta_graph
+from thalweg._src.compat import logging
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.graphdef import write_graph
+from thalweg._src.graph.scopes import GraphKeys, get_collection
+from thalweg._src.observe.file_writer import FileWriterCache
+from thalweg._src.training.checkpoint_interval import LONGEST, CheckpointInterval
+from thalweg._src.training.report_hooks import add_status
+from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
+from thalweg._src.training.step_hooks import required_global_step
+from thalweg._src.training.timers import SecondOrStepTimer
+
+AUTOMATIC = "auto"
+_SLOWDOWN = 0.1  # of its speed, that training loses while a snapshot is written: to the writer, and to copies
+
+
+class CheckpointSaverListener:
+    """Does nothing; what extends it is told of every checkpoint."""
+
+    def begin(self) -> None:
+        """Is called before there is a session."""
+
+    def before_save(self, session: Any, global_step_value: int) -> None:
+        """Is called before a checkpoint is written."""
+
+    def after_save(self, session: Any, global_step_value: int) -> bool | None:
+        """Is called when a checkpoint is on disk; True stops the training."""
+
+    def end(self, session: Any, global_step_value: int) -> None:
+        """Is called when training ends."""
+
+
+class CheckpointSaverHook(SessionRunHook):
+    """Saves a checkpoint when a session starts, every so many steps or seconds, and at the end.
+
+    With `save_secs="auto"` the interval is the one that loses the least time: sqrt(2 c m) seconds, where c is what a
+    save costs and m the mean time between failures of the runs in this folder, both measured, at least 10 seconds and
+    at most 600. With `asynchronous=True` a thread writes the files while training goes on; listeners hear of a
+    checkpoint, as always, when it is on disk, which is then some steps later.
+    """
+
+    def __init__(
+        self,
+        checkpoint_dir: Any,
+        save_secs: float | str | None = None,
+        save_steps: int | None = None,
+        saver: Any = None,
+        checkpoint_basename: str = "model.ckpt",
+        scaffold: Any = None,
+        listeners: Sequence[CheckpointSaverListener] | None = None,
+        save_graph_def: bool = True,
+        asynchronous: bool = False,
+    ) -> None:
+        if saver is not None and scaffold is not None:
+            raise ValueError("You cannot provide both saver and scaffold.")
+        self._saver = saver
+        self._checkpoint_dir = os.fspath(checkpoint_dir)
+        self._save_path = os.path.join(self._checkpoint_dir, checkpoint_basename)
+        self._scaffold = scaffold
+        self._interval = CheckpointInterval(self._checkpoint_dir) if save_secs == AUTOMATIC else None
+        seconds: Any = LONGEST if self._interval is not None else save_secs
+        self._timer = SecondOrStepTimer(every_secs=seconds, every_steps=save_steps)
+        self._listeners = list(listeners or ())
+        self._save_graph_def = save_graph_def
+        self._asynchronous = asynchronous
+        self._steps_per_run = 1
+        # Of the save that a thread is busy with: its step, when the thread began, for how long training stood still.
+        self._written: tuple[int, float, float] | None = None
+
+    def _set_steps_per_run(self, steps_per_run: int) -> None:
+        self._steps_per_run = steps_per_run
+
+    # -- the life of a session ----------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        self._summary_writer = FileWriterCache.get(self._checkpoint_dir)
+        self._global_step = required_global_step("CheckpointSaverHook")
+        for listener in self._listeners:
+            listener.begin()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        if self._interval is not None:
+            self._interval.begin()
+        step = int(session.run(self._global_step))
+        graph = get_default_graph()
+        if self._save_graph_def:
+            write_graph(graph.as_graph_def(add_shapes=True), self._checkpoint_dir, "graph.pbtxt")
+        self._summary_writer.add_graph(graph)
+        saver_def = getattr(self._get_saver(), "saver_def", None)
+        self._summary_writer.add_meta_graph(export_meta_graph(graph=graph, saver_def=saver_def))
+        self._save(session, step)
+        self._timer.update_last_triggered_step(step)
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        return SessionRunArgs(self._global_step)
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        session = run_context.session
+        stops = self._written is not None and not self._get_saver().is_writing and self._finish(session)
+        if self._timer.should_trigger_for_step(run_values.results + self._steps_per_run):
+            step = int(session.run(self._global_step))  # the step's own value may be older than its updates
+            if self._timer.should_trigger_for_step(step):
+                self._timer.update_last_triggered_step(step)
+                stops = self._save(session, step) or stops
+        if stops:
+            run_context.request_stop()
+
+    def end(self, session: Any) -> None:
+        step = int(session.run(self._global_step))
+        if step != self._timer.last_triggered_step():
+            self._save(session, step)
+        self._finish(session)
+        for listener in self._listeners:
+            listener.end(session, step)
+        if self._interval is not None:
+            self._interval.end()
+        self._summary_writer.flush()
+
+    # -- saving -------------------------------------------------------------------------------------------------------
+
+    def _save(self, session: Any, step: int) -> bool:
+        """Saves a checkpoint; tells whether a listener wants to stop."""
+        stops = self._finish(session)
+        start = time.monotonic()
+        for listener in self._listeners:
+            listener.before_save(session, step)
+        logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
+        saver = self._get_saver()
+        if self._asynchronous:
+            saver.make_asynchronous()
+        saver.save(session, self._save_path, global_step=step, write_meta_graph=self._save_graph_def)
+        if self._asynchronous:
+            now = time.monotonic()
+            self._written = (step, now, now - start)
+            return stops
+        stops = self._tell(session, step) or stops
+        self._count(time.monotonic() - start)
+        return stops
+
+    def _finish(self, session: Any) -> bool:
+        """Waits for the save that a thread is busy with, if there is one, and tells the listeners."""
+        if self._written is None:
+            return False
+        (step, start, stood), self._written = self._written, None
+        end = time.monotonic()
+        self._get_saver().wait()
+        stops = self._tell(session, step)
+        self._count(stood + _SLOWDOWN * (end - start) + time.monotonic() - end)
+        return stops
+
+    def _tell(self, session: Any, step: int) -> bool:
+        add_status(self._summary_writer, "CHECKPOINT", step, self._save_path)
+        answers = [listener.after_save(session, step) for listener in self._listeners]
+        return any(answers)
+
+    def _count(self, cost: float) -> None:
+        if self._interval is not None:
+            self._interval.saved(cost)
+            self._timer._every_secs = self._interval.seconds
+
+    def _get_saver(self) -> Any:
+        if self._saver is not None:
+            return self._saver
+        if self._scaffold is not None:
+            return self._scaffold.saver
+        savers = get_collection(GraphKeys.SAVERS)
+        if not savers:
+            raise RuntimeError(
+                f"No items in collection {GraphKeys.SAVERS}. Please add a saver to the collection or provide a saver "
+                "or scaffold."
+            )
+        if len(savers) > 1:
+            raise RuntimeError(
+                f"More than one item in collection {GraphKeys.SAVERS}. "
+                "Please indicate which one to use by passing it to the constructor."
+            )
+        self._saver = savers[0]
+        return self._saver

@@ -1,0 +1,28 @@
+"""basic_train_loop: calls a function in a supervised session until it is time to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.compat import logging
+from thalweg._src.training.supervisor import Supervisor
+
+
+def basic_train_loop(
+    supervisor: Supervisor,
+    train_step_fn: Callable[..., Any],
+    args: Sequence[Any] | None = None,
+    kwargs: dict[str, Any] | None = None,
+    master: str = "",
+) -> None:
+    """Calls `train_step_fn(session, *args, **kwargs)` until the supervisor stops; starts anew after AbortedError."""
+    while True:
+        try:
+            with supervisor.managed_session(master) as session:
+                while not supervisor.should_stop():
+                    train_step_fn(session, *(args or ()), **(kwargs or {}))
+            return
+        except errors.AbortedError as error:
+            logging.info("training starts anew from the last checkpoint: %s", error)

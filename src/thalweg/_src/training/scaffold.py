@@ -1,0 +1,173 @@
+"""Scaffold: the operations that a session needs to start, save and report, given or found or made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src.checkpoint.saver import Saver
+from thalweg._src.compat import logging
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection, name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.control import group
+from thalweg._src.ops.summary import merge_summary
+from thalweg._src.variables.assign import report_uninitialized_variables
+from thalweg._src.variables.variables import (
+    global_variables,
+    global_variables_initializer,
+    local_variables_initializer,
+)
+
+_SAVED_MODEL_INITIALIZERS = "saved_model_initializers"
+
+
+class Scaffold:
+    """Collects what is not given from the collections of the graph, or makes it, when it is finalized."""
+
+    def __init__(
+        self,
+        init_op: Any = None,
+        init_feed_dict: dict[Any, Any] | None = None,
+        init_fn: Callable[..., Any] | None = None,
+        ready_op: Any = None,
+        ready_for_local_init_op: Any = None,
+        local_init_op: Any = None,
+        summary_op: Any = None,
+        saver: Any = None,
+        copy_from_scaffold: Scaffold | None = None,
+        local_init_feed_dict: dict[Any, Any] | None = None,
+    ) -> None:
+        if copy_from_scaffold is not None and not isinstance(copy_from_scaffold, Scaffold):
+            raise TypeError("copy_from_scaffold is not a Scaffold instance.")
+
+        def chosen(given: Any, name: str) -> Any:
+            return given if given is not None or copy_from_scaffold is None else getattr(copy_from_scaffold, name)
+
+        self._init_op = chosen(init_op, "_init_op")
+        self._init_feed_dict = chosen(init_feed_dict, "_init_feed_dict")
+        self._user_init_fn = chosen(init_fn, "_user_init_fn")
+        self._ready_op = chosen(ready_op, "_ready_op")
+        self._ready_for_local_init_op = chosen(ready_for_local_init_op, "_ready_for_local_init_op")
+        self._local_init_op = chosen(local_init_op, "_local_init_op")
+        self._local_init_feed_dict = chosen(local_init_feed_dict, "_local_init_feed_dict")
+        self._summary_op = chosen(summary_op, "_summary_op")
+        self._saver = chosen(saver, "_saver")
+        self._init_fn: Callable[[Any], Any] | None = None
+        if self._user_init_fn is not None:
+            self._init_fn = lambda sess: self._user_init_fn(self, sess)
+
+    def finalize(self) -> Scaffold:
+        """Completes itself and finalizes the default graph."""
+        if self._init_op is None:
+            self._init_op = Scaffold.get_or_default("init_op", GraphKeys.INIT_OP, _default_init_op)
+        if self._ready_op is None:
+            self._ready_op = Scaffold.get_or_default("ready_op", GraphKeys.READY_OP, report_uninitialized_variables)
+        if self._ready_for_local_init_op is None:
+            self._ready_for_local_init_op = Scaffold.get_or_default(
+                "ready_for_local_init_op",
+                GraphKeys.READY_FOR_LOCAL_INIT_OP,
+                lambda: report_uninitialized_variables(global_variables()),
+            )
+        if self._local_init_op is None:
+            self._local_init_op = Scaffold.get_or_default(
+                "local_init_op", GraphKeys.LOCAL_INIT_OP, Scaffold.default_local_init_op
+            )
+        if self._summary_op is None:
+            self._summary_op = Scaffold.get_or_default("summary_op", GraphKeys.SUMMARY_OP, merged_summaries)
+        if self._saver is None:
+            self._saver = saver_or_default()
+        self._saver.build()
+        get_default_graph().finalize()
+        logging.info("Graph was finalized.")
+        return self
+
+    @property
+    def init_fn(self) -> Callable[[Any], Any] | None:
+        return self._init_fn
+
+    @property
+    def init_op(self) -> Any:
+        return self._init_op
+
+    @property
+    def ready_op(self) -> Any:
+        return self._ready_op
+
+    @property
+    def ready_for_local_init_op(self) -> Any:
+        return self._ready_for_local_init_op
+
+    @property
+    def local_init_op(self) -> Any:
+        return self._local_init_op
+
+    @property
+    def local_init_feed_dict(self) -> dict[Any, Any] | None:
+        return self._local_init_feed_dict  # type: ignore[no-any-return]
+
+    @property
+    def summary_op(self) -> Any:
+        return self._summary_op
+
+    @property
+    def saver(self) -> Any:
+        return self._saver
+
+    @property
+    def init_feed_dict(self) -> dict[Any, Any] | None:
+        return self._init_feed_dict  # type: ignore[no-any-return]
+
+    @staticmethod
+    def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:
+        """Returns the only element of a collection, or makes and adds one."""
+        found = get_collection(collection_key)
+        if len(found) > 1:
+            raise RuntimeError(
+                f'More than one item in the collection "{collection_key}". Please indicate which one to use by '
+                f"passing it to the tf.Scaffold constructor as:  tf.Scaffold({arg_name}=item to use)"
+            )
+        if found:
+            return found[0]
+        made = default_constructor()
+        if made is not None:
+            add_to_collection(collection_key, made)
+        return made
+
+    @staticmethod
+    def default_local_init_op() -> Operation:
+        """Returns an operation that initializes local variables and tables."""
+        return group(
+            local_variables_initializer(),
+            group(*get_collection(GraphKeys.TABLE_INITIALIZERS), name="init_all_tables"),
+            *get_collection(_SAVED_MODEL_INITIALIZERS),
+        )
+
+
+def _default_init_op() -> Operation:
+    return group(global_variables_initializer(), *get_collection(_SAVED_MODEL_INITIALIZERS))
+
+
+def merged_summaries() -> Tensor | None:
+    """Returns one summary of all in the graph; None if there is none."""
+    found = get_collection(GraphKeys.SUMMARIES)
+    if not found:
+        return None
+    with name_scope(None, "Merge", found):
+        return merge_summary(found)
+
+
+def saver_or_default() -> Any:
+    """Returns the graph's only Saver, or one that saves all variables, which becomes that."""
+    savers = get_collection(GraphKeys.SAVERS)
+    if len(savers) > 1:
+        raise RuntimeError(
+            f"More than one item in collection {GraphKeys.SAVERS}. "
+            "Please indicate which one to use by passing it to the constructor."
+        )
+    if savers:
+        return savers[0]
+    saver = Saver(sharded=True, allow_empty=True)
+    add_to_collection(GraphKeys.SAVERS, saver)
+    return saver

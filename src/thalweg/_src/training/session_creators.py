@@ -1,0 +1,87 @@
+"""Session creators: how a monitored session gets a new session, the first one and after a loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.session.session import Session
+from thalweg._src.training.scaffold import Scaffold
+from thalweg._src.training.session_manager import SessionManager
+
+
+class SessionCreator:
+    """Makes sessions."""
+
+    def create_session(self) -> Any:
+        raise TypeError(f"{type(self).__name__} does not say how a session is created")
+
+
+class _ManagedCreator(SessionCreator):
+    """Makes sessions by a SessionManager."""
+
+    def __init__(self, scaffold: Scaffold | None, master: str, config: Any) -> None:
+        self._scaffold = scaffold or Scaffold()
+        self._master = master
+        self._config = config
+        self._session_manager: SessionManager | None = None
+
+    def _get_session_manager(self) -> SessionManager:
+        if self._session_manager is None:
+            self._session_manager = SessionManager(
+                local_init_op=self._scaffold.local_init_op,
+                local_init_feed_dict=self._scaffold.local_init_feed_dict,
+                ready_op=self._scaffold.ready_op,
+                ready_for_local_init_op=self._scaffold.ready_for_local_init_op,
+                graph=get_default_graph(),
+            )
+        return self._session_manager
+
+
+class ChiefSessionCreator(_ManagedCreator):
+    """Makes sessions by restoring the model, or initializing it."""
+
+    def __init__(
+        self,
+        scaffold: Scaffold | None = None,
+        master: str = "",
+        config: Any = None,
+        checkpoint_dir: Any = None,
+        checkpoint_filename_with_path: Any = None,
+    ) -> None:
+        super().__init__(scaffold, master, config)
+        self._checkpoint_dir = checkpoint_dir
+        self._checkpoint_filename_with_path = checkpoint_filename_with_path
+
+    def create_session(self) -> Session:
+        self._scaffold.finalize()
+        return self._get_session_manager().prepare_session(
+            self._master,
+            saver=self._scaffold.saver,
+            checkpoint_dir=self._checkpoint_dir,
+            checkpoint_filename_with_path=self._checkpoint_filename_with_path,
+            config=self._config,
+            init_op=self._scaffold.init_op,
+            init_feed_dict=self._scaffold.init_feed_dict,
+            init_fn=self._scaffold.init_fn,
+        )
+
+
+class WorkerSessionCreator(_ManagedCreator):
+    """Makes sessions by waiting until the chief has made the model ready."""
+
+    def __init__(
+        self,
+        scaffold: Scaffold | None = None,
+        master: str = "",
+        config: Any = None,
+        max_wait_secs: float | None = 30 * 60,
+    ) -> None:
+        super().__init__(scaffold, master, config)
+        self._max_wait_secs = max_wait_secs
+
+    def create_session(self) -> Session:
+        self._scaffold.finalize()
+        return self._get_session_manager().wait_for_session(
+            self._master, config=self._config, max_wait_secs=self._max_wait_secs
+        )

@@ -1,0 +1,229 @@
+"""The layers of a monitored session, from the outside in: recovery, coordination, hooks, the plain session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.compat import logging
+from thalweg._src.config import RunMetadata, RunOptions
+from thalweg._src.input.coordinator import Coordinator
+from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
+
+PREEMPTION_ERRORS = (errors.AbortedError, errors.UnavailableError)  # a new session may do better
+
+
+class StepContext:
+    """What a step function is given: the plain session, a run with hooks, and a way to stop."""
+
+    def __init__(self, session: Any, run_with_hooks_fn: Callable[..., Any]) -> None:
+        self._session = session
+        self._run_with_hooks_fn = run_with_hooks_fn
+
+    @property
+    def session(self) -> Any:
+        return self._session
+
+    def run_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
+        """Is `MonitoredSession.run`, with the hooks called around it."""
+        return self._run_with_hooks_fn(*args, **kwargs)
+
+    def request_stop(self) -> None:
+        """Leaves the step function, and the `with` block of the session, without an error."""
+        raise StopIteration("step_fn has requested the iterations to stop.")
+
+
+class Layer:
+    """Wraps a session, or another layer."""
+
+    def __init__(self, sess: Any) -> None:
+        self._sess = sess
+
+    @property
+    def graph(self) -> Any:
+        return self._sess.graph
+
+    @property
+    def sess_str(self) -> str:
+        return str(self._sess.sess_str)
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        return self._sess.run(*args, **kwargs)
+
+    def run_step_fn(self, step_fn: Callable[..., Any], raw_session: Any) -> Any:
+        return step_fn(StepContext(raw_session, self.run))
+
+    def should_stop(self) -> bool:
+        """Tells whether training should stop: this layer says so, or one inside, or there is no session any more."""
+        if self._check_stop():
+            return True
+        if self._sess is None:
+            return True
+        return isinstance(self._sess, Layer) and self._sess.should_stop()
+
+    def _check_stop(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        if self._sess is None:
+            return
+        try:
+            self._sess.close()
+        except PREEMPTION_ERRORS as error:
+            logging.error("the session could not be closed as it should: %s", error)
+        finally:
+            self._sess = None
+
+
+class HookedSession(Layer):
+    """Calls hooks around each run, and adds what they ask for."""
+
+    def __init__(self, sess: Any, hooks: Sequence[SessionRunHook]) -> None:
+        super().__init__(sess)
+        self._hooks = hooks
+        self._should_stop = False
+
+    def _check_stop(self) -> bool:
+        return self._should_stop
+
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: dict[Any, Any] | None = None,
+        options: Any = None,
+        run_metadata: Any = None,
+    ) -> Any:
+        if self.should_stop():
+            raise RuntimeError("Run called even after should_stop requested.")
+        context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._sess)
+        plain = options is None
+        options = RunOptions() if plain else options
+        run_metadata = RunMetadata() if run_metadata is None else run_metadata
+        asked: dict[Any, Any] = {"caller": fetches}
+        feeds: dict[Any, Any] = {}
+        for hook in self._hooks:
+            request = hook.before_run(context)
+            if request is None:
+                continue
+            if request.fetches is not None:
+                asked[hook] = request.fetches
+            if request.feed_dict:
+                _require_different(feeds, request.feed_dict, "Same tensor is fed by two hooks.")
+                feeds.update(request.feed_dict)
+            if request.options is not None:
+                _merge_options(options, request.options)
+                plain = False
+        all_feeds = _with_feeds_of_user(feeds, feed_dict)
+        values = self._sess.run(asked, all_feeds, None if plain else options, run_metadata)
+        for hook in self._hooks:
+            hook.after_run(context, SessionRunValues(values.get(hook), options, run_metadata))
+        self._should_stop = self._should_stop or context.stop_requested
+        return values["caller"]
+
+
+def _with_feeds_of_user(feeds: dict[Any, Any], given: Any) -> Any:
+    if not feeds or not given:
+        return feeds or given
+    _require_different(given, feeds, "Same tensor is fed by a SessionRunHook and user.")
+    return {**feeds, **given}
+
+
+def _require_different(feeds: Any, others: Any, what: str) -> None:
+    both = set(feeds) & set(others)
+    if both:
+        raise RuntimeError(f"{what} Conflict(s): {list(both)}")
+
+
+def _merge_options(options: Any, more: Any) -> None:
+    """Lets options ask for whatever either asks for."""
+    for name in ("trace_level", "timeout_in_ms", "inter_op_thread_pool"):
+        setattr(options, name, max(getattr(options, name), getattr(more, name)))
+    for name in ("output_partition_graphs", "report_tensor_allocations_upon_oom"):
+        setattr(options, name, getattr(options, name) or getattr(more, name))
+    options.debug_options.debug_tensor_watch_opts.extend(more.debug_options.debug_tensor_watch_opts)
+    if more.debug_options.reset_disk_byte_usage:
+        options.debug_options.reset_disk_byte_usage = True
+
+
+class CoordinatedSession(Layer):
+    """Stops with the threads that work for a session, and raises what they failed with."""
+
+    def __init__(self, sess: Any, coord: Coordinator, stop_grace_period_secs: float = 120) -> None:
+        super().__init__(sess)
+        self._coord = coord
+        self._stop_grace_period_secs = stop_grace_period_secs
+
+    def _check_stop(self) -> bool:
+        self._coord.raise_requested_exception()
+        return self._coord.should_stop()
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self._sess.run(*args, **kwargs)
+        except PREEMPTION_ERRORS:
+            raise
+        except Exception:
+            # A thread that lost its machine is the cause of what this step met with.
+            try:
+                self._coord.raise_requested_exception()
+            except PREEMPTION_ERRORS:
+                raise
+            except Exception as error:
+                logging.info("a thread of the session had failed as well: %s", error)
+            raise
+
+    def close(self) -> None:
+        self._coord.request_stop()
+        try:
+            self._coord.join(stop_grace_period_secs=self._stop_grace_period_secs, ignore_live_threads=True)
+        finally:
+            try:
+                super().close()
+            except Exception as error:  # what matters was raised by the threads
+                logging.info("the session could not be closed as it should: %s", error)
+
+
+class RecoverableSession(Layer):
+    """Makes a new session when one is lost, and goes on."""
+
+    def __init__(self, create_session: Callable[[], Any], raw_session: Callable[[], Any]) -> None:
+        self._create = create_session
+        self._raw_session = raw_session
+        super().__init__(self._create_session())
+
+    def _create_session(self) -> Any:
+        while True:
+            try:
+                return self._create()
+            except PREEMPTION_ERRORS as error:
+                logging.info("a session was lost while it was made, another one is tried: %s", error)
+
+    def _lost(self, error: BaseException) -> None:
+        logging.info("the session is lost, a new one goes on from the last checkpoint: %s", error)
+        self.close()
+
+    def _check_stop(self) -> bool:
+        try:
+            return self._sess._check_stop() if self._sess is not None else True
+        except PREEMPTION_ERRORS as error:
+            self._lost(error)
+            self._sess = self._create_session()
+            return False
+        except Exception:  # the next run raises it
+            return True
+
+    def _retrying(self, call: Callable[[Any], Any]) -> Any:
+        while True:
+            try:
+                if self._sess is None:
+                    self._sess = self._create_session()
+                return call(self._sess)
+            except PREEMPTION_ERRORS as error:
+                self._lost(error)
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        return self._retrying(lambda sess: sess.run(*args, **kwargs))
+
+    def run_step_fn(self, step_fn: Callable[..., Any], raw_session: Any) -> Any:
+        return self._retrying(lambda sess: sess.run_step_fn(step_fn, self._raw_session()))

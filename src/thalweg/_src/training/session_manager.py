@@ -1,0 +1,219 @@
+"""SessionManager: makes sessions whose variables have values, from a checkpoint or from their initializers."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import errors
+from thalweg._src.checkpoint.state import check_checkpoint, get_checkpoint_state
+from thalweg._src.compat import logging
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.graph import Graph
+from thalweg._src.session.session import Session
+
+Ready = tuple[bool, str | None]  # whether, and if not, why
+
+
+class SessionManager:
+    """Restores the model from a checkpoint, or initializes it, or waits until somebody else has."""
+
+    def __init__(
+        self,
+        local_init_op: Any = None,
+        ready_op: Any = None,
+        ready_for_local_init_op: Any = None,
+        graph: Graph | None = None,
+        recovery_wait_secs: float = 30,
+        local_init_run_options: Any = None,
+        local_init_feed_dict: dict[Any, Any] | None = None,
+    ) -> None:
+        if ready_for_local_init_op is not None and local_init_op is None:
+            raise ValueError(
+                "If you pass a ready_for_local_init_op you must also pass a local_init_op , "
+                f"ready_for_local_init_op [{ready_for_local_init_op}]"
+            )
+        self._local_init_op = local_init_op
+        self._ready_op = ready_op
+        self._ready_for_local_init_op = ready_for_local_init_op
+        self._graph = graph if graph is not None else get_default_graph()
+        self._recovery_wait_secs = recovery_wait_secs
+        self._local_init_run_options = local_init_run_options
+        self._local_init_feed_dict = local_init_feed_dict
+
+    # -- sessions -----------------------------------------------------------------------------------------------------
+
+    def prepare_session(
+        self,
+        master: str,
+        init_op: Any = None,
+        saver: Any = None,
+        checkpoint_dir: Any = None,
+        checkpoint_filename_with_path: Any = None,
+        wait_for_checkpoint: bool = False,
+        max_wait_secs: float = 7200,
+        config: Any = None,
+        init_feed_dict: dict[Any, Any] | None = None,
+        init_fn: Callable[[Any], Any] | None = None,
+    ) -> Session:
+        """Returns a session that is ready: restored if there is a checkpoint, initialized if not."""
+        session = Session(master, graph=self._graph, config=config)
+        with _closed_on_failure(session):
+            restored = self._restore(
+                session, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs
+            )
+            if not restored:
+                if init_op is None and init_fn is None and self._local_init_op is None:
+                    raise RuntimeError("Model is not initialized and no init_op or init_fn or local_init_op was given")
+                if init_op is not None:
+                    session.run(init_op, feed_dict=init_feed_dict)
+                if init_fn is not None:
+                    init_fn(session)
+            ready, why = self._run_local_init(session)
+            if not ready:
+                raise self._not_ready("ready for local_init", init_op, init_fn, why)
+            ready, why = self._is_ready(session)
+            if not ready:
+                raise self._not_ready("ready", init_op, init_fn, why)
+        return session
+
+    def _not_ready(self, what: str, init_op: Any, init_fn: Any, why: str | None) -> RuntimeError:
+        names = [getattr(op, "name", op) for op in (init_op, self._local_init_op)]
+        return RuntimeError(
+            f"Init operations did not make model {what}.  Init op: {names[0]}, init fn: {init_fn}, "
+            f"local_init_op: {names[1]}, error: {why}"
+        )
+
+    def recover_session(
+        self,
+        master: str,
+        saver: Any = None,
+        checkpoint_dir: Any = None,
+        checkpoint_filename_with_path: Any = None,
+        wait_for_checkpoint: bool = False,
+        max_wait_secs: float = 7200,
+        config: Any = None,
+    ) -> tuple[Session, bool]:
+        """Returns a session, and whether a checkpoint made it ready; if not, the caller initializes it."""
+        session = Session(master, graph=self._graph, config=config)
+        with _closed_on_failure(session):
+            restored = self._restore(
+                session, saver, checkpoint_dir, checkpoint_filename_with_path, wait_for_checkpoint, max_wait_secs
+            )
+            ready, why = self._run_local_init(session)
+            if not restored:
+                return session, False
+            if ready:
+                ready, why = self._is_ready(session)
+        source = checkpoint_dir or checkpoint_filename_with_path
+        if ready:
+            logging.info("Restored model from %s", source)
+        else:
+            logging.info("Restoring model from %s did not make model ready: %s", source, why)
+        return session, ready
+
+    def wait_for_session(self, master: str, config: Any = None, max_wait_secs: float | None = float("inf")) -> Session:
+        """Returns a session that somebody else has made ready; DeadlineExceededError if nobody does in time."""
+        until = time.monotonic() + (float("inf") if max_wait_secs is None else max_wait_secs)
+        while True:
+            session = Session(master, graph=self._graph, config=config)
+            with _closed_on_failure(session):
+                ready, why = self._run_local_init(session)
+                if ready:
+                    ready, why = self._is_ready(session)
+                if ready:
+                    return session
+            session.close()
+            if time.monotonic() + self._recovery_wait_secs > until:
+                raise errors.DeadlineExceededError(
+                    None, None, f"Session was not ready after waiting {max_wait_secs} secs: {why}"
+                )
+            logging.info("Waiting for model to be ready: %s", why)
+            time.sleep(self._recovery_wait_secs)
+
+    # -- checkpoints --------------------------------------------------------------------------------------------------
+
+    def _restore(
+        self, session: Session, saver: Any, folder: Any, path: Any, wait_for_checkpoint: bool, max_wait_secs: float
+    ) -> bool:
+        """Restores the checkpoint that is named, or the newest of a folder; tells whether there was one."""
+        if folder and path:
+            raise ValueError("Can not provide both checkpoint_dir and checkpoint_filename_with_path.")
+        if saver is None or not (folder or path):
+            return False
+        if path:
+            saver.restore(session, path)
+            return True
+        until = time.monotonic() + max_wait_secs
+        while (state := get_checkpoint_state(folder)) is None:
+            if not wait_for_checkpoint or time.monotonic() > until:
+                return False
+            logging.info("Waiting for checkpoint to be available.")
+            time.sleep(self._recovery_wait_secs)
+        self._restore_newest(session, saver, folder, state)
+        saver.recover_last_checkpoints(list(state.all_model_checkpoint_paths))
+        return True
+
+    def _restore_newest(self, session: Session, saver: Any, folder: Any, state: Any) -> None:
+        """Restores the checkpoint that the folder names, or, if that is damaged or gone, the newest that is whole."""
+        try:
+            saver.restore(session, state.model_checkpoint_path)
+        except (errors.DataLossError, errors.NotFoundError, errors.OutOfRangeError, ValueError) as error:
+            fits = isinstance(error, errors.DataLossError | errors.OutOfRangeError) or not _is_whole(state)
+            if not fits or not hasattr(saver, "restore_latest_good"):
+                raise
+            logging.warning("the checkpoint %s cannot be restored: %s", state.model_checkpoint_path, error)
+            if saver.restore_latest_good(session, folder) is None:
+                raise  # rather than training from the start over what may still be saved
+
+    # -- readiness ----------------------------------------------------------------------------------------------------
+
+    def _run_local_init(self, session: Session) -> Ready:
+        """Runs the local initializers as soon as the rest is ready for it."""
+        if self._local_init_op is None:
+            return True, None
+        ready, why = _ready(self._ready_for_local_init_op, session)
+        if not ready:
+            return False, why
+        session.run(self._local_init_op, feed_dict=self._local_init_feed_dict, options=self._local_init_run_options)
+        return True, None
+
+    def _is_ready(self, session: Session) -> Ready:
+        return _ready(self._ready_op, session)
+
+
+def _ready(op: Any, session: Session) -> Ready:
+    """Tells whether an operation that reports what is missing reports nothing."""
+    if op is None:
+        return True, None
+    try:
+        missing = session.run(op)
+    except errors.FailedPreconditionError as error:
+        return False, str(error)
+    if missing is None or missing.dtype == np.int32 or missing.size == 0:
+        return True, None
+    names = ", ".join(name.decode("utf-8", "replace") for name in np.ravel(missing))
+    return False, f"Variables not initialized: {names}"
+
+
+def _is_whole(state: Any) -> bool:
+    """Tells whether the newest checkpoint is sound, so that what failed lies elsewhere, as in another model."""
+    try:
+        check_checkpoint(state.model_checkpoint_path)
+    except errors.OpError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _closed_on_failure(session: Session) -> Iterator[None]:
+    """Leaves no session behind when something goes wrong before the caller has it."""
+    try:
+        yield
+    except BaseException:
+        session.close()
+        raise

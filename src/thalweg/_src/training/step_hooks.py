@@ -1,0 +1,125 @@
+"""Hooks that follow the global step: they stop at one, measure its rate, or wait for it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from thalweg._src.compat import logging
+from thalweg._src.observe.file_writer import FileWriterCache
+from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
+from thalweg._src.training.timers import SecondOrStepTimer
+from thalweg._src.variables.global_step import get_global_step
+
+
+def required_global_step(user: str) -> Any:
+    """Returns the tensor of the default graph's global step, which a hook cannot do without."""
+    step = get_global_step()
+    if step is None:
+        raise RuntimeError(f"Global step should be created to use {user}.")
+    return step._as_graph_element() if hasattr(step, "_as_graph_element") else step
+
+
+class StopAtStepHook(SessionRunHook):
+    """Stops after a number of steps, or at a step."""
+
+    def __init__(self, num_steps: int | None = None, last_step: int | None = None) -> None:
+        if num_steps is None and last_step is None:
+            raise ValueError("One of num_steps or last_step must be specified.")
+        if num_steps is not None and last_step is not None:
+            raise ValueError("Only one of num_steps or last_step can be specified.")
+        self._num_steps = num_steps
+        self._last_step = last_step
+
+    def begin(self) -> None:
+        self._global_step = required_global_step("StopAtStepHook")
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        if self._last_step is None:
+            self._last_step = int(session.run(self._global_step)) + (self._num_steps or 0)
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        return SessionRunArgs(self._global_step)
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        # The step may have been read before it was counted up, or after; whoever is near reads it again.
+        last = self._last_step or 0
+        if run_values.results + 1 >= last and run_context.session.run(self._global_step) >= last:
+            run_context.request_stop()
+
+
+class StepCounterHook(SessionRunHook):
+    """Writes how many steps a second there are, into the log and into an event file."""
+
+    def __init__(
+        self,
+        every_n_steps: int | None = 100,
+        every_n_secs: float | None = None,
+        output_dir: str | None = None,
+        summary_writer: Any = None,
+    ) -> None:
+        if (every_n_steps is None) == (every_n_secs is None):
+            raise ValueError("exactly one of every_n_steps and every_n_secs should be provided.")
+        self._timer = SecondOrStepTimer(every_secs=every_n_secs, every_steps=every_n_steps)
+        self._output_dir = output_dir
+        self._summary_writer = summary_writer
+        self._last_step: int | None = None
+        self._steps_per_run = 1
+
+    def _set_steps_per_run(self, steps_per_run: int) -> None:
+        self._steps_per_run = steps_per_run
+
+    def begin(self) -> None:
+        if self._summary_writer is None and self._output_dir:
+            self._summary_writer = FileWriterCache.get(self._output_dir)
+        self._global_step = required_global_step("StepCounterHook")
+        self._summary_tag = f"{get_global_step().op.name}/sec"
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        return SessionRunArgs(self._global_step)
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        seen = run_values.results
+        if self._timer.should_trigger_for_step(seen + self._steps_per_run):
+            step = run_context.session.run(self._global_step)
+            if self._timer.should_trigger_for_step(step):
+                seconds, steps = self._timer.update_last_triggered_step(step)
+                if seconds is not None and steps is not None:
+                    self._log_and_record(steps, seconds, step)
+        if seen == self._last_step:
+            logging.log_first_n(
+                logging.WARN,
+                "the global step does not increase (now %s, before %s): does the training operation count it up?",
+                5,
+                seen,
+                self._last_step,
+            )
+        self._last_step = seen
+
+    def _log_and_record(self, elapsed_steps: int, elapsed_time: float, global_step: int) -> None:
+        rate = elapsed_steps / elapsed_time if elapsed_time > 0 else float("inf")
+        if self._summary_writer is not None:
+            from tensorboard.compat.proto.summary_pb2 import Summary
+
+            value = Summary.Value(tag=self._summary_tag, simple_value=rate)
+            self._summary_writer.add_summary(Summary(value=[value]), global_step)
+        logging.info("%s: %g", self._summary_tag, rate)
+
+
+class GlobalStepWaiterHook(SessionRunHook):
+    """Delays the first step until others have brought the global step to a value."""
+
+    def __init__(self, wait_until_step: int) -> None:
+        self._wait_until_step = wait_until_step
+
+    def begin(self) -> None:
+        self._is_started = self._wait_until_step <= 0
+        self._global_step = required_global_step("GlobalStepWaiterHook")
+
+    def before_run(self, run_context: SessionRunContext) -> None:
+        if self._is_started:
+            return
+        logging.info("Waiting for global step %d before starting training.", self._wait_until_step)
+        while run_context.session.run(self._global_step) < self._wait_until_step:
+            time.sleep(0.5)
+        self._is_started = True

@@ -1,0 +1,75 @@
+"""Hooks that read or feed values: a loss that is no number, operations at the end, feeds from a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import errors
+from thalweg._src.compat import logging
+from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
+
+
+class NanLossDuringTrainingError(RuntimeError):
+    """Says that the loss is no number any more."""
+
+    def __str__(self) -> str:
+        return "NaN loss during training."
+
+
+class NanTensorHook(SessionRunHook):
+    """Looks at the loss in each step and fails, or stops, when it is NaN."""
+
+    def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
+        self._loss_tensor = loss_tensor
+        self._fail_on_nan_loss = fail_on_nan_loss
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        return SessionRunArgs(self._loss_tensor)
+
+    def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
+        if not np.isnan(run_values.results):
+            return
+        if self._fail_on_nan_loss:
+            logging.error("Model diverged with loss = NaN.")
+            raise NanLossDuringTrainingError
+        logging.warning("Model diverged with loss = NaN.")
+        run_context.request_stop()
+
+
+class FinalOpsHook(SessionRunHook):
+    """Runs fetches when training ends; `final_ops_values` are their values."""
+
+    def __init__(self, final_ops: Any, final_ops_feed_dict: dict[Any, Any] | None = None) -> None:
+        self._final_ops = final_ops
+        self._final_ops_feed_dict = final_ops_feed_dict
+        self._final_ops_values: Any = None
+
+    @property
+    def final_ops_values(self) -> Any:
+        return self._final_ops_values
+
+    def end(self, session: Any) -> None:
+        if self._final_ops is None:
+            return
+        try:
+            self._final_ops_values = session.run(self._final_ops, feed_dict=self._final_ops_feed_dict)
+        except (errors.OutOfRangeError, StopIteration) as error:
+            logging.warning(
+                "the final operations have no values, because the input has ended: %s. "
+                "They should not depend on input, as training goes on until that ends.",
+                error,
+            )
+            raise
+
+
+class FeedFnHook(SessionRunHook):
+    """Feeds each step with what a function returns."""
+
+    def __init__(self, feed_fn: Callable[[], dict[Any, Any]]) -> None:
+        self.feed_fn = feed_fn
+
+    def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
+        return SessionRunArgs(None, feed_dict=self.feed_fn())

@@ -1,0 +1,158 @@
+"""Assignments: the functions that write variables and the questions whether they are initialized."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import control_dependencies, device, name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import array, state
+from thalweg._src.ops.array import pack
+from thalweg._src.ops.comparison import logical_not
+from thalweg._src.ops.constants import constant
+from thalweg._src.ops.control import group
+from thalweg._src.ops.gathering import boolean_mask
+from thalweg._src.ops.math import cast
+from thalweg._src.variables.variables import Variable, global_variables, local_variables
+
+
+@contextlib.contextmanager
+def _written(ref: Any) -> Any:
+    """Gives the variable to write: what an assignment returned stands for its variable after that write."""
+    if isinstance(ref, Tensor):
+        variable = getattr(ref, "_variable", None)
+        if variable is None:
+            raise TypeError(f"only variables can be assigned to, and {ref.name!r} is a tensor")
+        with control_dependencies([ref]):
+            yield variable
+    else:
+        yield ref
+
+
+def assign(
+    ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None, name: str | None = None
+) -> Any:
+    """Gives a variable, or a slice of one as in `assign(v[i], x)`, a new value; returns the value after the write."""
+    if isinstance(ref, Tensor) and hasattr(ref, "assign"):
+        return ref.assign(value, name=name)
+    with _written(ref) as variable:
+        return variable.assign(value, name=name)
+
+
+def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+    """Adds to a variable; returns the value read after the write."""
+    with _written(ref) as variable:
+        return variable.assign_add(value, name=name)
+
+
+def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+    """Subtracts from a variable; returns the value read after the write."""
+    with _written(ref) as variable:
+        return variable.assign_sub(value, name=name)
+
+
+def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+    """Replaces rows of a variable."""
+    with _written(ref) as variable:
+        return variable._write(state.resource_scatter_update, indices, variable._convert(updates), name=name)
+
+
+def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Adds to rows of a variable; equal indices add up."""
+    with _written(ref) as variable:
+        return variable._write(state.resource_scatter_add, indices, variable._convert(updates), name=name)
+
+
+def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Subtracts from rows of a variable; equal indices add up."""
+    with _written(ref) as variable:
+        return variable._write(state.resource_scatter_sub, indices, variable._convert(updates), name=name)
+
+
+def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    with _written(ref) as variable:
+        return variable._write(state.resource_scatter_mul, indices, variable._convert(updates), name=name)
+
+
+def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    with _written(ref) as variable:
+        return variable._write(state.resource_scatter_div, indices, variable._convert(updates), name=name)
+
+
+def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    with _written(ref) as variable:
+        return variable._write(state.resource_scatter_min, indices, variable._convert(updates), name=name)
+
+
+def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    with _written(ref) as variable:
+        return variable._write(state.resource_scatter_max, indices, variable._convert(updates), name=name)
+
+
+def scatter_nd_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+    """Replaces elements or slices of a variable, each addressed by a vector of indices."""
+    with _written(ref) as variable:
+        return variable.scatter_nd_update(indices, updates, name=name)
+
+
+def scatter_nd_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    with _written(ref) as variable:
+        return variable.scatter_nd_add(indices, updates, name=name)
+
+
+def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    with _written(ref) as variable:
+        return variable.scatter_nd_sub(indices, updates, name=name)
+
+
+def batch_scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
+    """Replaces slices of a variable by indices that have its leading dimensions, each among its own batch."""
+    with name_scope(name, "batch_scatter_update", [indices, updates]):
+        indices = convert_to_tensor(indices, name="indices")
+        if indices._shape is None or not indices._shape:
+            raise ValueError(f"expected indices with one dimension or more, received {indices}")
+        sizes: Any = array.shape(indices)
+        grids = array.meshgrid(*[array.range(sizes[i]) for i in range(len(indices._shape))], indexing="ij")
+        places = [array.reshape(grid, sizes) for grid in grids[:-1]]
+        rows = pack([*[cast(place, indices.dtype) for place in places], indices], axis=-1)
+        return scatter_nd_update(ref, rows, updates, use_locking, name=name)
+
+
+def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
+    """Increments a variable, and fails with OutOfRangeError once it has reached the limit."""
+    with _written(ref) as variable:
+        return variable.count_up_to(limit, name=name)  # type: ignore[no-any-return]
+
+
+def is_variable_initialized(variable: Any) -> Tensor:
+    """Tells whether a variable has a value."""
+    return variable.is_initialized()  # type: ignore[no-any-return]
+
+
+def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Operation | None:
+    """Returns an operation that fails with FailedPreconditionError if a variable has no value."""
+    variables = global_variables() + local_variables() if var_list is None else var_list
+    if not variables:
+        return None
+    return group(*[variable.value().op for variable in variables])
+
+
+def report_uninitialized_variables(
+    var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
+) -> Tensor:
+    """Returns the names of the variables that have no value."""
+    variables = global_variables() + local_variables() if var_list is None else list(var_list)
+    with name_scope(name):
+        if not variables:
+            return constant([], dtypes.string)
+        names = constant([variable.op.name for variable in variables], dtypes.string)
+        missing = [logical_not(is_variable_initialized(variable)) for variable in variables]
+        with device("/cpu:0"):
+            return boolean_mask(names, pack(missing))

@@ -1,0 +1,55 @@
+"""Functions whose gradient is not that of their operations: computed from fresh values, or passed through."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src.autodiff.custom_gradient import custom_gradient
+from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.graph.scopes import control_dependencies
+from thalweg._src.variables.variable_scope import get_variable_scope, variable_scope
+
+
+def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function like f whose gradient computes f again, so that nothing inside f is kept until then."""
+
+    @functools.wraps(f)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        scope = get_variable_scope()
+
+        @custom_gradient
+        def inner(*tensors: Any) -> Any:
+            def grad(*grads: Any, variables: Any = None) -> Any:
+                # The wait for the gradients keeps the second computation from being merged with the first.
+                with control_dependencies(list(grads)), variable_scope(scope, reuse=True):
+                    again = f(*tensors, **kwargs)
+                sources = [*tensors, *(variables or ())]
+                outputs = list(again) if isinstance(again, list | tuple) else [again]
+                found = gradients(outputs, sources, grad_ys=list(grads))
+                inputs, own = found[: len(tensors)], found[len(tensors) :]
+                return (inputs, own) if variables else inputs
+
+            return f(*tensors, **kwargs), grad
+
+        return inner(*args)
+
+    return decorated
+
+
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function like f through which gradients go as if it were the identity."""
+
+    @functools.wraps(f)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        @custom_gradient
+        def inner(*tensors: Any) -> Any:
+            def grad(*grads: Any, variables: Any = None) -> Any:
+                return (list(grads), [None] * len(variables)) if variables else list(grads)
+
+            return f(*tensors, **kwargs), grad
+
+        return inner(*args)
+
+    return decorated

@@ -1,0 +1,76 @@
+"""Training steps: the global step, which counts how often a model was updated."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.scopes import GraphKeys
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.variables.slots import filled_with
+from thalweg._src.variables.variable_scope import get_variable
+from thalweg._src.variables.variables import Variable
+
+_log = logging.getLogger("thalweg")
+
+
+def global_step(sess: Any, global_step_tensor: Any) -> int:
+    """Returns the value of the global step in a session."""
+    return int(sess.run(global_step_tensor))
+
+
+def get_global_step(graph: Graph | None = None) -> Any:
+    """Returns the global step of a graph, by its collection or by its name, or None."""
+    graph = graph or get_default_graph()
+    found = graph.get_collection(GraphKeys.GLOBAL_STEP)
+    if len(found) > 1:
+        _log.error("Multiple tensors in global_step collection.")
+        return None
+    if found:
+        step = found[0]
+    else:
+        try:
+            step = graph.get_tensor_by_name("global_step:0")
+        except KeyError:
+            return None
+        named = [v for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES) if v.op is step.op]
+        step = named[0] if named else step
+    assert_global_step(step)
+    return step
+
+
+def create_global_step(graph: Graph | None = None) -> Any:
+    """Makes the global step of a graph, an int64 variable that starts at 0."""
+    graph = graph or get_default_graph()
+    if get_global_step(graph) is not None:
+        raise ValueError('"global_step" already exists.')
+    with graph.as_default(), graph.name_scope(None):
+        return get_variable(
+            GraphKeys.GLOBAL_STEP,
+            shape=[],
+            dtype=dtypes.int64,
+            initializer=filled_with(0),
+            trainable=False,
+            collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+        )
+
+
+def get_or_create_global_step(graph: Graph | None = None) -> Any:
+    """Returns the global step of a graph, made on first use."""
+    graph = graph or get_default_graph()
+    step = get_global_step(graph)
+    return create_global_step(graph) if step is None else step
+
+
+def assert_global_step(global_step_tensor: Any) -> None:
+    """Raises TypeError unless the argument is an integer scalar."""
+    if not isinstance(global_step_tensor, Variable | Tensor):
+        raise TypeError(f"global_step: expected a variable or a tensor, received {global_step_tensor!r}")
+    if not global_step_tensor.dtype.base_dtype.is_integer:
+        raise TypeError(f"global_step: expected an integer dtype, received {global_step_tensor.dtype.name}")
+    shape = global_step_tensor.get_shape()
+    if shape.ndims != 0 and shape.is_fully_defined():
+        raise TypeError(f"global_step: expected a scalar, received shape {shape}")

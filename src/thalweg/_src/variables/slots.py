@@ -1,0 +1,88 @@
+"""Slots: variables that belong to another one, such as its momentum; named under it and kept on its device."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph.scopes import colocate_with
+from thalweg._src.ops.array import ones, shape, zeros
+from thalweg._src.ops.math import cast, multiply
+from thalweg._src.shapes import TensorShape
+from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+from thalweg._src.variables.variables import Variable
+
+
+def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Any:
+    """Returns a slot `<primary>/<name>` with the given initial value."""
+    return _make(primary, val, name, None, None, colocate_with_primary)
+
+
+def create_slot_with_initializer(
+    primary: Any, initializer: Any, shape: TensorShape, dtype: Any, name: str, colocate_with_primary: bool = True
+) -> Any:
+    """Returns a slot `<primary>/<name>` whose initial value an initializer makes."""
+    return _make(primary, initializer, name, shape, dtype, colocate_with_primary)
+
+
+def create_zeros_slot(primary: Any, name: str, dtype: Any = None, colocate_with_primary: bool = True) -> Any:
+    """Returns a slot of zeros, as large as the primary variable or tensor."""
+    dtype = dtypes.as_dtype(primary.dtype if dtype is None else dtype).base_dtype
+    if primary.get_shape().is_fully_defined():
+        return create_slot_with_initializer(
+            primary, filled_with(0), primary.get_shape(), dtype, name, colocate_with_primary
+        )
+    return create_slot(primary, zeros(shape(_initial(primary)), dtype), name, colocate_with_primary)
+
+
+def filled_with(value: float) -> Callable[..., Any]:
+    """Returns an initializer that gives one value everywhere."""
+
+    def initializer(shape: Any, dtype: Any = dtypes.float32, partition_info: Any = None) -> Any:
+        if value == 0:
+            return zeros(shape, dtype)
+        filled = ones(shape, dtype)
+        return filled if value == 1 else multiply(filled, value)
+
+    return initializer
+
+
+def like(primary: Any, value: float) -> Any:
+    """Returns the initial value of a slot for a variable whose shape is known only in a step."""
+    dtype = primary.dtype.base_dtype
+    return multiply(ones(shape(_initial(primary)), dtype), cast(value, dtype))
+
+
+def _initial(primary: Any) -> Any:
+    return primary.initialized_value() if isinstance(primary, Variable) else primary
+
+
+def _make(
+    primary: Any, initializer: Any, name: str, shape: TensorShape | None, dtype: Any, colocate_with_primary: bool
+) -> Any:
+    known = shape if shape is not None else initializer.get_shape()
+    place = colocate_with(primary.op) if colocate_with_primary else contextlib.nullcontext()
+    with variable_scope(None, f"{primary.op.name}/{name}"), place:
+        scope = get_variable_scope()
+        partitioner = scope.partitioner
+        scope.set_partitioner(None)
+        try:
+            slot = get_variable(
+                "",
+                shape=shape,
+                dtype=dtype,
+                initializer=initializer,
+                trainable=False,
+                validate_shape=known.is_fully_defined(),
+            )
+        finally:
+            scope.set_partitioner(partitioner)
+    part = primary._get_save_slice_info() if isinstance(primary, Variable) else None
+    if part is not None:  # the slots of a partitioned variable's parts are parts of a partitioned slot
+        own_name = slot.op.name[len(primary.op.name) + 1 :]
+        slot._set_save_slice_info(
+            Variable.SaveSliceInfo(f"{part.full_name}/{own_name}", part.full_shape, part.var_offset, part.var_shape)
+        )
+    return slot

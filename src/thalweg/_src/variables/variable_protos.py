@@ -1,0 +1,88 @@
+"""Variables as VariableDef messages, and back: how a graph's variables survive in a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.graph import Graph
+from thalweg._src.variables.partitions import SaveSliceInfo
+from thalweg._src.variables.variables import Variable, VariableAggregation, VariableSynchronization
+
+
+def _message() -> Any:
+    from tensorboard.compat.proto.variable_pb2 import VariableDef
+
+    return VariableDef
+
+
+def _without(scope: str | None, name: str) -> str:
+    return name.removeprefix(f"{scope.rstrip('/')}/") if scope else name
+
+
+def _within(scope: str | None, name: str) -> str:
+    return f"{scope.rstrip('/')}/{name}" if scope else name
+
+
+def variable_to_proto(variable: Variable, export_scope: str | None = None) -> Any:
+    """Returns a variable as a VariableDef, with the names of its operations; None if it is outside of the scope."""
+    if export_scope and not variable.name.startswith(f"{export_scope.rstrip('/')}/"):
+        return None
+    message = _message()(
+        variable_name=_without(export_scope, variable.name),
+        initializer_name=_without(export_scope, variable.initializer.name),
+        initial_value_name=_without(export_scope, variable.initial_value.name),
+        snapshot_name=_without(export_scope, (variable._cached or variable._graph_element).name),
+        is_resource=True,
+        trainable=variable.trainable,
+        synchronization=variable.synchronization.value,
+        aggregation=variable.aggregation.value,
+    )
+    info = variable._get_save_slice_info()
+    if info is not None:
+        part = message.save_slice_info_def
+        part.full_name = _without(export_scope, info.full_name)
+        for field in ("full_shape", "var_offset", "var_shape"):
+            getattr(part, field).extend(getattr(info, field))
+    return message
+
+
+def variable_from_proto(message: Any, import_scope: str | None = None, graph: Graph | None = None) -> Variable:
+    """Returns the variable of a VariableDef, whose operations are in the graph already."""
+    variable = object.__new__(Variable)
+    restore(variable, message, import_scope, graph or get_default_graph())
+    return variable
+
+
+def restore(variable: Variable, message: Any, import_scope: str | None, graph: Graph) -> None:
+    """Makes a new, empty variable the one that a VariableDef describes."""
+    if getattr(getattr(message, "DESCRIPTOR", None), "name", "") != "VariableDef":
+        raise TypeError(f"variable_def: expected a VariableDef message, received {type(message).__name__}")
+
+    def element(name: str) -> Any:
+        return graph.as_graph_element(_within(import_scope, name))
+
+    handle = element(message.variable_name)
+    if handle.op.type != "VarHandleOp":
+        raise ValueError(f"{handle.name!r} is no variable: expected a VarHandleOp, received {handle.op.type}")
+    variable._handle = handle
+    variable._dtype = handle.op.get_attr("dtype")
+    variable._shape = handle.op._attrs["shape"]
+    variable._initializer = element(message.initializer_name)
+    if message.initial_value_name:
+        variable._initial_value = element(message.initial_value_name)
+    else:
+        variable._initial_value = variable._initializer.inputs[1]
+    snapshot = element(message.snapshot_name)
+    variable._cached = None if snapshot.op.type == "ReadVariableOp" else snapshot
+    variable._graph_element = snapshot
+    variable._trainable = message.trainable
+    variable._synchronization = VariableSynchronization(message.synchronization)
+    variable._aggregation = VariableAggregation(message.aggregation)
+    variable._constraint = None
+    variable._save_slice_info = None
+    if message.HasField("save_slice_info_def"):
+        part = message.save_slice_info_def
+        variable._save_slice_info = SaveSliceInfo(
+            _within(import_scope, part.full_name), part.full_shape, part.var_offset, part.var_shape
+        )

@@ -1,0 +1,472 @@
+"""Variable scopes: variables by name, made once and shared wherever the same name is asked for again."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import functools
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.scopes import GraphKeys, graph_of, name_scope
+from thalweg._src.variables.variable_store import Getter, VariableStore
+from thalweg._src.variables.variables import VariableAggregation, VariableSynchronization
+
+
+class _ReuseMode(enum.Enum):
+    AUTO_REUSE = 1
+
+
+AUTO_REUSE = _ReuseMode.AUTO_REUSE
+
+
+class VariableScope:
+    """The defaults that `get_variable` uses: a name prefix, reuse, initializer, and the rest."""
+
+    def __init__(
+        self,
+        reuse: Any,
+        name: str = "",
+        initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: Getter | None = None,
+        name_scope: str = "",
+        dtype: Any = dtypes.float32,
+        use_resource: bool | None = None,
+        constraint: Any = None,
+    ) -> None:
+        self._name = name
+        self._initializer = initializer
+        self._regularizer = regularizer
+        self._reuse = reuse
+        self._caching_device = caching_device
+        self._partitioner = partitioner
+        self._custom_getter = custom_getter
+        self._name_scope = name_scope
+        self._dtype = dtypes.as_dtype(dtype)
+        self._use_resource = use_resource
+        self._constraint = constraint
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def original_name_scope(self) -> str:
+        """The name scope that was made with this variable scope."""
+        return self._name_scope
+
+    @property
+    def reuse(self) -> Any:
+        return self._reuse
+
+    @property
+    def initializer(self) -> Any:
+        return self._initializer
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    @property
+    def use_resource(self) -> bool | None:
+        return self._use_resource
+
+    @property
+    def regularizer(self) -> Any:
+        return self._regularizer
+
+    @property
+    def caching_device(self) -> Any:
+        return self._caching_device
+
+    @property
+    def partitioner(self) -> Any:
+        return self._partitioner
+
+    @property
+    def custom_getter(self) -> Getter | None:
+        return self._custom_getter
+
+    @property
+    def constraint(self) -> Any:
+        return self._constraint
+
+    def reuse_variables(self) -> None:
+        """Makes this scope return existing variables from now on."""
+        self._reuse = True
+
+    def set_initializer(self, initializer: Any) -> None:
+        self._initializer = initializer
+
+    def set_dtype(self, dtype: Any) -> None:
+        self._dtype = dtypes.as_dtype(dtype)
+
+    def set_use_resource(self, use_resource: bool | None) -> None:
+        self._use_resource = use_resource
+
+    def set_regularizer(self, regularizer: Any) -> None:
+        self._regularizer = regularizer
+
+    def set_caching_device(self, caching_device: Any) -> None:
+        self._caching_device = caching_device
+
+    def set_partitioner(self, partitioner: Any) -> None:
+        self._partitioner = partitioner
+
+    def set_custom_getter(self, custom_getter: Getter | None) -> None:
+        self._custom_getter = custom_getter
+
+    def get_collection(self, name: str) -> list[Any]:
+        """Returns the members of a collection whose names begin with this scope's."""
+        return get_default_graph().get_collection(name, f"{self._name}/" if self._name else "")
+
+    def trainable_variables(self) -> list[Any]:
+        return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
+
+    def global_variables(self) -> list[Any]:
+        return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
+
+    def local_variables(self) -> list[Any]:
+        return self.get_collection(GraphKeys.LOCAL_VARIABLES)
+
+    def get_variable(
+        self,
+        var_store: VariableStore,
+        name: str,
+        shape: Any = None,
+        dtype: Any = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        reuse: Any = None,
+        trainable: bool | None = None,
+        collections: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        validate_shape: bool = True,
+        use_resource: bool | None = None,
+        custom_getter: Getter | None = None,
+        constraint: Any = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+    ) -> Any:
+        """Returns the variable of this name under this scope, whatever name scope is in force."""
+        # The name depends on variable scopes alone.
+        with name_scope(None):
+            if dtype is not None and initializer is not None and not callable(initializer):
+                found = convert_to_tensor(initializer).dtype.base_dtype
+                if found != dtypes.as_dtype(dtype):
+                    raise ValueError(f"Initializer type '{found}' and explicit dtype '{dtype}' don't match.")
+            return var_store.get(
+                f"{self._name}/{name}" if self._name else name,
+                custom_getter=custom_getter if custom_getter is not None else self._custom_getter,
+                shape=shape,
+                dtype=dtype if dtype is not None else self._dtype,
+                initializer=initializer if initializer is not None else self._initializer,
+                regularizer=regularizer if regularizer is not None else self._regularizer,
+                reuse=reuse if reuse is not None else self._reuse,
+                trainable=trainable,
+                collections=collections,
+                caching_device=caching_device if caching_device is not None else self._caching_device,
+                partitioner=partitioner if partitioner is not None else self._partitioner,
+                validate_shape=validate_shape,
+                use_resource=use_resource if use_resource is not None else self._use_resource,
+                constraint=constraint if constraint is not None else self._constraint,
+                synchronization=synchronization,
+                aggregation=aggregation,
+            )
+
+
+class _ScopeStore(threading.local):
+    """The current variable scope and how often each name was opened, each thread its own."""
+
+    def __init__(self) -> None:
+        self.current = VariableScope(False)
+        self.counts: dict[str, int] = {}
+
+    def close_subscopes(self, name: str) -> None:
+        for key in self.counts:
+            if key.startswith(f"{name}/"):
+                self.counts[key] = 0
+
+    def unique(self, prefix: str) -> str:
+        """Returns a scope name that was not opened yet inside the current one."""
+        base = f"{self.current.name}/{prefix}" if self.current.name else prefix
+        if not self.counts.get(base):
+            return prefix
+        number = 1
+        while self.counts.get(f"{base}_{number}"):
+            number += 1
+        return f"{prefix}_{number}"
+
+
+def _scope_store() -> _ScopeStore:
+    return get_default_graph().kept("variable_scopes", _ScopeStore)  # type: ignore[no-any-return]
+
+
+def variable_store() -> VariableStore:
+    """Returns the store of the default graph's variables."""
+    return get_default_graph().kept("variable_store", VariableStore)  # type: ignore[no-any-return]
+
+
+def get_variable_scope() -> VariableScope:
+    """Returns the variable scope in force."""
+    return _scope_store().current
+
+
+def no_regularizer(_: Any) -> None:
+    """Regularizes nothing, in a scope whose parent has a regularizer."""
+    return None
+
+
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool | None = None,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Getter | None = None,
+    constraint: Any = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
+) -> Any:
+    """Returns the variable of this name in the current variable scope, made if it may be and does not exist."""
+    return get_variable_scope().get_variable(
+        variable_store(),
+        name,
+        shape=shape,
+        dtype=dtype,
+        initializer=initializer,
+        regularizer=regularizer,
+        trainable=trainable,
+        collections=collections,
+        caching_device=caching_device,
+        partitioner=partitioner,
+        validate_shape=validate_shape,
+        use_resource=use_resource,
+        custom_getter=custom_getter,
+        constraint=constraint,
+        synchronization=synchronization,
+        aggregation=aggregation,
+    )
+
+
+def get_local_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool | None = False,
+    collections: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Getter | None = None,
+    constraint: Any = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
+) -> Any:
+    """Returns a variable of the local collection: of this process, not saved, not trained."""
+    return get_variable(
+        name,
+        shape=shape,
+        dtype=dtype,
+        initializer=initializer,
+        regularizer=regularizer,
+        trainable=False,
+        collections=[*(collections or ()), GraphKeys.LOCAL_VARIABLES],
+        caching_device=caching_device,
+        partitioner=partitioner,
+        validate_shape=validate_shape,
+        use_resource=use_resource,
+        custom_getter=custom_getter,
+        constraint=constraint,
+        synchronization=synchronization,
+        aggregation=aggregation,
+    )
+
+
+class variable_scope:
+    """A context manager: `with tf.variable_scope("layer", reuse=tf.AUTO_REUSE) as scope`."""
+
+    def __init__(
+        self,
+        name_or_scope: Any,
+        default_name: str | None = None,
+        values: Any = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: Getter | None = None,
+        reuse: Any = None,
+        dtype: Any = None,
+        use_resource: bool | None = None,
+        constraint: Any = None,
+        auxiliary_name_scope: bool = True,
+    ) -> None:
+        if name_or_scope is None and default_name is None:
+            raise TypeError("variable_scope needs name_or_scope or default_name")
+        if name_or_scope is not None and not isinstance(name_or_scope, str | VariableScope):
+            raise TypeError(f"name_or_scope: expected a string or a VariableScope, received {name_or_scope!r}")
+        if reuse not in (True, False, None, AUTO_REUSE):
+            raise ValueError(f"reuse: expected True, False, None or tf.AUTO_REUSE, received {reuse!r}")
+        if not isinstance(auxiliary_name_scope, bool):
+            raise TypeError(f"auxiliary_name_scope: expected a bool, received {auxiliary_name_scope!r}")
+        self._name_or_scope = name_or_scope
+        self._default_name = default_name
+        self._values = values
+        self._reuse = reuse or None  # reuse is inherited, so False says nothing
+        self._auxiliary_name_scope = auxiliary_name_scope
+        self._custom_getter = custom_getter
+        self._changes = {
+            "_initializer": initializer,
+            "_regularizer": regularizer,
+            "_caching_device": caching_device,
+            "_partitioner": partitioner,
+            "_dtype": None if dtype is None else dtypes.as_dtype(dtype),
+            "_use_resource": use_resource,
+            "_constraint": constraint,
+        }
+        self._entered: list[contextlib.ExitStack] = []
+
+    def __enter__(self) -> VariableScope:
+        stack = contextlib.ExitStack()
+        try:
+            scope = self._enter(stack)
+        except BaseException:
+            stack.close()
+            raise
+        self._entered.append(stack)
+        return scope
+
+    def __exit__(self, *exc: object) -> None:
+        self._entered.pop().close()
+
+    def _enter(self, stack: contextlib.ExitStack) -> VariableScope:
+        graph = graph_of(self._values) if self._values else None
+        if graph is not None:
+            stack.enter_context(graph.as_default())
+        target = self._name_or_scope
+        if target is None and self._reuse:
+            raise ValueError("reuse=True needs name_or_scope: default_name makes a new scope")
+        entered = stack.enter_context(self._name_scope(get_default_graph()))
+        if isinstance(target, VariableScope):
+            return stack.enter_context(_jump(target, self._derive(target, target.name, target.original_name_scope)))
+        store = _scope_store()
+        if target is None:
+            assert self._default_name is not None
+            target = store.unique(self._default_name)
+        parent = store.current
+        name = f"{parent.name}/{target}" if parent.name else target
+        return stack.enter_context(_prolong(self._derive(parent, name, entered)))
+
+    @contextlib.contextmanager
+    def _name_scope(self, graph: Graph) -> Iterator[str]:
+        """Enters the name scope that goes with the variable scope: a new one of the same last part."""
+        target = self._name_or_scope
+        if isinstance(target, VariableScope):
+            target = target.name.rpartition("/")[2]
+        elif target is None:
+            target = self._default_name
+        if self._auxiliary_name_scope and target:
+            with graph.name_scope(target) as scope:
+                yield scope
+        else:
+            current = graph.get_name_scope()
+            yield f"{current}/" if current else ""
+
+    def _derive(self, base: VariableScope, name: str, original_name_scope: str) -> VariableScope:
+        """Returns a scope that is like `base` but for what was given."""
+        scope = VariableScope(self._reuse or base.reuse, name=name, name_scope=original_name_scope)
+        for key, value in self._changes.items():
+            setattr(scope, key, getattr(base, key) if value is None else value)
+        scope._custom_getter = _wrap(self._custom_getter, base.custom_getter)
+        return scope
+
+
+def _wrap(outer: Getter | None, inner: Getter | None) -> Getter | None:
+    """Returns the getter that calls the new one with the old one as what it gets from."""
+    if outer is None or inner is None:
+        return inner if outer is None else outer
+
+    def wrapped(getter: Getter, *args: Any, **kwargs: Any) -> Any:
+        return outer(functools.partial(inner, getter), *args, **kwargs)
+
+    return wrapped
+
+
+@contextlib.contextmanager
+def _prolong(scope: VariableScope) -> Iterator[VariableScope]:
+    """Makes a longer scope current; names inside start afresh when it is opened again."""
+    store = _scope_store()
+    before = store.current
+    store.counts[scope.name] = store.counts.get(scope.name, 0) + 1
+    store.current = scope
+    try:
+        yield scope
+    finally:
+        store.close_subscopes(scope.name)
+        store.current = before
+
+
+@contextlib.contextmanager
+def _jump(target: VariableScope, scope: VariableScope) -> Iterator[VariableScope]:
+    """Makes a scope current that was opened before; what was opened inside is forgotten afterwards."""
+    store = _scope_store()
+    before = store.current
+    store.counts[target.name] = store.counts.get(target.name, 0) + 1
+    counts = dict(store.counts)
+    store.current = scope
+    try:
+        yield scope
+    finally:
+        store.counts = counts
+        store.current = before
+
+
+def variable_op_scope(
+    values: Any,
+    name_or_scope: Any,
+    default_name: str | None = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Getter | None = None,
+    reuse: Any = None,
+    dtype: Any = None,
+    use_resource: bool | None = None,
+    constraint: Any = None,
+) -> variable_scope:
+    """Is the older form of `variable_scope`, with the values first."""
+    return variable_scope(
+        name_or_scope,
+        default_name,
+        values,
+        initializer,
+        regularizer,
+        caching_device,
+        partitioner,
+        custom_getter,
+        reuse,
+        dtype,
+        use_resource,
+        constraint,
+    )

@@ -1,0 +1,537 @@
+"""Variables: state that lives from step to step, as the user's program holds it."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
+
+from thalweg._src import dtypes, shapes
+from thalweg._src.compat.logging import WARN, log_first_n
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.convert import convert_to_tensor, register_tensor_conversion_function
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.graph.op_def import OpDef
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import GraphKeys, control_dependencies, graph_of, init_scope, name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import state
+from thalweg._src.ops.control import group
+from thalweg._src.ops.identity import identity
+from thalweg._src.ops.operators import install_operators
+from thalweg._src.shapes import TensorShape
+from thalweg._src.variables.partitions import SaveSliceInfo
+
+
+class VariableSynchronization(enum.Enum):
+    """When the copies of a replicated variable are brought together."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """How the copies of a replicated variable are brought together."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+    ONLY_FIRST_TOWER = 3
+
+
+class _Creators(threading.local):
+    """The functions of `variable_creator_scope` in force, each thread its own; innermost last."""
+
+    def __init__(self) -> None:
+        self.stack: list[Callable[..., Any]] = []
+        self.building = False
+
+
+def _creators() -> _Creators:
+    return get_default_graph().kept("variable_creators", _Creators)  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
+    """Lets `variable_creator(next_creator, **kwargs)` make every variable inside."""
+    stack = _creators().stack
+    stack.append(variable_creator)
+    try:
+        yield
+    finally:
+        stack.pop()
+
+
+class Variable:
+    """A tensor that keeps its value between steps; operations read it, `assign` and its kin write it."""
+
+    __array_priority__ = 100
+    _in_graph_mode = True
+    SaveSliceInfo = SaveSliceInfo
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        creators = _creators()
+        if cls is not Variable or not creators.stack or creators.building:
+            return super().__new__(cls)
+        given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
+        given.apply_defaults()
+        return create_variable(**{key: value for key, value in given.arguments.items() if key != "self"})
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        collections: Any = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: str | None = None,
+        constraint: Callable[[Any], Any] | None = None,
+        use_resource: bool | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        shape: Any = None,
+    ) -> None:
+        """Adds handle, initializer and a read to the default graph; a callable initial value is called there."""
+        if hasattr(self, "_handle"):
+            return  # a variable creator made this one
+        if variable_def is not None:
+            if initial_value is not None:
+                raise ValueError("variable_def and initial_value are mutually exclusive.")
+            self._restore(variable_def, import_scope)
+            return
+        if initial_value is None:
+            raise ValueError("initial_value must be specified.")
+        if collections is None:
+            collections = [GraphKeys.GLOBAL_VARIABLES]
+        if not isinstance(collections, list | tuple | set):
+            raise ValueError(
+                f"collections: expected a list, tuple or set of keys, received {collections!r} of {type(collections)}"
+            )
+        if constraint is not None and not callable(constraint):
+            raise ValueError(f"constraint: expected a callable, received {constraint!r}")
+        if trainable is None:
+            trainable = synchronization is not VariableSynchronization.ON_READ
+        self._trainable = trainable
+        self._synchronization = synchronization
+        self._aggregation = aggregation
+        self._constraint = constraint
+        self._save_slice_info: Any = None
+        self._add_operations(
+            initial_value,
+            name,
+            None if dtype is None else dtypes.as_dtype(dtype).base_dtype,
+            None if shape is None else shapes.as_shape(shape),
+            validate_shape,
+            caching_device,
+        )
+        if trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
+            collections = [*collections, GraphKeys.TRAINABLE_VARIABLES]
+        self.graph.add_to_collections(collections, self)
+
+    def _add_operations(
+        self,
+        initial_value: Any,
+        name: str | None,
+        dtype: DType | None,
+        shape: shapes.Shape,
+        validate_shape: bool,
+        caching_device: Any,
+    ) -> None:
+        from_function = callable(initial_value)
+        values = [] if from_function else [initial_value]
+        with name_scope(name, "Variable", values) as scope, init_scope():
+            graph = get_default_graph()
+            handle_name = scope.rstrip("/")
+            with graph._attr_scope({"_class": (f"loc:@{handle_name}",)}):
+                # The first value is made where the variable is, whatever device function is in force.
+                with name_scope("Initializer"), graph.device(None):
+                    value = initial_value() if from_function else initial_value
+                    value = convert_to_tensor(value, dtype, name="initial_value")
+                shape = self._variable_shape(value, shape, validate_shape)
+                self._handle = state.var_handle_op(
+                    container=graph._scopes.container,
+                    shared_name=handle_name,
+                    dtype=value.dtype.base_dtype,
+                    shape=shape,
+                    name=scope,
+                )
+            self._initial_value = value
+            self._dtype = value.dtype.base_dtype
+            self._shape = shape
+            with self._at_handle():
+                with name_scope("IsInitialized"):
+                    self._is_initialized = state.var_is_initialized_op(self._handle)
+                self._initializer = state.assign_variable_op.operation(self._handle, value, name=f"{scope}Assign/")
+                with name_scope("Read"):
+                    self._graph_element = self._read()
+            self._cached: Tensor | None = None
+            if caching_device is not None:
+                with graph.colocate_with(None, ignore_existing=True), graph.device(caching_device):
+                    self._cached = identity(self._graph_element)
+
+    @staticmethod
+    def _variable_shape(value: Tensor, shape: shapes.Shape, validate_shape: bool) -> shapes.Shape:
+        if shape is None:
+            if not validate_shape:
+                return None
+            if not shapes.is_fully_defined(value._shape):
+                raise ValueError(
+                    f"the shape of the initial value {value} is unknown; validate_shape=False allows any shape"
+                )
+            return value._shape
+        if not shapes.compatible(shape, value._shape):
+            raise ValueError(
+                f"the initial value has shape {shapes.show(value._shape)}, expected shape {shapes.show(shape)} as given"
+            )
+        return shape
+
+    # -- facts --------------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self._handle.name
+
+    @property
+    def _shared_name(self) -> str:
+        return self._handle.op.name
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self._shape)
+
+    def get_shape(self) -> TensorShape:
+        return TensorShape(self._shape)
+
+    def set_shape(self, shape: Any) -> None:
+        """Merges what the caller knows of the shape into what is known."""
+        self._shape = shapes.merge(self._shape, shapes.as_shape(shape))
+        self._graph_element.set_shape(self._shape)
+
+    @property
+    def handle(self) -> Tensor:
+        return self._handle
+
+    @property
+    def op(self) -> Operation:
+        return self._handle.op
+
+    @property
+    def graph(self) -> Graph:
+        return self._handle.graph
+
+    @property
+    def device(self) -> str:
+        return self._handle.device
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that gives the variable its initial value."""
+        return self._initializer
+
+    @property
+    def create(self) -> Operation:
+        return self._initializer
+
+    @property
+    def initial_value(self) -> Tensor:
+        return self._initial_value
+
+    @property
+    def trainable(self) -> bool:
+        return self._trainable
+
+    @property
+    def constraint(self) -> Callable[[Any], Any] | None:
+        return self._constraint
+
+    @property
+    def synchronization(self) -> VariableSynchronization:
+        return self._synchronization
+
+    @property
+    def aggregation(self) -> VariableAggregation:
+        return self._aggregation
+
+    def _get_save_slice_info(self) -> Any:
+        return self._save_slice_info
+
+    def _set_save_slice_info(self, save_slice_info: Any) -> None:
+        self._save_slice_info = save_slice_info
+
+    def _as_graph_element(self) -> Tensor:
+        return self._graph_element
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """Returns the variable as a VariableDef message; None if it is outside of the scope."""
+        from thalweg._src.variables.variable_protos import variable_to_proto
+
+        return variable_to_proto(self, export_scope)
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
+        """Returns the variable of a VariableDef message, whose operations are in the default graph already."""
+        from thalweg._src.variables.variable_protos import variable_from_proto
+
+        return variable_from_proto(variable_def, import_scope)
+
+    def _restore(self, variable_def: Any, import_scope: str | None) -> None:
+        from thalweg._src.variables.variable_protos import restore
+
+        restore(self, variable_def, import_scope, get_default_graph())
+
+    def __repr__(self) -> str:
+        return f"<tf.Variable '{self.name}' shape={self.get_shape()} dtype={self.dtype.name}>"
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError("'Variable' object is not iterable.")
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _at_handle(self) -> Iterator[None]:
+        """Keeps operations on the handle from asking for a device of their own, which could contradict it."""
+        graph = self.graph
+        if not graph._scopes.devices and not graph._scopes.colocated:
+            yield
+            return
+        with graph.colocate_with(None, ignore_existing=True), graph.device(None), graph.device(self.device or None):
+            yield
+
+    def _read(self, name: str | None = None) -> Tensor:
+        value = state.read_variable_op(self._handle, dtype=self._dtype, name=name)
+        if value._shape != self._shape:
+            value._shape = shapes.merge(value._shape, self._shape)
+        return value
+
+    def value(self) -> Tensor:
+        """Returns a tensor with the value at the moment it runs: new each time, so that control dependencies hold."""
+        if self._cached is not None:
+            return self._cached
+        with self._at_handle():
+            return self._read()
+
+    def read_value(self) -> Tensor:
+        """Returns a tensor that reads the variable after the control dependencies in force."""
+        with name_scope("Read"):
+            with self._at_handle():
+                value = self._read()
+            return identity(value)
+
+    def initialized_value(self) -> Tensor:
+        """Returns the value, or the initial value while there is none: for initial values made of other variables."""
+        with init_scope(), self._at_handle():
+            return state.initialized_value(self._handle, self._initial_value)
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        with self._at_handle():
+            return state.var_is_initialized_op(self._handle, name=name)
+
+    def eval(self, session: Any = None) -> Any:
+        """Runs the variable in the given or the default session and returns its value."""
+        return self._graph_element.eval(session=session)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Gives the variable a value in a session without adding operations to the graph."""
+        session = self.graph.session_for(session, self.name)
+        session.run(self._initializer, {self._initializer.inputs[1]: value})
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """Returns rows of the variable; their gradient is sparse."""
+        with name_scope(name, "Gather") as scope, self._at_handle():
+            return state.resource_gather(self._handle, indices, dtype=self._dtype, name=scope)
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        with name_scope(name, "GatherNd") as scope, self._at_handle():
+            return state.resource_gather_nd(self._handle, indices, dtype=self._dtype, name=scope)
+
+    def __getitem__(self, key: Any) -> Tensor:
+        """Slices the value; the result has an `assign` that writes to the slice of the variable."""
+        part: Any = self.value()[key]
+        operation = part.op
+        if operation.type == "StridedSlice":
+
+            def assign(value: Any, name: str | None = None) -> Any:
+                name = f"{operation.name}/_assign" if name is None else name
+                masks = {k: operation._attrs[k] for k in operation._attrs if k.endswith("_mask")}
+                return self._write(
+                    state.resource_strided_slice_assign, *operation.inputs[1:], self._convert(value), name=name, **masks
+                )
+
+            part.assign = assign
+        return part  # type: ignore[no-any-return]
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    def _convert(self, value: Any) -> Tensor:
+        return convert_to_tensor(value, self._dtype)
+
+    def _write(
+        self, definition: OpDef, *args: Any, name: str | None = None, read_value: bool = True, **attrs: Any
+    ) -> Any:
+        """Adds a write; returns the value read after it, or the write itself."""
+        with (graph_of([self._handle]) or self.graph).as_default(), self._at_handle():
+            write = definition.operation(self._handle, *args, name=name, **attrs)
+            if not read_value:
+                return write
+            with control_dependencies([write]):
+                value: Any = self._read()
+            value._variable = self
+            return value
+
+    def assign(
+        self, value: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        """Writes a value; updates are always atomic."""
+        return self._write(state.assign_variable_op, self._convert(value), name=name, read_value=read_value)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        return self._write(state.assign_add_variable_op, self._convert(delta), name=name, read_value=read_value)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        return self._write(state.assign_sub_variable_op, self._convert(delta), name=name, read_value=read_value)
+
+    def _scatter(self, definition: OpDef, sparse_delta: Any, name: str | None) -> Tensor:
+        if not isinstance(sparse_delta, IndexedSlices):
+            raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
+        return self._write(definition, sparse_delta.indices, self._convert(sparse_delta.values), name=name)  # type: ignore[no-any-return]
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Adds rows of IndexedSlices; equal indices add up."""
+        return self._scatter(state.resource_scatter_add, sparse_delta, name)
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        return self._scatter(state.resource_scatter_sub, sparse_delta, name)
+
+    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        return self._scatter(state.resource_scatter_mul, sparse_delta, name)
+
+    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        return self._scatter(state.resource_scatter_div, sparse_delta, name)
+
+    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        return self._scatter(state.resource_scatter_min, sparse_delta, name)
+
+    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        return self._scatter(state.resource_scatter_max, sparse_delta, name)
+
+    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        return self._scatter(state.resource_scatter_update, sparse_delta, name)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Adds to elements or slices, each addressed by a vector of indices."""
+        return self._write(state.resource_scatter_nd_add, indices, self._convert(updates), name=name)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        return self._write(state.resource_scatter_nd_sub, indices, self._convert(updates), name=name)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        return self._write(state.resource_scatter_nd_update, indices, self._convert(updates), name=name)
+
+    def count_up_to(self, limit: int, name: str | None = None) -> Tensor:
+        """Increments the variable, and fails with OutOfRangeError once it has reached the limit."""
+        with self._at_handle():
+            return state.resource_count_up_to(self._handle, limit=limit, T=self._dtype, name=name)
+
+    def __iadd__(self, other: Any) -> Any:
+        """Is a new tensor, and the variable keeps its value: `v += x` binds the name anew."""
+        log_first_n(WARN, "Variable += value makes a tensor; variable.assign_add(value) changes the variable.", 1)
+        return self + other
+
+    def __isub__(self, other: Any) -> Any:
+        log_first_n(WARN, "Variable -= value makes a tensor; variable.assign_sub(value) changes the variable.", 1)
+        return self - other
+
+
+def _convert_variable(
+    value: Variable, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
+    if dtype is not None and not dtype.is_compatible_with(value.dtype):
+        raise ValueError(f"a variable of dtype {value.dtype.name} is used where {dtype.name} is expected; use tf.cast")
+    return value.value()
+
+
+register_tensor_conversion_function(Variable, _convert_variable, 50)
+install_operators(Variable)
+
+
+def create_variable(**kwargs: Any) -> Any:
+    """Makes a variable through the creators of `variable_creator_scope` in force, the innermost first."""
+    creators = _creators()
+
+    def build(**given: Any) -> Any:
+        before, creators.building = creators.building, True
+        try:
+            return Variable(**given)
+        finally:
+            creators.building = before
+
+    make = build
+    for creator in creators.stack:
+        make = _then(creator, make)
+    return make(**kwargs)
+
+
+def _then(creator: Callable[..., Any], next_creator: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda **kwargs: creator(next_creator, **kwargs)
+
+
+def global_variables(scope: str | None = None) -> list[Any]:
+    """Returns the variables that all tasks share, those whose names match the scope."""
+    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
+
+
+def local_variables(scope: str | None = None) -> list[Any]:
+    """Returns the variables of this process alone."""
+    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
+
+
+def trainable_variables(scope: str | None = None) -> list[Any]:
+    """Returns the variables that optimizers change."""
+    return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
+
+
+def model_variables(scope: str | None = None) -> list[Any]:
+    return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def moving_average_variables(scope: str | None = None) -> list[Any]:
+    return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
+
+
+def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
+    """Returns an operation that initializes the variables, all at once."""
+    return group(*[variable.initializer for variable in var_list], name=name)
+
+
+def global_variables_initializer() -> Operation:
+    return variables_initializer(global_variables())
+
+
+def local_variables_initializer() -> Operation:
+    return variables_initializer(local_variables())
+
+
+all_variables = global_variables
+initialize_variables = variables_initializer
+initialize_all_variables = global_variables_initializer
+initialize_local_variables = local_variables_initializer
