@@ -52,12 +52,8 @@ from thalweg._src.control_flow.cond import case as case, cond as cond, switch_ca
 from thalweg._src.control_flow.functional import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
 from thalweg._src.control_flow.tensor_array import TensorArray as TensorArray
 from thalweg._src.control_flow.while_loop import while_loop as while_loop
-from thalweg._src.datasets.optional import OptionalSpec as OptionalSpec
-from thalweg._src.datasets.structure import (
-    SparseTensorSpec as SparseTensorSpec,
-    Spec as _Spec,
-    TensorSpec as TensorSpec,
-)
+from thalweg._src.data.optional import OptionalSpec as OptionalSpec
+from thalweg._src.data.structure import SparseTensorSpec as SparseTensorSpec, Spec as _Spec, TensorSpec as TensorSpec
 from thalweg._src.devices import DeviceSpec as DeviceSpec
 from thalweg._src.dtypes import (
     QUANTIZED_DTYPES as QUANTIZED_DTYPES,
@@ -133,6 +129,15 @@ from thalweg._src.input.accumulators import (
     ConditionalAccumulatorBase as ConditionalAccumulatorBase,
     SparseConditionalAccumulator as SparseConditionalAccumulator,
 )
+from thalweg._src.input.features import (
+    FixedLenFeature as FixedLenFeature,
+    FixedLenSequenceFeature as FixedLenSequenceFeature,
+    SparseFeature as SparseFeature,
+    VarLenFeature as VarLenFeature,
+    parse_example as parse_example,
+    parse_single_example as parse_single_example,
+    parse_single_sequence_example as parse_single_sequence_example,
+)
 from thalweg._src.input.queues import (
     FIFOQueue as FIFOQueue,
     PaddingFIFOQueue as PaddingFIFOQueue,
@@ -149,18 +154,26 @@ from thalweg._src.input.readers import (
     WholeFileReader as WholeFileReader,
 )
 from thalweg._src.kernels.registry import Call as Call, Input as Input, kernel as kernel
-from thalweg._src.library.lookup import (
+from thalweg._src.nn.lookup import (
     initialize_all_tables as initialize_all_tables,
     tables_initializer as tables_initializer,
 )
-from thalweg._src.ops.array import newaxis as newaxis
-from thalweg._src.ops.blocks import (
-    batch_to_space as batch_to_space,
-    batch_to_space_nd as batch_to_space_nd,
-    depth_to_space as depth_to_space,
-    space_to_batch as space_to_batch,
-    space_to_batch_nd as space_to_batch_nd,
-    space_to_depth as space_to_depth,
+from thalweg._src.nn.module import Module as Module
+from thalweg._src.nn.space_to_batch import (
+    conv2d_backprop_filter_v2 as conv2d_backprop_filter_v2,
+    conv2d_backprop_input_v2 as conv2d_backprop_input_v2,
+    required_space_to_batch_paddings as required_space_to_batch_paddings,
+)
+from thalweg._src.nn.statistics import (
+    count_nonzero as count_nonzero,
+    norm as norm,
+    reduce_logsumexp as reduce_logsumexp,
+)
+from thalweg._src.ops.bincount import (
+    bincount as bincount,
+    confusion_matrix as confusion_matrix,
+    histogram_fixed_width as histogram_fixed_width,
+    histogram_fixed_width_bins as histogram_fixed_width_bins,
 )
 from thalweg._src.ops.check import (
     assert_equal as assert_equal,
@@ -201,6 +214,13 @@ from thalweg._src.ops.comparison import (
     logical_xor as logical_xor,
     not_equal as not_equal,
 )
+from thalweg._src.ops.concat import (
+    concat as concat,
+    parallel_stack as parallel_stack,
+    split as split,
+    stack as stack,
+    unstack as unstack,
+)
 from thalweg._src.ops.constants import (
     constant as constant,
     fill as fill,
@@ -216,12 +236,6 @@ from thalweg._src.ops.contraction import (
     trace as trace,
 )
 from thalweg._src.ops.control import group as group, tuple as tuple
-from thalweg._src.ops.counting import (
-    bincount as bincount,
-    confusion_matrix as confusion_matrix,
-    histogram_fixed_width as histogram_fixed_width,
-    histogram_fixed_width_bins as histogram_fixed_width_bins,
-)
 from thalweg._src.ops.decoding import (
     as_string as as_string,
     decode_base64 as decode_base64,
@@ -248,19 +262,6 @@ from thalweg._src.ops.diagonal import (
     matrix_set_diag as matrix_set_diag,
 )
 from thalweg._src.ops.edit_distance import edit_distance as edit_distance
-from thalweg._src.ops.extending import (
-    broadcast_dynamic_shape as broadcast_dynamic_shape,
-    broadcast_static_shape as broadcast_static_shape,
-    broadcast_to as broadcast_to,
-    meshgrid as meshgrid,
-    pad as pad,
-    repeat as repeat,
-    reverse as reverse,
-    reverse_sequence as reverse_sequence,
-    reverse_v2 as reverse_v2,
-    roll as roll,
-    tile as tile,
-)
 from thalweg._src.ops.fake_quantization import (
     fake_quant_with_min_max_args as fake_quant_with_min_max_args,
     fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
@@ -269,22 +270,13 @@ from thalweg._src.ops.fake_quantization import (
     fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
     fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,
 )
-from thalweg._src.ops.features import (
-    FixedLenFeature as FixedLenFeature,
-    FixedLenSequenceFeature as FixedLenSequenceFeature,
-    SparseFeature as SparseFeature,
-    VarLenFeature as VarLenFeature,
-    parse_example as parse_example,
-    parse_single_example as parse_single_example,
-    parse_single_sequence_example as parse_single_sequence_example,
-)
 from thalweg._src.ops.files import (
     matching_files as matching_files,
     read_file as read_file,
     timestamp as timestamp,
     write_file as write_file,
 )
-from thalweg._src.ops.gathering import (
+from thalweg._src.ops.gather import (
     batch_gather as batch_gather,
     boolean_mask as boolean_mask,
     dynamic_partition as dynamic_partition,
@@ -315,13 +307,6 @@ from thalweg._src.ops.identity import (
     identity as identity,
     identity_n as identity_n,
     stop_gradient as stop_gradient,
-)
-from thalweg._src.ops.joining import (
-    concat as concat,
-    parallel_stack as parallel_stack,
-    split as split,
-    stack as stack,
-    unstack as unstack,
 )
 from thalweg._src.ops.linalg import (
     cholesky_solve as cholesky_solve,
@@ -405,6 +390,19 @@ from thalweg._src.ops.numerics import (
     check_numerics as check_numerics,
     verify_tensor_all_finite as verify_tensor_all_finite,
 )
+from thalweg._src.ops.pad_tile import (
+    broadcast_dynamic_shape as broadcast_dynamic_shape,
+    broadcast_static_shape as broadcast_static_shape,
+    broadcast_to as broadcast_to,
+    meshgrid as meshgrid,
+    pad as pad,
+    repeat as repeat,
+    reverse as reverse,
+    reverse_sequence as reverse_sequence,
+    reverse_v2 as reverse_v2,
+    roll as roll,
+    tile as tile,
+)
 from thalweg._src.ops.parsing import (
     decode_json_example as decode_json_example,
     parse_tensor as parse_tensor,
@@ -415,6 +413,7 @@ from thalweg._src.ops.patches import (
     extract_volume_patches as extract_volume_patches,
 )
 from thalweg._src.ops.printing import Assert as Assert, Print as Print, print as print
+from thalweg._src.ops.py_func import numpy_function as numpy_function, py_func as py_func
 from thalweg._src.ops.quantization import dequantize as dequantize, quantize as quantize, quantize_v2 as quantize_v2
 from thalweg._src.ops.quantized import quantized_concat as quantized_concat
 from thalweg._src.ops.random import (
@@ -442,31 +441,7 @@ from thalweg._src.ops.reduction import (
     reduce_prod as reduce_prod,
     reduce_sum as reduce_sum,
 )
-from thalweg._src.ops.script import numpy_function as numpy_function, py_func as py_func
-from thalweg._src.ops.segment import (
-    segment_max as segment_max,
-    segment_mean as segment_mean,
-    segment_min as segment_min,
-    segment_prod as segment_prod,
-    segment_sum as segment_sum,
-    unsorted_segment_max as unsorted_segment_max,
-    unsorted_segment_mean as unsorted_segment_mean,
-    unsorted_segment_min as unsorted_segment_min,
-    unsorted_segment_prod as unsorted_segment_prod,
-    unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
-    unsorted_segment_sum as unsorted_segment_sum,
-)
-from thalweg._src.ops.selecting import (
-    one_hot as one_hot,
-    sequence_mask as sequence_mask,
-    setdiff1d as setdiff1d,
-    unique as unique,
-    unique_with_counts as unique_with_counts,
-    where as where,
-    where_v2 as where_v2,
-)
-from thalweg._src.ops.sequences import lin_space as lin_space, linspace as linspace, range as range
-from thalweg._src.ops.shaping import (
+from thalweg._src.ops.reshape import (
     constant_value as _constant_value,
     expand_dims as expand_dims,
     invert_permutation as invert_permutation,
@@ -483,17 +458,34 @@ from thalweg._src.ops.shaping import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
-from thalweg._src.ops.slicing import slice as slice, strided_slice as strided_slice
+from thalweg._src.ops.segment import (
+    segment_max as segment_max,
+    segment_mean as segment_mean,
+    segment_min as segment_min,
+    segment_prod as segment_prod,
+    segment_sum as segment_sum,
+    unsorted_segment_max as unsorted_segment_max,
+    unsorted_segment_mean as unsorted_segment_mean,
+    unsorted_segment_min as unsorted_segment_min,
+    unsorted_segment_prod as unsorted_segment_prod,
+    unsorted_segment_sqrt_n as unsorted_segment_sqrt_n,
+    unsorted_segment_sum as unsorted_segment_sum,
+)
+from thalweg._src.ops.sequences import lin_space as lin_space, linspace as linspace, range as range
+from thalweg._src.ops.slicing import newaxis as newaxis, slice as slice, strided_slice as strided_slice
 from thalweg._src.ops.sorting import (
     approx_top_k as approx_top_k,
     argsort as argsort,
     searchsorted as searchsorted,
     sort as sort,
 )
-from thalweg._src.ops.space_to_batch import (
-    conv2d_backprop_filter_v2 as conv2d_backprop_filter_v2,
-    conv2d_backprop_input_v2 as conv2d_backprop_input_v2,
-    required_space_to_batch_paddings as required_space_to_batch_paddings,
+from thalweg._src.ops.space_to_depth import (
+    batch_to_space as batch_to_space,
+    batch_to_space_nd as batch_to_space_nd,
+    depth_to_space as depth_to_space,
+    space_to_batch as space_to_batch,
+    space_to_batch_nd as space_to_batch_nd,
+    space_to_depth as space_to_depth,
 )
 from thalweg._src.ops.sparse import (
     sparse_mask as sparse_mask,
@@ -555,11 +547,6 @@ from thalweg._src.ops.spectral import (
     ifft2d as ifft2d,
     ifft3d as ifft3d,
 )
-from thalweg._src.ops.statistics import (
-    count_nonzero as count_nonzero,
-    norm as norm,
-    reduce_logsumexp as reduce_logsumexp,
-)
 from thalweg._src.ops.strings import (
     reduce_join as reduce_join,
     regex_replace as regex_replace,
@@ -569,6 +556,15 @@ from thalweg._src.ops.strings import (
     substr as substr,
 )
 from thalweg._src.ops.tensor_proto import make_tensor_proto as make_tensor_proto
+from thalweg._src.ops.where import (
+    one_hot as one_hot,
+    sequence_mask as sequence_mask,
+    setdiff1d as setdiff1d,
+    unique as unique,
+    unique_with_counts as unique_with_counts,
+    where as where,
+    where_v2 as where_v2,
+)
 from thalweg._src.optimizers.clipping import (
     clip_by_average_norm as clip_by_average_norm,
     clip_by_global_norm as clip_by_global_norm,
@@ -609,7 +605,6 @@ from thalweg._src.variables.custom_gradients import (
     grad_pass_through as grad_pass_through,
     recompute_grad as recompute_grad,
 )
-from thalweg._src.variables.module import Module as Module
 from thalweg._src.variables.partitioners import (
     create_partitioned_variables as create_partitioned_variables,
     fixed_size_partitioner as fixed_size_partitioner,

@@ -7,12 +7,12 @@ from thalweg._src import dtypes
 from thalweg._src.autodiff.hessians import hessians
 from thalweg._src.autodiff.numeric import compute_gradient, compute_gradient_error
 from thalweg._src.graph.graph import Graph
-from thalweg._src.ops.array import reshape
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.identity import stop_gradient
 from thalweg._src.ops.math import conj, multiply, square, tanh
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.ops.reshape import reshape
 from thalweg._src.session.session import Session
 from thalweg._src.variables.variables import Variable
 

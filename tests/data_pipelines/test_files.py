@@ -12,7 +12,7 @@ import pytest
 import thalweg as tf
 from tests.data_pipelines.running import elements, take
 from tests.data_pipelines.test_models import positions
-from thalweg._src.datasets.serial import decode, encode
+from thalweg._src.data.serial import decode, encode
 from thalweg._src.formats.crc32c import masked_crc32c
 from thalweg._src.formats.record_blocks import BLOCK, records_in
 from thalweg._src.formats.records import framed

@@ -7,7 +7,7 @@ import pytest
 
 import thalweg as tf
 from tests.data_pipelines.running import elements, take
-from thalweg._src.datasets.structure import Spec
+from thalweg._src.data.structure import Spec
 
 Dataset = tf.data.Dataset
 ex = tf.data.experimental

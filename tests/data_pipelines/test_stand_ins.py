@@ -12,10 +12,10 @@ import pytest
 import thalweg as tf
 from tests.data_pipelines.running import elements, take
 from tests.data_pipelines.test_models import positions
-from thalweg._src.datasets import random_sources
-from thalweg._src.datasets.function import Function
-from thalweg._src.datasets.stand_ins import Texts
-from thalweg._src.datasets.vectorize import decoded
+from thalweg._src.data import random_sources
+from thalweg._src.data.function import Function
+from thalweg._src.data.stand_ins import Texts
+from thalweg._src.data.vectorize import decoded
 from thalweg._src.formats import record_blocks
 from thalweg._src.formats.records import framed
 from thalweg._src.resources import iterators

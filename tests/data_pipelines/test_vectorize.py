@@ -6,8 +6,8 @@ import pytest
 import thalweg as tf
 from tests.data_pipelines.running import elements, take
 from tests.data_pipelines.test_models import positions
-from thalweg._src.datasets.function import Function
-from thalweg._src.datasets.vectorize import vectorized
+from thalweg._src.data.function import Function
+from thalweg._src.data.vectorize import vectorized
 
 Dataset = tf.data.Dataset
 TEXTS = np.array([bytes(range(i, i + 8)) for i in range(11)], dtype=object)

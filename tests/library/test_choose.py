@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import thalweg as tf
-from thalweg._src.library.choose import smart_cond, smart_constant_value
+from thalweg._src.nn.smart_cond import smart_cond, smart_constant_value
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import pytest
 from thalweg.contrib import seq2seq
 
 import thalweg as tf
-from thalweg._src.library.rnn.dynamic import dynamic_rnn
+from thalweg._src.nn.rnn.dynamic import dynamic_rnn
 
 rnn_cell = tf.nn.rnn_cell
 RNG = np.random.default_rng(11)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.library.regularizers import l2_regularizer
+from thalweg._src.contrib.layers.regularizers import l2_regularizer
 from thalweg._src.variables.partitioners import fixed_size_partitioner
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.library.metrics import streaming
+from thalweg._src.contrib.metrics import streaming
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import thalweg as tf
-from thalweg._src.library.regularizers import (
+from thalweg._src.contrib.layers.regularizers import (
     apply_regularization,
     l1_l2_regularizer,
     l1_regularizer,

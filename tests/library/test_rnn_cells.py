@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.library.rnn.dynamic import dynamic_rnn
-from thalweg._src.library.rnn.gated import (
+from thalweg._src.contrib.rnn.gated import (
     GRUBlockCell,
     IntersectionRNNCell,
     LayerNormBasicLSTMCell,
     LSTMBlockCell,
     UGRNNCell,
 )
-from thalweg._src.library.rnn.projections import (
+from thalweg._src.contrib.rnn.projections import (
     AttentionCellWrapper,
     EmbeddingWrapper,
     InputProjectionWrapper,
     OutputProjectionWrapper,
 )
+from thalweg._src.nn.rnn.dynamic import dynamic_rnn
 
 rnn_cell = tf.nn.rnn_cell
 RNG = np.random.default_rng(3)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.library.rnn.gated import LayerNormBasicLSTMCell
+from thalweg._src.contrib.rnn.gated import LayerNormBasicLSTMCell
 
 rnn_cell = tf.nn.rnn_cell
 RNG = np.random.default_rng(4)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.library.rnn.dynamic import bidirectional_dynamic_rnn, dynamic_rnn, raw_rnn
-from thalweg._src.library.rnn.stacks import stack_bidirectional_dynamic_rnn, stack_bidirectional_rnn
-from thalweg._src.library.rnn.static import static_bidirectional_rnn, static_rnn, static_state_saving_rnn
+from thalweg._src.contrib.rnn.stacks import stack_bidirectional_dynamic_rnn, stack_bidirectional_rnn
+from thalweg._src.nn.rnn.dynamic import bidirectional_dynamic_rnn, dynamic_rnn, raw_rnn
+from thalweg._src.nn.rnn.static import static_bidirectional_rnn, static_rnn, static_state_saving_rnn
 
 rnn_cell = tf.nn.rnn_cell
 RNG = np.random.default_rng(4)

@@ -6,6 +6,7 @@ import pytest
 
 import thalweg as tf
 from thalweg._src.graph.indexed_slices import IndexedSlices
+from thalweg._src.nn.sampled_losses import nce_loss, sampled_softmax_loss
 from thalweg._src.ops.candidate_sampling import (
     all_candidate_sampler,
     compute_accidental_hits,
@@ -14,7 +15,6 @@ from thalweg._src.ops.candidate_sampling import (
     log_uniform_candidate_sampler,
     uniform_candidate_sampler,
 )
-from thalweg._src.ops.sampled_losses import nce_loss, sampled_softmax_loss
 
 TRUE = [[1, 2], [0, 5]]
 

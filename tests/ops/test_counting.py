@@ -3,8 +3,7 @@ import pytest
 
 from thalweg._src import errors
 from thalweg._src.graph.graph import Graph
-from thalweg._src.ops.constants import placeholder
-from thalweg._src.ops.counting import (
+from thalweg._src.ops.bincount import (
     bincount,
     bincount_op,
     confusion_matrix,
@@ -13,6 +12,7 @@ from thalweg._src.ops.counting import (
     histogram_fixed_width_bins,
     remove_squeezable_dimensions,
 )
+from thalweg._src.ops.constants import placeholder
 from thalweg._src.session.session import Session
 
 

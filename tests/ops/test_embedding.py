@@ -3,8 +3,8 @@ import pytest
 
 from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.graph.graph import Graph
+from thalweg._src.nn.embedding import embedding_lookup
 from thalweg._src.ops.constants import constant, placeholder
-from thalweg._src.ops.embedding import embedding_lookup
 from thalweg._src.session.session import Session
 
 TABLE = np.random.default_rng(0).normal(size=(7, 3)).astype("float32")

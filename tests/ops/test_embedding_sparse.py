@@ -9,8 +9,8 @@ from tests.ops.sparse_values import array, run, sparse
 from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.nn.embedding import embedding_lookup, embedding_lookup_sparse, safe_embedding_lookup_sparse
 from thalweg._src.ops.constants import constant, placeholder
-from thalweg._src.ops.embedding import embedding_lookup, embedding_lookup_sparse, safe_embedding_lookup_sparse
 
 PLACES = np.array([[0, 0], [0, 1], [1, 0], [2, 0], [2, 1], [2, 2]])
 IDS = np.array([4, 1, 4, 0, 1, 1])

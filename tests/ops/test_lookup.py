@@ -10,8 +10,8 @@ import pytest
 import thalweg as tf
 from thalweg._src.api import lookup
 from thalweg._src.graph.sparse_tensor import SparseTensor
-from thalweg._src.library.lookup import HashTable, MutableDenseHashTable, MutableHashTable, tables_initializer
-from thalweg._src.library.vocabularies import (
+from thalweg._src.nn.lookup import HashTable, MutableDenseHashTable, MutableHashTable, tables_initializer
+from thalweg._src.nn.vocabularies import (
     IdTableWithHashBuckets,
     StrongHashSpec,
     index_table_from_file,

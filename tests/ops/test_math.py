@@ -11,8 +11,8 @@ from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.infer import static_value
 from thalweg._src.ops import math
-from thalweg._src.ops.array import reshape, shape
 from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.reshape import reshape, shape
 from thalweg._src.session.session import Session
 
 

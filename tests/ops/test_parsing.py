@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 import thalweg as tf
 from tests.valid_calls.parsing import example, sequence_example
 from thalweg._src.graph.sparse_tensor import SparseTensorValue
-from thalweg._src.ops.features import (
+from thalweg._src.input.features import (
     FixedLenFeature,
     FixedLenSequenceFeature,
     SparseFeature,

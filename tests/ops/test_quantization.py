@@ -21,7 +21,7 @@ from thalweg._src.ops.quantization import (
     quantize_and_dequantize_v3_op,
     quantize_v2,
 )
-from thalweg._src.ops.shaping import reshape
+from thalweg._src.ops.reshape import reshape
 from thalweg._src.session.session import Session
 
 X = np.array([-7, -1.5, -0.26, 0, 0.1, 0.5, 2.49, 5.9, 9], np.float32)

@@ -11,7 +11,7 @@ from tests.checks import check_op
 from thalweg._src import dtypes, errors
 from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.graph.graph import Graph
-from thalweg._src.ops.array import reshape, shape
+from thalweg._src.nn.statistics import count_nonzero, norm, reduce_logsumexp, reduce_std, reduce_variance
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.reduction import (
     argmax,
@@ -28,7 +28,7 @@ from thalweg._src.ops.reduction import (
     reduce_prod,
     reduce_sum,
 )
-from thalweg._src.ops.statistics import count_nonzero, norm, reduce_logsumexp, reduce_std, reduce_variance
+from thalweg._src.ops.reshape import reshape, shape
 from thalweg._src.session.session import Session
 
 AXES = [None, 0, -1, [0, 2], [1], (2, 1, 0), []]

@@ -14,7 +14,7 @@ from thalweg._src.graph.import_graph_def import import_graph_def
 from thalweg._src.graph.operation import Operation
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.math import multiply
-from thalweg._src.ops.script import numpy_function, py_func
+from thalweg._src.ops.py_func import numpy_function, py_func
 from thalweg._src.session.session import Session
 
 

@@ -11,8 +11,9 @@ from tests.checks import check_op
 from thalweg._src import errors
 from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.graph.graph import Graph
-from thalweg._src.ops.array import newaxis, shape, slice as slice_, strided_slice
 from thalweg._src.ops.constants import constant, placeholder
+from thalweg._src.ops.reshape import shape
+from thalweg._src.ops.slicing import newaxis, slice as slice_, strided_slice
 from thalweg._src.session.session import Session
 
 
@@ -115,7 +116,7 @@ def test_partially_known_shapes() -> None:
 
 
 def test_static_values_pass_through() -> None:
-    from thalweg._src.ops.array import constant_value
+    from thalweg._src.ops.reshape import constant_value
 
     x = placeholder("float32", [None, 4, 5])
     dims = shape(x)

@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 from thalweg._src.graph.graph import Graph
-from thalweg._src.ops.constants import placeholder
-from thalweg._src.ops.convolution import conv2d, conv2d_backprop_filter, conv2d_backprop_input, convolution
-from thalweg._src.ops.space_to_batch import (
+from thalweg._src.nn.space_to_batch import (
     conv2d_backprop_filter_v2,
     conv2d_backprop_input_v2,
     required_space_to_batch_paddings,
     with_space_to_batch,
 )
+from thalweg._src.ops.constants import placeholder
+from thalweg._src.ops.convolution import conv2d, conv2d_backprop_filter, conv2d_backprop_input, convolution
 from thalweg._src.session.session import Session
 
 RNG = np.random.default_rng(0)

@@ -16,7 +16,7 @@ from thalweg._src.graph.sparse_tensor import (
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.math import abs, cast, negative, square
-from thalweg._src.ops.shaping import rank, shape, size
+from thalweg._src.ops.reshape import rank, shape, size
 from thalweg._src.ops.sparse import (
     sparse_eye,
     sparse_from_dense,

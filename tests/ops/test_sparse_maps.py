@@ -7,7 +7,7 @@ import pytest
 
 from tests.ops.sparse_values import PLACES, SHAPE, same, sparse
 from thalweg._src import errors
-from thalweg._src.ops.array import stack
+from thalweg._src.ops.concat import stack
 from thalweg._src.ops.constants import placeholder
 from thalweg._src.ops.sparse_maps import (
     add_many_sparse_to_tensors_map,

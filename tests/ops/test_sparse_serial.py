@@ -2,7 +2,7 @@ import pytest
 
 from tests.ops.sparse_values import PLACES, SHAPE, run, same, sparse
 from thalweg._src import errors
-from thalweg._src.ops.array import stack
+from thalweg._src.ops.concat import stack
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.sparse_cross import sparse_cross, sparse_cross_hashed, sparse_cross_hashed_op, sparse_cross_op
 from thalweg._src.ops.sparse_serial import (

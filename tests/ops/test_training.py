@@ -12,9 +12,9 @@ from thalweg._src import errors
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.ops import training
-from thalweg._src.ops.array import transpose
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.identity import identity
+from thalweg._src.ops.reshape import transpose
 from thalweg._src.session.session import Session
 from thalweg._src.variables.variables import Variable, global_variables_initializer
 

@@ -1,5 +1,6 @@
 """tf.debugging: checks inside graphs."""
 
+from thalweg._src.nn.check_shapes import assert_shapes
 from thalweg._src.ops.check import (
     assert_equal,
     assert_greater,
@@ -24,7 +25,6 @@ from thalweg._src.ops.check import (
     is_numeric_tensor,
     is_strictly_increasing,
 )
-from thalweg._src.ops.check_shapes import assert_shapes
 from thalweg._src.ops.comparison import is_finite, is_inf, is_nan
 from thalweg._src.ops.numerics import assert_all_finite, check_numerics
 from thalweg._src.ops.printing import Assert

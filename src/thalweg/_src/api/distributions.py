@@ -1,16 +1,16 @@
 """tf.distributions: probability distributions."""
 
-from thalweg._src.library.distributions.base import (
+from thalweg._src.nn.distributions.base import (
     FULLY_REPARAMETERIZED,
     NOT_REPARAMETERIZED,
     Distribution,
     ReparameterizationType,
 )
-from thalweg._src.library.distributions.continuous import Laplace, Normal, StudentT, Uniform
-from thalweg._src.library.distributions.discrete import Bernoulli, Categorical, Multinomial
-from thalweg._src.library.distributions.divergence import RegisterKL, kl_divergence
-from thalweg._src.library.distributions.positive import Exponential, Gamma
-from thalweg._src.library.distributions.simplex import Beta, Dirichlet, DirichletMultinomial
+from thalweg._src.nn.distributions.continuous import Laplace, Normal, StudentT, Uniform
+from thalweg._src.nn.distributions.discrete import Bernoulli, Categorical, Multinomial
+from thalweg._src.nn.distributions.divergence import RegisterKL, kl_divergence
+from thalweg._src.nn.distributions.positive import Exponential, Gamma
+from thalweg._src.nn.distributions.simplex import Beta, Dirichlet, DirichletMultinomial
 
 __all__ = [
     "FULLY_REPARAMETERIZED",

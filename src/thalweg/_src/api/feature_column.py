@@ -1,6 +1,6 @@
 """tf.feature_column: from raw features to the inputs of a model."""
 
-from thalweg._src.library.feature_columns.categorical import (
+from thalweg._src.nn.feature_columns.categorical import (
     CrossedColumn as crossed_column,
     HashedCategoricalColumn as categorical_column_with_hash_bucket,
     IdentityCategoricalColumn as categorical_column_with_identity,
@@ -8,20 +8,20 @@ from thalweg._src.library.feature_columns.categorical import (
     VocabularyListCategoricalColumn as categorical_column_with_vocabulary_list,
     WeightedCategoricalColumn as weighted_categorical_column,
 )
-from thalweg._src.library.feature_columns.dense import (
+from thalweg._src.nn.feature_columns.dense import (
     BucketizedColumn as bucketized_column,
     IndicatorColumn as indicator_column,
     NumericColumn as numeric_column,
 )
-from thalweg._src.library.feature_columns.models import input_layer, linear_model, make_parse_example_spec
-from thalweg._src.library.feature_columns.sequences import (
+from thalweg._src.nn.feature_columns.models import input_layer, linear_model, make_parse_example_spec
+from thalweg._src.nn.feature_columns.sequences import (
     sequence_categorical_column_with_hash_bucket,
     sequence_categorical_column_with_identity,
     sequence_categorical_column_with_vocabulary_file,
     sequence_categorical_column_with_vocabulary_list,
     sequence_numeric_column,
 )
-from thalweg._src.library.feature_columns.sharing import embedding_column, shared_embedding_columns
+from thalweg._src.nn.feature_columns.sharing import embedding_column, shared_embedding_columns
 
 __all__ = [
     "bucketized_column",

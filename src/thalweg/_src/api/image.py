@@ -1,6 +1,7 @@
 """tf.image: files, sizes, colors, boxes and measures of images."""
 
-from thalweg._src.ops.image_adjust import adjust_brightness, adjust_gamma, per_image_standardization, random_brightness
+from thalweg._src.nn.image.adjust import adjust_brightness, adjust_gamma, per_image_standardization, random_brightness
+from thalweg._src.nn.image.quality import image_gradients, psnr, sobel_edges, ssim, ssim_multiscale, total_variation
 from thalweg._src.ops.image_boxes import (
     crop_and_resize,
     draw_bounding_boxes,
@@ -38,7 +39,6 @@ from thalweg._src.ops.image_color import (
     yiq_to_rgb,
     yuv_to_rgb,
 )
-from thalweg._src.ops.image_quality import image_gradients, psnr, sobel_edges, ssim, ssim_multiscale, total_variation
 from thalweg._src.ops.image_resize import (
     ResizeMethod,
     resize_area,

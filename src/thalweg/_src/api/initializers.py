@@ -1,6 +1,6 @@
 """tf.initializers: first values of variables."""
 
-from thalweg._src.library.lookup import tables_initializer as tables_initializer
+from thalweg._src.nn.lookup import tables_initializer as tables_initializer
 from thalweg._src.variables.initializers import (
     Constant as constant,
     GlorotNormal as glorot_normal,

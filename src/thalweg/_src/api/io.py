@@ -8,16 +8,7 @@ from thalweg._src.formats.record_files import (
     tf_record_iterator,
 )
 from thalweg._src.graph.graphdef import write_graph
-from thalweg._src.input.producers import match_filenames_once
-from thalweg._src.input.queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
-from thalweg._src.ops.decoding import (
-    decode_base64 as decode_base64,
-    decode_compressed as decode_compressed,
-    decode_csv as decode_csv,
-    decode_raw as decode_raw,
-    encode_base64 as encode_base64,
-)
-from thalweg._src.ops.features import (
+from thalweg._src.input.features import (
     FixedLenFeature as FixedLenFeature,
     FixedLenSequenceFeature as FixedLenSequenceFeature,
     SparseFeature as SparseFeature,
@@ -26,6 +17,15 @@ from thalweg._src.ops.features import (
     parse_sequence_example as parse_sequence_example,
     parse_single_example as parse_single_example,
     parse_single_sequence_example as parse_single_sequence_example,
+)
+from thalweg._src.input.producers import match_filenames_once
+from thalweg._src.input.queues import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
+from thalweg._src.ops.decoding import (
+    decode_base64 as decode_base64,
+    decode_compressed as decode_compressed,
+    decode_csv as decode_csv,
+    decode_raw as decode_raw,
+    encode_base64 as encode_base64,
 )
 from thalweg._src.ops.files import matching_files as matching_files, read_file as read_file, write_file as write_file
 from thalweg._src.ops.image_coding import (

@@ -1,12 +1,12 @@
 """tf.layers: functions with variables of their own, as classes and as plain functions."""
 
-from thalweg._src.library.layers.base import Layer
-from thalweg._src.library.layers.convolution import Conv1D, Conv2D, Conv3D, conv1d, conv2d, conv3d
-from thalweg._src.library.layers.dense import Dense, dense
-from thalweg._src.library.layers.dropout import Dropout, Flatten, dropout, flatten
-from thalweg._src.library.layers.input_spec import InputSpec
-from thalweg._src.library.layers.normalization import BatchNormalization, batch_normalization
-from thalweg._src.library.layers.pooling import (
+from thalweg._src.nn.layers.base import Layer
+from thalweg._src.nn.layers.convolution import Conv1D, Conv2D, Conv3D, conv1d, conv2d, conv3d
+from thalweg._src.nn.layers.dense import Dense, dense
+from thalweg._src.nn.layers.dropout import Dropout, Flatten, dropout, flatten
+from thalweg._src.nn.layers.input_spec import InputSpec
+from thalweg._src.nn.layers.normalization import BatchNormalization, batch_normalization
+from thalweg._src.nn.layers.pooling import (
     AveragePooling1D,
     AveragePooling2D,
     AveragePooling3D,
@@ -20,13 +20,13 @@ from thalweg._src.library.layers.pooling import (
     max_pooling2d,
     max_pooling3d,
 )
-from thalweg._src.library.layers.separable_convolution import (
+from thalweg._src.nn.layers.separable_convolution import (
     SeparableConv1D,
     SeparableConv2D,
     separable_conv1d,
     separable_conv2d,
 )
-from thalweg._src.library.layers.transposed_convolution import (
+from thalweg._src.nn.layers.transposed_convolution import (
     Conv2DTranspose,
     Conv3DTranspose,
     conv2d_transpose,

@@ -1,14 +1,14 @@
 """tf.linalg: matrices."""
 
-from thalweg._src.library.linear_operators.base import LinearOperator
-from thalweg._src.library.linear_operators.combined import (
+from thalweg._src.nn.linear_operators.base import LinearOperator
+from thalweg._src.nn.linear_operators.combined import (
     LinearOperatorAdjoint,
     LinearOperatorBlockDiag,
     LinearOperatorComposition,
     LinearOperatorInversion,
     LinearOperatorKronecker,
 )
-from thalweg._src.library.linear_operators.plain import (
+from thalweg._src.nn.linear_operators.plain import (
     LinearOperatorDiag,
     LinearOperatorFullMatrix,
     LinearOperatorIdentity,
@@ -16,13 +16,14 @@ from thalweg._src.library.linear_operators.plain import (
     LinearOperatorScaledIdentity,
     LinearOperatorZeros,
 )
-from thalweg._src.library.linear_operators.structured import (
+from thalweg._src.nn.linear_operators.structured import (
     LinearOperatorHouseholder,
     LinearOperatorLowRankUpdate,
     LinearOperatorPermutation,
     LinearOperatorToeplitz,
     LinearOperatorTridiag,
 )
+from thalweg._src.nn.statistics import norm, normalize
 from thalweg._src.ops.contraction import cross, einsum, matvec, tensordot, trace
 from thalweg._src.ops.decompositions import cholesky, eig, eigh, eigvals, eigvalsh, lu, qr, svd
 from thalweg._src.ops.diagonal import (
@@ -55,8 +56,7 @@ from thalweg._src.ops.linalg import (
 )
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.normalization import l2_normalize
-from thalweg._src.ops.shaping import matrix_transpose, matrix_transpose as transpose
-from thalweg._src.ops.statistics import norm, normalize
+from thalweg._src.ops.reshape import matrix_transpose, matrix_transpose as transpose
 from thalweg._src.ops.tridiagonal import tridiagonal_matmul, tridiagonal_solve
 from thalweg._src.optimizers.clipping import global_norm
 

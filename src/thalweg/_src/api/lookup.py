@@ -1,7 +1,7 @@
 """tf.lookup: tables from keys to values."""
 
-from thalweg._src.library.lookup import KeyValueTensorInitializer, StaticHashTable, TextFileIndex, TextFileInitializer
-from thalweg._src.library.vocabularies import StaticVocabularyTable
+from thalweg._src.nn.lookup import KeyValueTensorInitializer, StaticHashTable, TextFileIndex, TextFileInitializer
+from thalweg._src.nn.vocabularies import StaticVocabularyTable
 
 __all__ = [
     "KeyValueTensorInitializer",

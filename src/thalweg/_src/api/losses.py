@@ -1,6 +1,6 @@
 """tf.losses: how far predictions are from labels."""
 
-from thalweg._src.library.losses import (
+from thalweg._src.nn.losses import (
     Reduction,
     absolute_difference,
     add_loss,

@@ -1,6 +1,6 @@
 """tf.metrics: numbers about predictions, summed up over many batches."""
 
-from thalweg._src.library.metrics.confusion import (
+from thalweg._src.nn.metrics.confusion import (
     false_negatives,
     false_positives,
     mean_iou,
@@ -10,7 +10,7 @@ from thalweg._src.library.metrics.confusion import (
     true_negatives,
     true_positives,
 )
-from thalweg._src.library.metrics.means import (
+from thalweg._src.nn.metrics.means import (
     accuracy,
     mean,
     mean_absolute_error,
@@ -21,7 +21,7 @@ from thalweg._src.library.metrics.means import (
     percentage_below,
     root_mean_squared_error,
 )
-from thalweg._src.library.metrics.ranking import (
+from thalweg._src.nn.metrics.ranking import (
     average_precision_at_k,
     precision_at_k,
     precision_at_top_k,
@@ -30,7 +30,7 @@ from thalweg._src.library.metrics.ranking import (
     sparse_average_precision_at_k,
     sparse_precision_at_k,
 )
-from thalweg._src.library.metrics.thresholds import (
+from thalweg._src.nn.metrics.thresholds import (
     auc,
     false_negatives_at_thresholds,
     false_positives_at_thresholds,

@@ -1,7 +1,6 @@
 """tf.signal: Fourier and cosine transforms, frames, windows, mel bands."""
 
-from thalweg._src.ops.mel import linear_to_mel_weight_matrix, mfccs_from_log_mel_spectrograms
-from thalweg._src.ops.signal import (
+from thalweg._src.nn.signal.frames import (
     frame,
     inverse_mdct,
     inverse_stft,
@@ -10,7 +9,8 @@ from thalweg._src.ops.signal import (
     overlap_and_add,
     stft,
 )
-from thalweg._src.ops.signal_windows import (
+from thalweg._src.nn.signal.mel import linear_to_mel_weight_matrix, mfccs_from_log_mel_spectrograms
+from thalweg._src.nn.signal.windows import (
     hamming_window,
     hann_window,
     kaiser_bessel_derived_window,

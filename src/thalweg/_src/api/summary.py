@@ -2,7 +2,7 @@
 
 from typing import Any as _Any
 
-from thalweg._src.library.summaries import (
+from thalweg._src.nn.summaries import (
     audio,
     get_summary_description,
     histogram,

@@ -23,8 +23,9 @@ from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import concat, ones_like, zeros_like
+from thalweg._src.ops.concat import concat
 from thalweg._src.ops.math import accumulate_n, add_n, cast
+from thalweg._src.ops.reshape import ones_like, zeros_like
 from thalweg._src.shapes import compatible, merge, show
 
 

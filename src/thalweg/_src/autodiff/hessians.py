@@ -8,8 +8,8 @@ from thalweg._src.autodiff.gradients import UnconnectedGradients, gradients
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import reshape
-from thalweg._src.ops.joining import stack, unstack
+from thalweg._src.ops.concat import stack, unstack
+from thalweg._src.ops.reshape import reshape
 from thalweg._src.shapes import num_elements, show
 
 

@@ -17,10 +17,11 @@ from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import concat, zeros, zeros_like
 from thalweg._src.ops.comparison import greater
+from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.control_flow import merge_op
+from thalweg._src.ops.reshape import zeros, zeros_like
 from thalweg._src.ops.state import variable_shape
 from thalweg._src.ops.tensor_list import empty_tensor_list_op, pop_back_op, push_back_op
 from thalweg._src.shapes import is_fully_defined
@@ -306,6 +307,6 @@ def _accumulated_slices(backward: Backward, outer: Tensor, grad: IndexedSlices) 
 
 
 def _shape_of(tensor: Tensor) -> Tensor:
-    from thalweg._src.ops.array import shape
+    from thalweg._src.ops.reshape import shape
 
     return shape(tensor)

@@ -20,7 +20,7 @@ from thalweg._src.ops.checkpoint import merge_v2_checkpoints_op, restore_v2_op, 
 from thalweg._src.ops.constants import constant, placeholder_with_default
 from thalweg._src.ops.control import group
 from thalweg._src.ops.identity import identity
-from thalweg._src.ops.shaping import reshape as reshape_op
+from thalweg._src.ops.reshape import reshape as reshape_op
 from thalweg._src.ops.state import assign_variable_op
 from thalweg._src.ops.strings import string_join
 from thalweg._src.variables.partitions import PartitionedVariable

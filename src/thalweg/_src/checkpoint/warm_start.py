@@ -11,12 +11,12 @@ from thalweg._src.checkpoint.reader import init_from_checkpoint, load_checkpoint
 from thalweg._src.compat import logging
 from thalweg._src.graph.scopes import device, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.constants import constant
-from thalweg._src.ops.joining import concat, stack
-from thalweg._src.ops.remapping import generate_vocab_remapping_op, load_and_remap_matrix_op
+from thalweg._src.ops.reshape import reshape, zeros
 from thalweg._src.ops.sequences import range as range_of
-from thalweg._src.ops.shaping import reshape, zeros
 from thalweg._src.ops.state import assign_variable_op
+from thalweg._src.ops.vocab_remapping import generate_vocab_remapping_op, load_and_remap_matrix_op
 from thalweg._src.variables.partitions import PartitionedVariable
 from thalweg._src.variables.variables import Variable, global_variables, trainable_variables
 

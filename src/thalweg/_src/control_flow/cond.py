@@ -173,7 +173,7 @@ def _after_controls(function: Function) -> Any:
 
 
 def _at_most_one(preds: Sequence[Tensor]) -> Operation:
-    from thalweg._src.ops.array import stack
+    from thalweg._src.ops.concat import stack
     from thalweg._src.ops.math import cast
     from thalweg._src.ops.printing import Assert
     from thalweg._src.ops.reduction import reduce_sum

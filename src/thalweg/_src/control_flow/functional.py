@@ -13,7 +13,7 @@ from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.shaping import shape
+from thalweg._src.ops.reshape import shape
 
 
 class _Elements:

@@ -168,7 +168,7 @@ class TensorArray:
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """Writes the rows of a tensor as elements 0, 1, 2, ..."""
-        from thalweg._src.ops.shaping import shape
+        from thalweg._src.ops.reshape import shape
 
         with name_scope(name, "TensorArrayUnstack", [self._handle, value]):
             value = self._converted(value)

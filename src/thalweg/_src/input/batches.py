@@ -16,9 +16,9 @@ from thalweg._src.input.producers import add_fraction_summary
 from thalweg._src.input.queue_runner import QueueRunner, add_queue_runner
 from thalweg._src.input.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from thalweg._src.ops.constants import no_op
-from thalweg._src.ops.gathering import boolean_mask
+from thalweg._src.ops.gather import boolean_mask
 from thalweg._src.ops.math import maximum
-from thalweg._src.ops.shaping import constant_value
+from thalweg._src.ops.reshape import constant_value
 from thalweg._src.ops.sparse_serial import deserialize_many_sparse, serialize_many_sparse, serialize_sparse
 from thalweg._src.shapes import Shape
 

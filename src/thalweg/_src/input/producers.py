@@ -15,13 +15,13 @@ from thalweg._src.input.queues import FIFOQueue
 from thalweg._src.ops.comparison import greater
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.files import matching_files
-from thalweg._src.ops.gathering import gather
+from thalweg._src.ops.gather import gather
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.math import cast
 from thalweg._src.ops.printing import Assert
 from thalweg._src.ops.random import random_shuffle
+from thalweg._src.ops.reshape import shape as shape_of, size
 from thalweg._src.ops.sequences import range as range_
-from thalweg._src.ops.shaping import shape as shape_of, size
 from thalweg._src.ops.summary import scalar_summary
 from thalweg._src.variables.variables import Variable
 

@@ -10,7 +10,7 @@ import torch
 from thalweg._src import dtypes
 from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
-from thalweg._src.kernels.shaping import Function
+from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.equation import ELLIPSIS, Equation, Term, parse
 from thalweg._src.ops.shape_functions import require

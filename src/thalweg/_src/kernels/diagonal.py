@@ -10,7 +10,7 @@ import torch
 
 from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
-from thalweg._src.kernels.shaping import Function, signed
+from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.ops.diagonal import band_limits, longest_diagonal, matrix_sizes
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.shapes import show

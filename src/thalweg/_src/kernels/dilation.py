@@ -10,7 +10,7 @@ import torch
 from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.registry import kernel
-from thalweg._src.kernels.shaping import Function
+from thalweg._src.kernels.reshape import Function
 from thalweg._src.ops.dilation import dilation_window
 from thalweg._src.ops.windows import Window
 

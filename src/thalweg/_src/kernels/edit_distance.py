@@ -9,7 +9,7 @@ import torch
 
 from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.registry import kernel
-from thalweg._src.kernels.shaping import Function
+from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.sparse import number, require_fit, require_inside, require_shape
 from thalweg._src.kernels.types import to_read
 from thalweg._src.ops.shape_functions import require

@@ -14,7 +14,7 @@ from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.philox import Philox
 from thalweg._src.kernels.registry import kernel
-from thalweg._src.kernels.shaping import Function
+from thalweg._src.kernels.reshape import Function
 from thalweg._src.ops.shape_functions import require
 
 Tensor = torch.Tensor

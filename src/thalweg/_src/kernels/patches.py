@@ -9,7 +9,7 @@ import torch
 from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.registry import kernel
-from thalweg._src.kernels.shaping import Function, signed
+from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.ops.patches import patch_window
 
 

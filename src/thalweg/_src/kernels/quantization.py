@@ -11,7 +11,7 @@ from thalweg._src.errors import InvalidArgumentError
 from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.registry import kernel
-from thalweg._src.kernels.shaping import Function
+from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.types import TORCH
 
 Tensor = torch.Tensor

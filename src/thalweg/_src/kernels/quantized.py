@@ -17,7 +17,7 @@ from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.pooling import Pool
 from thalweg._src.kernels.quantization import limits, to_integers, to_numbers
 from thalweg._src.kernels.registry import kernel
-from thalweg._src.kernels.shaping import Function
+from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.windows import window_of
 

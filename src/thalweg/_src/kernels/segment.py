@@ -13,8 +13,8 @@ import torch
 from thalweg._src.errors import InvalidArgumentError, ShapeError
 from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.kernels.scatter import is_in_range
-from thalweg._src.kernels.shaping import Function, signed
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.shapes import show
 

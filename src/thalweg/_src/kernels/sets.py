@@ -11,7 +11,7 @@ import torch
 from thalweg._src import dtypes
 from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.registry import kernel
-from thalweg._src.kernels.shaping import Function
+from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.sparse import linear, require_fit, require_order, require_shape
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import require

@@ -12,7 +12,7 @@ import torch
 
 from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
-from thalweg._src.kernels.shaping import STRINGS, Function, flip, turn
+from thalweg._src.kernels.reshape import STRINGS, Function, flip, turn
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.ops.slicing import Item, index_of, items_of
 from thalweg._src.shapes import is_fully_defined, show

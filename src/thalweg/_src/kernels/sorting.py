@@ -10,7 +10,7 @@ from thalweg._src import dtypes
 from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.registry import kernel
-from thalweg._src.kernels.shaping import Function
+from thalweg._src.kernels.reshape import Function
 
 _TOP_BIT = -(2**63)
 _NARROW = {torch.float16: torch.float32, torch.bfloat16: torch.float32}

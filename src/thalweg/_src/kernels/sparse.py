@@ -12,7 +12,7 @@ import torch
 from thalweg._src.errors import InvalidArgumentError
 from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.registry import kernel
-from thalweg._src.kernels.shaping import STRINGS, Function, signed
+from thalweg._src.kernels.reshape import STRINGS, Function, signed
 from thalweg._src.ops.shape_functions import require
 
 LIMIT = 2**63 - 1

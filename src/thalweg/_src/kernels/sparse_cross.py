@@ -13,7 +13,7 @@ from thalweg._src import dtypes
 from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.hash_functions import Hash, farmhash64, hash_all, siphash
 from thalweg._src.kernels.registry import kernel
-from thalweg._src.kernels.shaping import Function
+from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.sparse import require_fit, require_inside, require_shape
 from thalweg._src.ops.shape_functions import require
 

@@ -12,8 +12,8 @@ from thalweg._src import dtypes
 from thalweg._src.errors import InvalidArgumentError
 from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.kernels.segment import segment_reduce, segment_sum
-from thalweg._src.kernels.shaping import Function, signed
 from thalweg._src.kernels.sparse import linear, number, place, require_fit, require_inside, require_shape
 from thalweg._src.kernels.sparse_shaping import match, require_gradients, spread
 from thalweg._src.kernels.unsigned import on_host

@@ -11,8 +11,8 @@ from thalweg._src import dtypes
 from thalweg._src.errors import InvalidArgumentError
 from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.kernels.segment import segment_sum
-from thalweg._src.kernels.shaping import Function, signed
 from thalweg._src.kernels.sparse import require_fit, require_inside, require_shape
 from thalweg._src.kernels.sparse_shaping import join, take
 from thalweg._src.ops.shape_functions import require

@@ -9,10 +9,10 @@ import torch
 from thalweg._src.errors import InvalidArgumentError
 from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.convolution import check
-from thalweg._src.kernels.gathering import select_rows
+from thalweg._src.kernels.gather import select_rows
 from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.segment import rows_of, segment_sum
-from thalweg._src.kernels.shaping import Function
 
 Tensor = torch.Tensor
 _VERBS = ("Sum", "Mean", "SqrtN")

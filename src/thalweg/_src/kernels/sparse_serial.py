@@ -15,7 +15,7 @@ from thalweg._src.errors import InvalidArgumentError
 from thalweg._src.graph.step_graph import Node
 from thalweg._src.graph.tensor_proto import MakeNdarray, content_proto
 from thalweg._src.kernels.registry import kernel
-from thalweg._src.kernels.shaping import Function
+from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.sparse import linear, require_fit, require_order, require_shape
 from thalweg._src.kernels.types import from_numpy, to_read
 from thalweg._src.ops.shape_functions import require

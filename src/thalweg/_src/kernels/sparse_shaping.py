@@ -11,10 +11,10 @@ import torch
 
 from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.registry import kernel
-from thalweg._src.kernels.shaping import Function, signed
+from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.kernels.sparse import LIMIT, is_inside, number, place, require_fit, require_inside, require_shape
+from thalweg._src.ops.reshape import reshaped
 from thalweg._src.ops.shape_functions import normalize_axis, require
-from thalweg._src.ops.shaping import reshaped
 from thalweg._src.ops.sparse_shaping import split_sizes
 
 

@@ -11,8 +11,8 @@ import torch
 from thalweg._src import dtypes, errors
 from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, Known, kernel
+from thalweg._src.kernels.reshape import flip
 from thalweg._src.kernels.scatter import SCATTER, gather, gather_nd, gather_rows, scatter_nd
-from thalweg._src.kernels.shaping import flip
 from thalweg._src.kernels.slicing import forward_index
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import require

@@ -242,7 +242,7 @@ def _holds_tensor(value: Any) -> bool:
 
 def pack_nested(values: Any, dtype: DType | None, name: str | None) -> Tensor:
     """Packs a nested list that holds tensors; the tensors decide the type of the numbers beside them."""
-    from thalweg._src.ops.array import pack
+    from thalweg._src.ops.concat import pack
 
     if dtype is None:
         dtype = next((convert_to_tensor(item).dtype for item in _flat(values) if _holds_tensor(item)), None)

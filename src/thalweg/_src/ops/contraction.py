@@ -16,17 +16,17 @@ from thalweg._src.graph.infer import Inference, complete, static_value
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import expand_dims, rank, reshape, shape, squeeze, transpose
+from thalweg._src.ops.concat import concat
 from thalweg._src.ops.diagonal import matrix_diag_part
 from thalweg._src.ops.equation import parse
-from thalweg._src.ops.gathering import gather
-from thalweg._src.ops.joining import concat
+from thalweg._src.ops.gather import gather
 from thalweg._src.ops.math import add, cast, multiply
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.reduction import reduce_prod, reduce_sum
-from thalweg._src.ops.selecting import setdiff1d, where_v2
+from thalweg._src.ops.reshape import expand_dims, rank, reshape, shape, squeeze, transpose
 from thalweg._src.ops.sequences import range as range_of
 from thalweg._src.ops.shape_functions import at_least_rank, require, same_dimension, with_rank
+from thalweg._src.ops.where import setdiff1d, where_v2
 from thalweg._src.shapes import Shape, broadcast, merge, show
 
 # -- ops --------------------------------------------------------------------------------------------------------------

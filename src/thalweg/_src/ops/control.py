@@ -9,8 +9,8 @@ from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import identity
 from thalweg._src.ops.constants import no_op
+from thalweg._src.ops.identity import identity
 
 
 def group(*inputs: Any, name: str | None = None) -> Operation:

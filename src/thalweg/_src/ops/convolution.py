@@ -12,8 +12,9 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import Infer, OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import array
+from thalweg._src.ops.concat import concat
 from thalweg._src.ops.reduction import one_of
+from thalweg._src.ops.reshape import expand_dims, squeeze
 from thalweg._src.ops.shape_functions import require, require_sizes, same_dimension, with_rank
 from thalweg._src.ops.windows import Sizes, Window, full_sequence, padding_attrs, window_of
 from thalweg._src.shapes import Shape, merge, show
@@ -340,11 +341,11 @@ def conv1d(
     with name_scope(name, "conv1d", [value, filters]):
         axis, layout = _line(data_format)
         first = layout == "NCHW"
-        images = array.expand_dims(value, axis)
-        filters = array.expand_dims(filters, 0)
+        images = expand_dims(value, axis)
+        filters = expand_dims(filters, 0)
         strides, rates = _flat(stride, first, "stride"), _flat(dilations, first, "dilations")
         result = conv2d(images, filters, strides, padding, data_format=layout, dilations=rates)
-        return array.squeeze(result, [axis])
+        return squeeze(result, [axis])
 
 
 def _line(data_format: str | None) -> tuple[int, str]:
@@ -376,17 +377,17 @@ def conv1d_transpose(
         axis, layout = _line(data_format)
         first = layout == "NCHW"
         output_shape = convert_to_tensor(output_shape, dtypes.int32, name="output_shape")
-        whole = array.concat([output_shape[:axis], [1], output_shape[axis:]], 0)
+        whole = concat([output_shape[:axis], [1], output_shape[axis:]], 0)
         result = conv2d_backprop_input(
             whole,
-            array.expand_dims(filters, 0),
-            array.expand_dims(input, axis),
+            expand_dims(filters, 0),
+            expand_dims(input, axis),
             _flat(strides, first, "strides"),
             padding,
             data_format=layout,
             dilations=_flat(dilations, first, "dilations"),
         )
-        return array.squeeze(result, [axis])
+        return squeeze(result, [axis])
 
 
 def conv_transpose(

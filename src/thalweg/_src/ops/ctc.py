@@ -13,11 +13,15 @@ from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import array
+from thalweg._src.ops import reshape as reshape_ops, sequences as sequences_ops
 from thalweg._src.ops.comparison import equal, less, logical_and, not_equal
+from thalweg._src.ops.concat import concat
+from thalweg._src.ops.gather import boolean_mask, gather, scatter_nd
 from thalweg._src.ops.math import cast
 from thalweg._src.ops.reduction import argmax, cumsum, reduce_max, reduce_sum
+from thalweg._src.ops.reshape import expand_dims, ones_like, transpose
 from thalweg._src.ops.shape_functions import require, same_dimension, with_rank
+from thalweg._src.ops.where import one_hot, sequence_mask, where
 from thalweg._src.shapes import Shape, show
 
 _REAL = attr.types((dtypes.float32, dtypes.float64), dtypes.float32)
@@ -156,7 +160,7 @@ def ctc_loss(
         raise ValueError("Cannot specify both 'inputs' and 'logits'")
     inputs = convert_to_tensor(logits if inputs is None else inputs, name="logits")
     if not time_major:
-        inputs = array.transpose(inputs, [1, 0, 2])
+        inputs = transpose(inputs, [1, 0, 2])
     loss: Tensor = ctc_loss_op.many(
         cast(inputs, dtypes.float32) if inputs.dtype in _HALF else inputs,
         labels.indices,
@@ -194,7 +198,7 @@ def ctc_loss_v2(
         label_length = cast(convert_to_tensor(label_length, name="label_length"), dtypes.int64)
         logit_length = cast(convert_to_tensor(logit_length, name="logit_length"), dtypes.int64)
         wide = cast(logits, dtypes.float32) if logits.dtype in _HALF else logits
-        wide = wide if logits_time_major else array.transpose(wide, [1, 0, 2])
+        wide = wide if logits_time_major else transpose(wide, [1, 0, 2])
         lengths = label_length, logit_length
         loss: Tensor = ctc_dense_loss_op.many(wide, labels, *lengths, blank_index=blank_index or 0)[0]
         return cast(loss, logits.dtype) if logits.dtype in _HALF else loss
@@ -203,13 +207,13 @@ def ctc_loss_v2(
 def _with_blank_last(logits: Tensor, labels: SparseTensor, blank: int) -> tuple[Tensor, SparseTensor]:
     """Moves a class to the end, and numbers the labels behind it anew."""
     classes: Any = logits._shape[2] if logits._shape is not None else None
-    classes = array.shape(logits)[2] if classes is None else classes
+    classes = reshape_ops.shape(logits)[2] if classes is None else classes
     place = blank + classes if blank < 0 else blank
     if isinstance(place, int) and place == classes - 1:
         return logits, labels
     parts = [logits[:, :, :place], logits[:, :, place + 1 :], logits[:, :, place : place + 1]]
-    values = array.where(less(labels.values, place), labels.values, labels.values - 1)
-    return array.concat(parts, 2), labels.with_values(values)
+    values = where(less(labels.values, place), labels.values, labels.values - 1)
+    return concat(parts, 2), labels.with_values(values)
 
 
 def ctc_greedy_decoder(
@@ -246,14 +250,14 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Ten
     """Returns the different labels of each row, padded with 0, and where each label is among them."""
     with name_scope(name, "ctc_unique_labels", [labels]):
         labels = convert_to_tensor(labels, name="labels")
-        same = equal(array.expand_dims(labels, 2), array.expand_dims(labels, 1))
+        same = equal(expand_dims(labels, 2), expand_dims(labels, 1))
         first = argmax(cast(same, dtypes.int32), 2, output_type=dtypes.int32)
-        length = array.shape(labels)[1]
-        is_first = cast(equal(first, array.range(length)), dtypes.int32)
+        length = reshape_ops.shape(labels)[1]
+        is_first = cast(equal(first, sequences_ops.range(length)), dtypes.int32)
         number = cumsum(is_first, 1) - 1
         found = cast(labels, dtypes.int64) * cast(is_first, dtypes.int64)
-        unique = reduce_sum(array.one_hot(number, length, dtype=dtypes.int64) * array.expand_dims(found, 2), 1)
-        return unique, array.gather(number, first, axis=1, batch_dims=1)
+        unique = reduce_sum(one_hot(number, length, dtype=dtypes.int64) * expand_dims(found, 2), 1)
+        return unique, gather(number, first, axis=1, batch_dims=1)
 
 
 def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
@@ -262,13 +266,11 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
         labels = convert_to_tensor(labels, name="labels")
         seq_length = convert_to_tensor(seq_length, name="seq_length")
         differs = not_equal(labels[:, 1:], labels[:, :-1])
-        first = array.ones_like(labels[:, :1], dtype=dtypes.bool)
-        inside = array.sequence_mask(seq_length, array.shape(labels)[1])
-        kept = logical_and(array.concat([first, differs], 1), inside)
+        first = ones_like(labels[:, :1], dtype=dtypes.bool)
+        inside = sequence_mask(seq_length, reshape_ops.shape(labels)[1])
+        kept = logical_and(concat([first, differs], 1), inside)
         lengths = reduce_sum(cast(kept, dtypes.int32), 1)
-        target = array.sequence_mask(lengths, reduce_max(lengths))
+        target = sequence_mask(lengths, reduce_max(lengths))
         # Both masks hold the same number of places, row by row.
-        result = array.scatter_nd(
-            cast(array.where(target), dtypes.int32), array.boolean_mask(labels, kept), array.shape(target)
-        )
+        result = scatter_nd(cast(where(target), dtypes.int32), boolean_mask(labels, kept), reshape_ops.shape(target))
         return result, cast(lengths, seq_length.dtype)

@@ -12,9 +12,9 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.joining import concat
+from thalweg._src.ops.concat import concat
+from thalweg._src.ops.reshape import ones, zeros
 from thalweg._src.ops.shape_functions import at_least_rank, require
-from thalweg._src.ops.shaping import ones, zeros
 from thalweg._src.shapes import Shape, merge, show
 
 _NUMBERS = (dtypes.FLOATING | dtypes.COMPLEX) | dtypes.INDEX

@@ -12,8 +12,8 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import reverse
 from thalweg._src.ops.math import negative
+from thalweg._src.ops.pad_tile import reverse
 from thalweg._src.ops.reduction import one_of
 from thalweg._src.ops.shape_functions import require, same_dimension, with_rank
 from thalweg._src.ops.windows import Window, window_of

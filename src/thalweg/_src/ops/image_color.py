@@ -14,15 +14,15 @@ from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.check import assert_equal
+from thalweg._src.ops.concat import concat
 from thalweg._src.ops.control import with_dependencies
-from thalweg._src.ops.extending import tile
 from thalweg._src.ops.identity import identity
-from thalweg._src.ops.joining import concat
 from thalweg._src.ops.math import cast, floordiv, multiply, saturate_cast
 from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.pad_tile import tile
 from thalweg._src.ops.random import random_uniform
+from thalweg._src.ops.reshape import expand_dims, ones, rank, shape as shape_of
 from thalweg._src.ops.shape_functions import at_least_rank, require
-from thalweg._src.ops.shaping import expand_dims, ones, rank, shape as shape_of
 from thalweg._src.shapes import Shape, show
 
 Weights = list[list[float]]

@@ -14,19 +14,19 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.check import assert_greater_equal, assert_positive
 from thalweg._src.ops.comparison import less
+from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.control import with_dependencies
-from thalweg._src.ops.extending import pad, reverse
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.image_resize import ResizeMethod, ResizeMethodV2, resize_images, resize_images_v2
-from thalweg._src.ops.joining import concat, stack
 from thalweg._src.ops.math import cast, floor, maximum, minimum
+from thalweg._src.ops.pad_tile import pad, reverse
 from thalweg._src.ops.printing import Assert
 from thalweg._src.ops.random import random_uniform
-from thalweg._src.ops.selecting import where_v2
+from thalweg._src.ops.reshape import constant_value, expand_dims, rank, reshape, shape as shape_of, squeeze, transpose
 from thalweg._src.ops.sequences import range as range_of
 from thalweg._src.ops.shape_functions import require, scalar_value
-from thalweg._src.ops.shaping import constant_value, expand_dims, rank, reshape, shape as shape_of, squeeze, transpose
 from thalweg._src.ops.slicing import slice
+from thalweg._src.ops.where import where_v2
 from thalweg._src.shapes import Shape
 
 

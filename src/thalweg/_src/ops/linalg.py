@@ -13,17 +13,16 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import expand_dims, matrix_transpose, ones_like, shape
 from thalweg._src.ops.comparison import greater
 from thalweg._src.ops.decompositions import MATRIX_TYPES, cholesky, square_matrices, svd, unchanged_square
 from thalweg._src.ops.diagonal import matrix_band_part, matrix_diag_part, matrix_diag_part_op, matrix_set_diag_op
-from thalweg._src.ops.gathering import batch_gather
+from thalweg._src.ops.gather import batch_gather
 from thalweg._src.ops.math import cast, divide, log, multiply, real
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.reduction import reduce_max, reduce_sum
-from thalweg._src.ops.selecting import one_hot, where_v2
+from thalweg._src.ops.reshape import expand_dims, invert_permutation, matrix_transpose, ones_like, shape
 from thalweg._src.ops.shape_functions import at_least_rank, same_dimension, scalar_value
-from thalweg._src.ops.shaping import invert_permutation
+from thalweg._src.ops.where import one_hot, where_v2
 from thalweg._src.shapes import Shape, broadcast, merge, show
 
 # -- ops --------------------------------------------------------------------------------------------------------------
@@ -208,7 +207,7 @@ def _unit_lower(factors: Tensor) -> Tensor:
 def _reordered(rows: Tensor, order: Tensor, back: bool = False) -> Tensor:
     """Returns matrices with their rows in another order, or in the order before that."""
     if order._shape is not None and len(order._shape) == 1 and rows._shape is not None and len(rows._shape) == 2:
-        from thalweg._src.ops.gathering import gather
+        from thalweg._src.ops.gather import gather
 
         return gather(rows, invert_permutation(order) if back else order)
     if not back and order._shape is not None and rows._shape is not None and order._shape == rows._shape[:-1]:

@@ -354,7 +354,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 def _zeros_like(x: Tensor) -> Tensor:
-    from thalweg._src.ops.array import zeros_like
+    from thalweg._src.ops.reshape import zeros_like
 
     return zeros_like(x)
 
@@ -488,7 +488,7 @@ def _tensors(inputs: Any) -> list[Tensor]:
 
 
 def _only(tensor: Tensor, name: str | None) -> Tensor:
-    from thalweg._src.ops.array import identity
+    from thalweg._src.ops.identity import identity
 
     return tensor if name is None else identity(tensor, name=name)
 

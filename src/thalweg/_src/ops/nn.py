@@ -13,9 +13,12 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import array, comparison, math, reduction
+from thalweg._src.ops import comparison, math, reduction, reshape as reshape_ops, sequences as sequences_ops
+from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import fill
+from thalweg._src.ops.identity import identity, stop_gradient
 from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.reshape import reshape, transpose, zeros_like
 from thalweg._src.ops.shape_functions import (
     at_least_rank,
     merged_inputs,
@@ -26,6 +29,7 @@ from thalweg._src.ops.shape_functions import (
     unchanged,
     with_rank,
 )
+from thalweg._src.ops.where import where
 from thalweg._src.shapes import Shape, broadcast, is_fully_defined, merge
 
 _FLOATS = frozenset((dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64))
@@ -75,7 +79,7 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
     """Returns relu(x) and relu(-x) side by side along an axis."""
     with name_scope(name, "CRelu", [features]):
         features = convert_to_tensor(features, name="features")
-        return relu(array.concat([features, -features], axis))
+        return relu(concat([features, -features], axis))
 
 
 def swish(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
@@ -109,7 +113,7 @@ def _along_axis(definition: OpDef, logits: Any, axis: Any, name: str | None) -> 
         raise ValueError(f"axis {axis} is out of range: logits {logits.name!r} have rank {rank}.")
     with name_scope(name, definition.name, [logits]) as scope:
         order = _swap_with_last(logits, axis)
-        return array.transpose(definition(array.transpose(logits, order)), order, name=scope)
+        return transpose(definition(transpose(logits, order)), order, name=scope)
 
 
 def _swap_with_last(x: Tensor, axis: Any) -> Any:
@@ -118,14 +122,14 @@ def _swap_with_last(x: Tensor, axis: Any) -> Any:
         order = list(range(len(x._shape)))
         order[axis], order[-1] = order[-1], order[axis]
         return order
-    rank = array.rank(x)
+    rank = reshape_ops.rank(x)
     axis = math.mod(axis, rank)
     last = rank - 1
-    positions = array.range(rank)
-    return array.where(
+    positions = sequences_ops.range(rank)
+    return where(
         comparison.equal(positions, axis),
         fill([rank], last),
-        array.where(comparison.equal(positions, last), fill([rank], axis), positions),
+        where(comparison.equal(positions, last), fill([rank], axis), positions),
     )
 
 
@@ -225,12 +229,12 @@ def softmax_cross_entropy_with_logits_v2(
         last = isinstance(axis, numbers.Integral) and (axis == -1 or (shape is not None and axis == len(shape) - 1))
         if not last:
             order = _swap_with_last(logits, axis)
-            logits, labels = array.transpose(logits, order), array.transpose(labels, order)
-        outer = array.shape(logits)[:-1]
+            logits, labels = transpose(logits, order), transpose(labels, order)
+        outer = reshape_ops.shape(logits)[:-1]
         classes = logits._shape[-1] if logits._shape is not None else None
-        flat = [-1, array.shape(logits)[-1] if classes is None else classes]
-        loss = softmax_cross_entropy_op.many(array.reshape(logits, flat), array.reshape(labels, flat))[0]
-        loss = array.reshape(loss, outer, name=_unless_cast(scope, loss, dtype))
+        flat = [-1, reshape_ops.shape(logits)[-1] if classes is None else classes]
+        loss = softmax_cross_entropy_op.many(reshape(logits, flat), reshape(labels, flat))[0]
+        loss = reshape(loss, outer, name=_unless_cast(scope, loss, dtype))
         if last and shape is not None:
             loss.set_shape(shape[:-1])
         return loss if dtype is loss.dtype else math.cast(loss, dtype, name=scope)
@@ -242,7 +246,7 @@ def softmax_cross_entropy_with_logits(
     """Returns the cross entropy of softmax(logits) with labels, through which no gradient flows into the labels."""
     _require_both(labels, logits)
     with name_scope(name, "softmax_cross_entropy_with_logits_sg", [logits, labels]) as scope:
-        labels = array.stop_gradient(convert_to_tensor(labels, name="labels"))
+        labels = stop_gradient(convert_to_tensor(labels, name="labels"))
         return softmax_cross_entropy_with_logits_v2(labels, logits, axis=dim if axis is None else axis, name=scope)
 
 
@@ -268,10 +272,10 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = N
             return loss if dtype is loss.dtype else math.cast(loss, dtype)
         if shape is not None and labels_shape is not None:
             merge(shape[:-1], labels_shape)
-        classes = array.shape(logits)[-1] if shape is None or shape[-1] is None else shape[-1]
-        rows = array.reshape(logits, [-1, classes])
-        flat = sparse_softmax_cross_entropy_op.many(rows, array.reshape(labels, [-1]))[0]
-        loss = array.reshape(flat, array.shape(labels))
+        classes = reshape_ops.shape(logits)[-1] if shape is None or shape[-1] is None else shape[-1]
+        rows = reshape(logits, [-1, classes])
+        flat = sparse_softmax_cross_entropy_op.many(rows, reshape(labels, [-1]))[0]
+        loss = reshape(flat, reshape_ops.shape(labels))
         loss.set_shape(labels_shape)
         return loss if dtype is loss.dtype else math.cast(loss, dtype)
 
@@ -288,9 +292,9 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
             raise ValueError(f"logits {logits.shape} and labels {labels.shape} differ in shape") from None
         # max(x, 0) - x * z + log(1 + exp(-|x|)), whose exponentials cannot overflow; the condition, unlike max and
         # abs, has the right gradient at zero.
-        positive = logits >= array.zeros_like(logits)
-        kept = array.where(positive, logits, array.zeros_like(logits))
-        minus_abs = array.where(positive, -logits, logits)
+        positive = logits >= zeros_like(logits)
+        kept = where(positive, logits, zeros_like(logits))
+        minus_abs = where(positive, -logits, logits)
         return math.add(kept - logits * labels, math.log1p(math.exp(minus_abs)), name=scope)
 
 
@@ -329,7 +333,7 @@ def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = Fal
         if compute_full_loss:
             stirling = targets * math.log(targets) - targets + 0.5 * math.log(2 * 3.141592653589793 * targets)
             small = comparison.logical_and(targets >= 0.0, targets <= 1.0)
-            loss += array.where(small, array.zeros_like(targets), stirling)
+            loss += where(small, zeros_like(targets), stirling)
         return loss
 
 
@@ -499,7 +503,7 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
 
 def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
     if noise_shape is None:
-        return list(x._shape) if x._shape is not None and is_fully_defined(x._shape) else array.shape(x)
+        return list(x._shape) if x._shape is not None and is_fully_defined(x._shape) else reshape_ops.shape(x)
     if isinstance(noise_shape, Tensor):
         return noise_shape
     dims = list(noise_shape)
@@ -507,7 +511,7 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
         dims = [size if wanted is None else wanted for wanted, size in zip(dims, x._shape)]
     if None not in dims:
         return dims
-    return [array.shape(x)[i] if size is None else size for i, size in enumerate(dims)]
+    return [reshape_ops.shape(x)[i] if size is None else size for i, size in enumerate(dims)]
 
 
 def dropout(
@@ -553,4 +557,4 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "zero_fraction", [value]):
         value = convert_to_tensor(value, name="value")
         zeros = math.cast(comparison.equal(value, math.cast(0, value.dtype)), dtypes.float32)
-        return array.identity(reduction.reduce_mean(zeros), name="fraction")
+        return identity(reduction.reduce_mean(zeros), name="fraction")

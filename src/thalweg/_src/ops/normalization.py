@@ -12,9 +12,12 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import array, math
+from thalweg._src.ops import math, reshape as reshape_ops
 from thalweg._src.ops.constants import constant
+from thalweg._src.ops.gather import gather
+from thalweg._src.ops.identity import stop_gradient
 from thalweg._src.ops.reduction import one_of, reduce_mean, reduce_prod, reduce_sum
+from thalweg._src.ops.reshape import squeeze, zeros_like
 from thalweg._src.ops.shape_functions import same_dimension, with_rank
 from thalweg._src.shapes import Shape, merge, num_elements
 
@@ -212,13 +215,13 @@ def moments(
         x = convert_to_tensor(x)
         y = _in_float32(x)
         mean = reduce_mean(y, axes, keepdims=True, name="mean")
-        spread = math.squared_difference(y, array.stop_gradient(mean))
+        spread = math.squared_difference(y, stop_gradient(mean))
         if not keep and isinstance(axes, Tensor):
             mean, variance = reduce_mean(y, axes), reduce_mean(spread, axes, name="variance")
         else:
             variance = reduce_mean(spread, axes, keepdims=True, name="variance")
             if not keep:  # checkpoints name the averages of moments by these operations
-                mean, variance = array.squeeze(mean, _listed(axes)), array.squeeze(variance, _listed(axes))
+                mean, variance = squeeze(mean, _listed(axes)), squeeze(variance, _listed(axes))
         return math.cast(mean, x.dtype), math.cast(variance, x.dtype)
 
 
@@ -240,12 +243,12 @@ def weighted_moments(
         x = convert_to_tensor(x, name="x")
         y = _in_float32(x)
         weights = math.cast(convert_to_tensor(frequency_weights, name="frequency_weights"), y.dtype)
-        weights += array.zeros_like(y)
+        weights += zeros_like(y)
         divisor = math.reciprocal(reduce_sum(weights, axes, keepdims=True))
         mean = reduce_sum(weights * y, axes, keepdims=True) * divisor
         variance = reduce_sum(weights * math.squared_difference(y, mean), axes, keepdims=True) * divisor
         if not keep:
-            mean, variance = array.squeeze(mean, _listed(axes)), array.squeeze(variance, _listed(axes))
+            mean, variance = squeeze(mean, _listed(axes)), squeeze(variance, _listed(axes))
         return math.cast(mean, x.dtype), math.cast(variance, x.dtype)
 
 
@@ -266,7 +269,7 @@ def sufficient_statistics(
         if dims is not None and None not in dims:
             counts = constant(num_elements(tuple(dims)), x.dtype, name="count")
         else:
-            counts = reduce_prod(math.cast(array.gather(array.shape(x), axes), x.dtype), name="count")
+            counts = reduce_prod(math.cast(gather(reshape_ops.shape(x), axes), x.dtype), name="count")
         if shift is None:
             first, second = x, math.square(x)
         else:

@@ -1,4 +1,4 @@
-"""Parsing: operations that turn serialized messages into tensors. The functions for users are in ops/features.py."""
+"""Parsing: operations that turn serialized messages into tensors. The functions for users are in input/features.py."""
 
 from __future__ import annotations
 

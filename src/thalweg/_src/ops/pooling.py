@@ -12,10 +12,10 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import array
-from thalweg._src.ops.blocks import batch_to_space_nd, space_to_batch_nd
 from thalweg._src.ops.reduction import one_of
+from thalweg._src.ops.reshape import expand_dims, squeeze
 from thalweg._src.ops.shape_functions import require, require_sizes, with_rank
+from thalweg._src.ops.space_to_depth import batch_to_space_nd, space_to_batch_nd
 from thalweg._src.ops.windows import full_sequence, kernel_of, padding_attrs, window_of
 from thalweg._src.shapes import Shape, merge, show
 
@@ -294,9 +294,9 @@ def _pool1d(
         widths, steps = (full_sequence(v, 1, first, n) for v, n in ((ksize, "ksize"), (strides, "strides")))
         for values in (widths, steps):
             values.insert(axis, 1)
-        images = array.expand_dims(x, axis)
+        images = expand_dims(x, axis)
         pooled = function(images, widths, steps, padding, data_format="NCHW" if first else "NHWC")
-        return array.squeeze(pooled, [axis], name=scope)
+        return squeeze(pooled, [axis], name=scope)
 
 
 def max_pool_v2(

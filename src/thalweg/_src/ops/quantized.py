@@ -9,8 +9,9 @@ from thalweg._src import dtypes
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
-from thalweg._src.ops.joining import concatenated
+from thalweg._src.ops.concat import concatenated
 from thalweg._src.ops.quantization import QUANTIZED, ranges
+from thalweg._src.ops.reshape import reshaped
 from thalweg._src.ops.shape_functions import (
     at_least_rank,
     require,
@@ -19,7 +20,6 @@ from thalweg._src.ops.shape_functions import (
     vector_size,
     with_rank,
 )
-from thalweg._src.ops.shaping import reshaped
 from thalweg._src.ops.windows import kernel_of, window_of
 from thalweg._src.shapes import Shape, broadcast, show
 

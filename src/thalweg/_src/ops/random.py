@@ -15,12 +15,12 @@ from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.seeds import get_seed
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import shape as shape_of, zeros_like
 from thalweg._src.ops.comparison import greater_equal
 from thalweg._src.ops.control import with_dependencies
 from thalweg._src.ops.math import add, floormod, maximum, multiply, realdiv, subtract
 from thalweg._src.ops.printing import Assert
 from thalweg._src.ops.reduction import reduce_all
+from thalweg._src.ops.reshape import shape as shape_of, zeros_like
 from thalweg._src.ops.shape_functions import broadcast_inputs, require, shape_of_value, unchanged, with_rank
 from thalweg._src.ops.slicing import slice
 from thalweg._src.shapes import Dimension, Shape, show

@@ -13,8 +13,8 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import Evaluate, OpDef, op
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import rank
 from thalweg._src.ops.constants import array_constant
+from thalweg._src.ops.reshape import rank
 from thalweg._src.ops.sequences import range
 from thalweg._src.ops.shape_functions import normalize_axis, require, unchanged
 from thalweg._src.shapes import Shape, show

@@ -15,10 +15,10 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import fill
-from thalweg._src.ops.joining import concat
+from thalweg._src.ops.reshape import ones_like, rank, reshape, shape, squeeze
 from thalweg._src.ops.shape_functions import require, same_dimension
-from thalweg._src.ops.shaping import ones_like, rank, reshape, shape, squeeze
 from thalweg._src.ops.slicing import slice
 from thalweg._src.shapes import Shape, num_elements, show
 

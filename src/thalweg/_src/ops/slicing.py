@@ -18,12 +18,13 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.concat import pack
 from thalweg._src.ops.constants import array_constant
-from thalweg._src.ops.joining import pack
+from thalweg._src.ops.reshape import ones_like
 from thalweg._src.ops.shape_functions import require, shape_of_value
-from thalweg._src.ops.shaping import ones_like
 from thalweg._src.shapes import Dimension, Shape, show
 
+newaxis = None  # a new dimension of size 1 in an index, as in NumPy
 _MASKS: dict[str, Any] = {"begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": 0}
 
 
@@ -291,7 +292,7 @@ def _bound(value: Any) -> Any:
 def getitem(tensor: Any, key: Any) -> Tensor:
     """Returns `tensor[key]`: integers, slices, ellipsis, new axes, scalar tensors, or one boolean mask."""
     if _is_mask(key):
-        from thalweg._src.ops.gathering import boolean_mask
+        from thalweg._src.ops.gather import boolean_mask
 
         return boolean_mask(tensor, key)
     begin: list[Any] = []

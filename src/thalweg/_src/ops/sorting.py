@@ -13,11 +13,11 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import constant_value, range, rank, reshape, shape, transpose
 from thalweg._src.ops.comparison import equal
 from thalweg._src.ops.math import negative, subtract
 from thalweg._src.ops.nn import top_k
-from thalweg._src.ops.selecting import where_v2
+from thalweg._src.ops.reshape import constant_value, rank, reshape, shape, transpose
+from thalweg._src.ops.sequences import range
 from thalweg._src.ops.shape_functions import (
     at_least_rank,
     normalize_axis,
@@ -26,6 +26,7 @@ from thalweg._src.ops.shape_functions import (
     scalar_value,
     with_rank,
 )
+from thalweg._src.ops.where import where_v2
 from thalweg._src.shapes import Shape
 
 

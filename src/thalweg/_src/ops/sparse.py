@@ -18,10 +18,15 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import array, check, comparison, math
+from thalweg._src.ops import check, comparison, math, reshape as reshape_ops, sequences as sequences_ops
+from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.constants import constant, fill, placeholder, placeholder_with_default
+from thalweg._src.ops.gather import gather, gather_nd
+from thalweg._src.ops.identity import identity
 from thalweg._src.ops.reduction import reduce_max
+from thalweg._src.ops.reshape import expand_dims, ones_like, reshape, zeros
 from thalweg._src.ops.shape_functions import require, require_sizes, same_dimension
+from thalweg._src.ops.where import setdiff1d, where
 from thalweg._src.shapes import Shape, as_shape, compatible, show
 
 
@@ -131,7 +136,7 @@ def sparse_tensor_to_dense(
     """Returns a sparse tensor as a dense one, with the default at all other places: 0, False or an empty string."""
     sparse = as_sparse(sp_input)
     if default_value is None:
-        default_value = array.zeros([], dtype=sparse.dtype)
+        default_value = zeros([], dtype=sparse.dtype)
     dense = sparse_to_dense_op(
         sparse.indices, sparse.dense_shape, sparse.values, default_value, validate_indices=validate_indices, name=name
     )
@@ -144,8 +149,8 @@ def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
     with name_scope(name, "dense_to_sparse", [tensor]):
         dense = convert_to_tensor(tensor)
         zero = constant("" if dense.dtype is dtypes.string else False if dense.dtype.is_bool else 0, dense.dtype)
-        indices = array.where(comparison.not_equal(dense, zero))
-        return SparseTensor(indices, array.gather_nd(dense, indices), array.shape(dense, out_type=dtypes.int64))
+        indices = where(comparison.not_equal(dense, zero))
+        return SparseTensor(indices, gather_nd(dense, indices), reshape_ops.shape(dense, out_type=dtypes.int64))
 
 
 def sparse_eye(
@@ -156,9 +161,9 @@ def sparse_eye(
         rows = math.cast(convert_to_tensor(num_rows), dtypes.int64)
         columns = rows if num_columns is None else math.cast(convert_to_tensor(num_columns), dtypes.int64)
         count = math.minimum(rows, columns)
-        diagonal = array.range(count, dtype=dtypes.int64)
-        indices = array.stack([diagonal, diagonal], axis=1)
-        return SparseTensor(indices, array.ones(array.expand_dims(count, 0), dtype), array.stack([rows, columns]))
+        diagonal = sequences_ops.range(count, dtype=dtypes.int64)
+        indices = stack([diagonal, diagonal], axis=1)
+        return SparseTensor(indices, reshape_ops.ones(expand_dims(count, 0), dtype), stack([rows, columns]))
 
 
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
@@ -169,10 +174,8 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
         raise ValueError(f"to_retain must be a vector, got {show(keep._shape)}")
     if not compatible(keep._shape, sparse.values._shape):
         raise ValueError(f"to_retain has shape {show(keep._shape)}, the values {show(sparse.values._shape)}")
-    places = array.reshape(array.where(keep), [-1])
-    result = SparseTensor(
-        array.gather(sparse.indices, places), array.gather(sparse.values, places), array.identity(sparse.dense_shape)
-    )
+    places = reshape(where(keep), [-1])
+    result = SparseTensor(gather(sparse.indices, places), gather(sparse.values, places), identity(sparse.dense_shape))
     result.set_shape(sparse._shape)
     return result
 
@@ -180,18 +183,18 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 def sparse_mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
     """Returns IndexedSlices without the rows at some indices."""
     with name_scope(name, "sparse_mask", [a, mask_indices]) as scope:
-        indices, kept = array.setdiff1d(a.indices, mask_indices)
-        return IndexedSlices(array.gather(a.values, kept, name=scope), indices, a.dense_shape)
+        indices, kept = setdiff1d(a.indices, mask_indices)
+        return IndexedSlices(gather(a.values, kept, name=scope), indices, a.dense_shape)
 
 
 def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     """Returns the sparse tensor with another shape: a larger one, or the tightest around its values."""
     sparse = as_sparse(sp_input)
-    indices, values = array.identity(sparse.indices), array.identity(sparse.values)
+    indices, values = identity(sparse.indices), identity(sparse.values)
     if new_shape is None:
         # A row before the first place gives a tensor without values the shape around nothing.
-        nowhere = fill(array.stack([1, array.size(sparse.dense_shape)]), np.int64(-1))
-        reach = reduce_max(array.concat([sparse.indices, nowhere], 0), 0)
+        nowhere = fill(stack([1, reshape_ops.size(sparse.dense_shape)]), np.int64(-1))
+        reach = reduce_max(concat([sparse.indices, nowhere], 0), 0)
         return SparseTensor(indices, values, reach + 1)
     shape = math.cast(convert_to_tensor(new_shape), dtypes.int64)
     known = as_static_shape(shape)
@@ -203,7 +206,7 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
             if wanted is not None and least is not None and wanted < least:
                 raise ValueError(f"new_shape {show(known)} is smaller than the sparse tensor's own {show(old)}")
     with control_dependencies([check.assert_less_equal(sparse.dense_shape, shape)]):
-        shape = array.identity(shape)
+        shape = identity(shape)
     return SparseTensor(indices, values, shape)
 
 
@@ -211,7 +214,7 @@ def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None)
     """Returns a dense tensor of bools that is True at [..., id] for the ids that are the sparse tensor's values."""
     sparse = as_sparse(sp_input)
     with name_scope(name, "SparseToIndicator", [sparse]) as scope:
-        ones = array.ones_like(sparse.values, dtypes.bool)
+        ones = ones_like(sparse.values, dtypes.bool)
         merged = sparse_merge(sparse, sparse.with_values(ones), vocab_size)
         return sparse_tensor_to_dense(merged, default_value=False, validate_indices=False, name=scope)
 
@@ -231,10 +234,10 @@ def sparse_merge(
         if item.dtype not in (dtypes.int32, dtypes.int64):
             raise TypeError(f"sp_ids must hold int32 or int64 values, got {item.dtype.name}")
     with name_scope(name, "SparseMerge", [*ids, values]):
-        columns = [array.expand_dims(math.cast(item.values, dtypes.int64), 1) for item in ids]
-        indices = array.concat([ids[0].indices[:, :-1], *columns], 1)
+        columns = [expand_dims(math.cast(item.values, dtypes.int64), 1) for item in ids]
+        indices = concat([ids[0].indices[:, :-1], *columns], 1)
         tail = [math.cast(convert_to_tensor(size), dtypes.int64) for size in sizes]
-        shape = array.concat([ids[0].dense_shape[:-1], array.stack(tail)], 0)
+        shape = concat([ids[0].dense_shape[:-1], stack(tail)], 0)
         merged = SparseTensor(indices, values.values, shape)
         if already_sorted:
             return merged

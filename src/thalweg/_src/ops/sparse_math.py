@@ -13,8 +13,9 @@ from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, is_sparse
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import array, math, special
+from thalweg._src.ops import math, reshape as reshape_ops, sequences as sequences_ops, special
 from thalweg._src.ops.reduction import one_of
+from thalweg._src.ops.reshape import transpose
 from thalweg._src.ops.shape_functions import (
     normalize_axis,
     require,
@@ -258,7 +259,7 @@ def sparse_tensor_dense_matmul(
     if is_sparse(b) and not is_sparse(sp_a):
         # (a b)' = b' a'
         product = sparse_tensor_dense_matmul(b, sp_a, adjoint_a=not adjoint_b, adjoint_b=not adjoint_a)
-        return array.transpose(product, name=name or "transpose", conjugate=product.dtype.is_complex)
+        return transpose(product, name=name or "transpose", conjugate=product.dtype.is_complex)
     sparse = as_sparse(sp_a)
     with name_scope(name, "SparseTensorDenseMatMul", [sparse, b]) as scope:
         dense = convert_to_tensor(b, name="b")
@@ -297,8 +298,8 @@ def _reduced(definition: OpDef, sp_input: Any, axis: Any, keepdims: Any, reducti
     axis = one_of("axis", axis, "reduction_axes", reduction_axes)
     keep = one_of("keepdims", keepdims, "keep_dims", keep_dims)
     if axis is None:
-        rank = len(sparse._shape) if sparse._shape is not None else array.size(sparse.dense_shape)
-        axis = array.range(rank)
+        rank = len(sparse._shape) if sparse._shape is not None else reshape_ops.size(sparse.dense_shape)
+        axis = sequences_ops.range(rank)
     return definition.many(sparse.indices, sparse.values, sparse.dense_shape, axis, keep_dims=bool(keep))
 
 

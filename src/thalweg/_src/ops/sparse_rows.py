@@ -13,8 +13,8 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import array
 from thalweg._src.ops.constants import constant
+from thalweg._src.ops.reshape import reshape
 from thalweg._src.ops.shape_functions import at_least_rank, require, require_sizes, scalar_value, vector_size
 from thalweg._src.ops.sparse import as_sparse, parts
 from thalweg._src.shapes import Shape, show
@@ -176,7 +176,7 @@ def sparse_bincount(
             )
         dense = values.values if isinstance(values, SparseTensor) else values
         if axis != -1:
-            dense = array.reshape(dense, [-1])
-            numbers = None if numbers is None else array.reshape(numbers, [-1])
+            dense = reshape(dense, [-1])
+            numbers = None if numbers is None else reshape(numbers, [-1])
         weighing = constant([], kind) if numbers is None else numbers
         return SparseTensor(*dense_count_sparse_output_op.many(dense, weighing, **attrs))

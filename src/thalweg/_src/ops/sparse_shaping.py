@@ -15,9 +15,13 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import array, math
+from thalweg._src.ops import math, reshape as reshape_ops, sequences as sequences_ops
+from thalweg._src.ops.concat import concat, stack
 from thalweg._src.ops.constants import constant
+from thalweg._src.ops.gather import gather
+from thalweg._src.ops.identity import identity
 from thalweg._src.ops.reduction import one_of, reduce_max
+from thalweg._src.ops.reshape import reshaped, transpose
 from thalweg._src.ops.shape_functions import (
     normalize_axis,
     require,
@@ -26,8 +30,8 @@ from thalweg._src.ops.shape_functions import (
     scalar_value,
     vector_size,
 )
-from thalweg._src.ops.shaping import reshaped
 from thalweg._src.ops.sparse import as_sparse, parts
+from thalweg._src.ops.where import where
 from thalweg._src.shapes import Shape, num_elements
 
 
@@ -173,7 +177,7 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     """Returns the sparse tensor with its places in order, row by row."""
     sparse = as_sparse(sp_input)
     indices, values = sparse_reorder_op.many(sparse.indices, sparse.values, sparse.dense_shape, name=name)
-    return _with_shape(SparseTensor(indices, values, array.identity(sparse.dense_shape)), sparse._shape)
+    return _with_shape(SparseTensor(indices, values, identity(sparse.dense_shape)), sparse._shape)
 
 
 def _with_shape(sparse: SparseTensor, shape: Shape) -> SparseTensor:
@@ -193,7 +197,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
             sizes = constant(np.array(known, np.int64))
         elif known is not None:
             sizes.set_shape([len(known)])
-        return _with_shape(SparseTensor(indices, array.identity(sparse.values), sizes), known)
+        return _with_shape(SparseTensor(indices, identity(sparse.values), sizes), known)
 
 
 def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
@@ -203,11 +207,11 @@ def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None)
     axis = -1 if axis is None else axis
     with name_scope(name, "expand_dims", [sparse]):
         place = _inserted_axis(sparse, axis, rank)
-        rows = array.size(sparse.values, out_type=dtypes.int64)
-        zeros = array.zeros(array.stack([rows, 1]), dtypes.int64)
-        indices = array.concat([sparse.indices[:, :place], zeros, sparse.indices[:, place:]], 1)
+        rows = reshape_ops.size(sparse.values, out_type=dtypes.int64)
+        zeros = reshape_ops.zeros(stack([rows, 1]), dtypes.int64)
+        indices = concat([sparse.indices[:, :place], zeros, sparse.indices[:, place:]], 1)
         ones = constant(np.ones(1, np.int64))
-        sizes = array.concat([sparse.dense_shape[:place], ones, sparse.dense_shape[place:]], 0)
+        sizes = concat([sparse.dense_shape[:place], ones, sparse.dense_shape[place:]], 0)
         result = SparseTensor(indices, sparse.values, sizes)
         if sparse._shape is not None and isinstance(place, int):
             result.set_shape((*sparse._shape[:place], 1, *sparse._shape[place:]))
@@ -221,7 +225,7 @@ def _inserted_axis(sparse: SparseTensor, axis: Any, rank: int | None) -> Any:
     if value is not None and value.item() >= 0:
         return int(value.item())
     axis = math.cast(convert_to_tensor(axis), dtypes.int32)
-    return array.where(axis < 0, axis + array.size(sparse.dense_shape) + 1, axis)
+    return where(axis < 0, axis + reshape_ops.size(sparse.dense_shape) + 1, axis)
 
 
 def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
@@ -229,11 +233,11 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
     with name_scope(name, "SparseTranspose", [sp_input]):
         sparse = as_sparse(sp_input)
         if perm is None:
-            rank = len(sparse._shape) if sparse._shape is not None else array.size(sparse.dense_shape)
-            perm = rank - 1 - array.range(0, rank, 1)
+            rank = len(sparse._shape) if sparse._shape is not None else reshape_ops.size(sparse.dense_shape)
+            perm = rank - 1 - sequences_ops.range(0, rank, 1)
         order = convert_to_tensor(perm)
-        indices = array.transpose(array.gather(array.transpose(sparse.indices), order))
-        sizes = array.gather(sparse.dense_shape, order)
+        indices = transpose(gather(transpose(sparse.indices), order))
+        sizes = gather(sparse.dense_shape, order)
         known = complete(static_value(order))
         result = SparseTensor(indices, sparse.values, sizes)
         if known is not None and sparse._shape is not None:
@@ -268,10 +272,10 @@ def sparse_concat(
 
 def _expanded(inputs: Sequence[SparseTensor], axis: int) -> list[Tensor]:
     """Returns the shapes of the inputs with all dimensions but one as large as the largest."""
-    largest = reduce_max(array.stack([sparse.dense_shape for sparse in inputs]), 0)
+    largest = reduce_max(stack([sparse.dense_shape for sparse in inputs]), 0)
     end = axis + 1 or None
     after = [] if end is None else [largest[end:]]
-    return [array.concat([largest[:axis], sparse.dense_shape[axis:end], *after], 0) for sparse in inputs]
+    return [concat([largest[:axis], sparse.dense_shape[axis:end], *after], 0) for sparse in inputs]
 
 
 def _concatenated(inputs: Sequence[SparseTensor], axis: int, expand: bool) -> Shape:

@@ -16,9 +16,14 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import Infer, OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import array, math
+from thalweg._src.ops import math, reshape as reshape_ops, sequences as sequences_ops
+from thalweg._src.ops.concat import concat, stack
+from thalweg._src.ops.gather import gather
+from thalweg._src.ops.pad_tile import pad, roll
 from thalweg._src.ops.reduction import reduce_prod
+from thalweg._src.ops.reshape import constant_value, zeros, zeros_like
 from thalweg._src.ops.shape_functions import at_least_rank, require, vector_size
+from thalweg._src.ops.where import where, where_v2
 from thalweg._src.shapes import Shape, show
 
 _REAL = attr.types((dtypes.float32, dtypes.float64), dtypes.float32)
@@ -106,15 +111,15 @@ Transform = Callable[..., Tensor]
 
 def extend(tensor: Tensor, sizes: Any, rank: int) -> Tensor:
     """Returns a tensor with zeros at the ends of its last dimensions, which then have the sizes at least."""
-    shape, known = tensor._shape, array.constant_value(sizes) if isinstance(sizes, Tensor) else sizes
+    shape, known = tensor._shape, constant_value(sizes) if isinstance(sizes, Tensor) else sizes
     if shape is not None and None not in shape[-rank:] and known is not None:
         missing = [max(int(n) - size, 0) for n, size in zip(known, shape[-rank:])]  # type: ignore[operator]
         if not any(missing):
             return tensor
-        return array.pad(tensor, [[0, 0]] * (len(shape) - rank) + [[0, n] for n in missing])
-    lacking = math.maximum(0, math.subtract(sizes, array.shape(tensor)[-rank:]))
-    after = array.concat([array.zeros([array.rank(tensor) - rank], dtypes.int32), lacking], 0)
-    return array.pad(tensor, array.stack([array.zeros_like(after), after], 1))
+        return pad(tensor, [[0, 0]] * (len(shape) - rank) + [[0, n] for n in missing])
+    lacking = math.maximum(0, math.subtract(sizes, reshape_ops.shape(tensor)[-rank:]))
+    after = concat([zeros([reshape_ops.rank(tensor) - rank], dtypes.int32), lacking], 0)
+    return pad(tensor, stack([zeros_like(after), after], 1))
 
 
 def _real(transform: OpDef, rank: int, name: str) -> Transform:
@@ -126,7 +131,7 @@ def _real(transform: OpDef, rank: int, name: str) -> Transform:
                 raise ValueError(f"expected an input of type float32 or float64, received {x}")
             kind = dtypes.complex64 if x.dtype is dtypes.float32 else dtypes.complex128
             if fft_length is None:
-                lengths = array.shape(x)[-rank:]
+                lengths = reshape_ops.shape(x)[-rank:]
             else:
                 lengths = convert_to_tensor(fft_length, dtypes.int32, name="fft_length")
                 x = _filled(x, lengths, rank)
@@ -145,11 +150,11 @@ def _inverse_real(transform: OpDef, rank: int, name: str) -> Transform:
                 raise ValueError(f"expected an input of type complex64 or complex128, received {x}")
             kind = dtypes.float32 if x.dtype is dtypes.complex64 else dtypes.float64
             if fft_length is None:
-                sizes = array.shape(x)[-rank:]
-                lengths = array.concat([sizes[:-1], math.maximum(0, 2 * (sizes[-1:] - 1))], 0)
+                sizes = reshape_ops.shape(x)[-rank:]
+                lengths = concat([sizes[:-1], math.maximum(0, 2 * (sizes[-1:] - 1))], 0)
             else:
                 lengths = convert_to_tensor(fft_length, dtypes.int32, name="fft_length")
-                x = _filled(x, array.concat([lengths[:-1], lengths[-1:] // 2 + 1], 0), rank)
+                x = _filled(x, concat([lengths[:-1], lengths[-1:] // 2 + 1], 0), rank)
             return transform(x, lengths, Treal=kind, name=scope)
 
     default = irfft.__name__ = irfft.__qualname__ = name
@@ -174,7 +179,7 @@ irfft3d = _inverse_real(irfft3d_op, 3, "irfft3d")
 
 def number_of_terms(lengths: Any, dtype: DType) -> Any:
     """Returns the product of lengths, which may be a tensor."""
-    known = array.constant_value(lengths) if isinstance(lengths, Tensor) else lengths
+    known = constant_value(lengths) if isinstance(lengths, Tensor) else lengths
     if known is not None:
         return math.cast(float(prod(int(n) for n in known)), dtype)
     return math.cast(reduce_prod(lengths), dtype)
@@ -193,14 +198,14 @@ def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
 def _shifted(x: Any, axes: Any, name: str | None, default: str, sign: int) -> Tensor:
     with name_scope(name, default, [x]) as scope:
         x = convert_to_tensor(x)
-        sizes = array.shape(x)
+        sizes = reshape_ops.shape(x)
         if axes is None:
-            axes = array.range(array.rank(x)) if x._shape is None else list(range(len(x._shape)))
+            axes = sequences_ops.range(reshape_ops.rank(x)) if x._shape is None else list(range(len(x._shape)))
         elif isinstance(axes, int):
-            return array.roll(x, sign * (sizes[axes] // 2), axes, name=scope)
+            return roll(x, sign * (sizes[axes] // 2), axes, name=scope)
         axes = convert_to_tensor(axes, dtypes.int32)
-        axes = array.where(axes < 0, axes + array.rank(x), axes)
-        return array.roll(x, sign * (array.gather(sizes, axes) // 2), axes, name=scope)
+        axes = where(axes < 0, axes + reshape_ops.rank(x), axes)
+        return roll(x, sign * (gather(sizes, axes) // 2), axes, name=scope)
 
 
 def dct(
@@ -242,23 +247,23 @@ def _cosine(
 def last_size(x: Tensor) -> Any:
     """Returns the size of the last dimension: a number if it is known, else a tensor."""
     size = x._shape[-1] if x._shape is not None else None
-    return array.shape(x)[-1] if size is None else size
+    return reshape_ops.shape(x)[-1] if size is None else size
 
 
 def _of_type(kind: int, x: Tensor, norm: str | None) -> Tensor:
     count = last_size(x)
     size = math.cast(count, x.dtype)
     if kind == 1:
-        return math.real(rfft(array.concat([x, x[..., -2:0:-1]], -1)))
+        return math.real(rfft(concat([x, x[..., -2:0:-1]], -1)))
     if kind == 2:
         terms = rfft(x, [2 * count])[..., :count]
         result = math.real(terms * _turns(count, -1, x.dtype))
         return result * _first_differs(0.5 * math.rsqrt(size), 2**0.5, count) if norm else result
     if kind == 3:
         x = x * (_first_differs(math.sqrt(size), 0.5**0.5, count) if norm else size)
-        terms = _turns(count, 1, x.dtype) * math.complex(x, array.zeros([], x.dtype))
+        terms = _turns(count, 1, x.dtype) * math.complex(x, zeros([], x.dtype))
         return irfft(terms, [2 * count])[..., :count]
-    result = _of_type(2, extend(x, array.stack([2 * count]), 1), None)[..., 1::2]
+    result = _of_type(2, extend(x, stack([2 * count]), 1), None)[..., 1::2]
     return result * (0.5**0.5 * math.rsqrt(size)) if norm else result
 
 
@@ -267,10 +272,10 @@ def _turns(count: Any, sign: int, dtype: DType) -> Tensor:
     if isinstance(count, int):
         turns = 2 * np.exp(sign * 1j * np.arange(count) * pi / (2 * max(count, 1)))
         return convert_to_tensor(turns.astype(np.complex64 if dtype is dtypes.float32 else np.complex128))
-    angle = math.cast(array.range(count), dtype) * (sign * pi / 2) / math.cast(count, dtype)
+    angle = math.cast(sequences_ops.range(count), dtype) * (sign * pi / 2) / math.cast(count, dtype)
     return 2 * math.complex(math.cos(angle), math.sin(angle))
 
 
 def _first_differs(first: Tensor, factor: float, count: Any) -> Tensor:
     """Returns a weight for each of the terms: one for the first, a multiple of it for the others."""
-    return array.where_v2(array.range(count) > 0, first * factor, first)
+    return where_v2(sequences_ops.range(count) > 0, first * factor, first)

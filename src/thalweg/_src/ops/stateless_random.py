@@ -14,9 +14,11 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import broadcast_dynamic_shape, broadcast_to, pack, shape as shape_of
+from thalweg._src.ops.concat import pack
 from thalweg._src.ops.math import maximum, realdiv
+from thalweg._src.ops.pad_tile import broadcast_dynamic_shape, broadcast_to
 from thalweg._src.ops.random import shape_tensor
+from thalweg._src.ops.reshape import shape as shape_of
 from thalweg._src.ops.shape_functions import require, shape_of_value, with_rank
 from thalweg._src.shapes import Shape, broadcast, show
 

@@ -15,8 +15,9 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.joining import concat
+from thalweg._src.ops.concat import concat
 from thalweg._src.ops.reduction import reduce_prod
+from thalweg._src.ops.reshape import expand_dims, rank, reshape, shape
 from thalweg._src.ops.sequences import range as sequence
 from thalweg._src.ops.shape_functions import (
     normalize_axis,
@@ -27,7 +28,6 @@ from thalweg._src.ops.shape_functions import (
     vector_size,
     with_rank,
 )
-from thalweg._src.ops.shaping import expand_dims, rank, reshape, shape
 from thalweg._src.shapes import Shape, broadcast, merge, show
 
 _UNITS = attr.string("BYTE", "UTF8_CHAR", default="BYTE")

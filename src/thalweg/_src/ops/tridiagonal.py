@@ -11,10 +11,10 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import expand_dims, matrix_transpose, shape, squeeze, stack, unstack, zeros
+from thalweg._src.ops.concat import concat, stack, unstack
 from thalweg._src.ops.diagonal import matrix_diag_part, matrix_diag_part_v3_op
-from thalweg._src.ops.joining import concat
 from thalweg._src.ops.math import conj
+from thalweg._src.ops.reshape import expand_dims, matrix_transpose, shape, squeeze, zeros
 from thalweg._src.ops.shape_functions import at_least_rank, require, same_dimension
 from thalweg._src.shapes import Shape, merge
 

@@ -13,9 +13,9 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.reduction import reduce_prod
+from thalweg._src.ops.reshape import reshape, shape
 from thalweg._src.ops.sequences import range as sequence
 from thalweg._src.ops.shape_functions import require, unchanged, vector_size
-from thalweg._src.ops.shaping import reshape, shape
 from thalweg._src.shapes import Shape, num_elements, show
 
 _ENCODINGS = attr.string("UTF-8", "UTF-16-BE", "UTF-32-BE")

@@ -11,12 +11,15 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import colocate_with, name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import identity, ones_like, size, stack, where
 from thalweg._src.ops.comparison import greater
+from thalweg._src.ops.concat import stack
 from thalweg._src.ops.constants import constant
+from thalweg._src.ops.identity import identity
 from thalweg._src.ops.math import cast, maximum, minimum, multiply, rsqrt, sqrt
 from thalweg._src.ops.nn import l2_loss
 from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.ops.reshape import ones_like, size
+from thalweg._src.ops.where import where
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:

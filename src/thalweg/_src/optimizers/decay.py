@@ -13,11 +13,12 @@ from thalweg._src import dtypes
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import shape, where
 from thalweg._src.ops.comparison import equal, less_equal, not_equal
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.math import add, cast, ceil, cos, divide, exp, floor, log, minimum, multiply, negative, pow, sqrt
 from thalweg._src.ops.random import random_normal
+from thalweg._src.ops.reshape import shape
+from thalweg._src.ops.where import where
 
 
 def _require_step(global_step: Any, what: str) -> None:

@@ -18,8 +18,8 @@ from thalweg._src.graph.scopes import GraphKeys, get_collection_ref, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import control
 from thalweg._src.ops.comparison import is_finite
+from thalweg._src.ops.concat import stack
 from thalweg._src.ops.constants import no_op
-from thalweg._src.ops.joining import stack
 from thalweg._src.ops.math import cast, maximum, multiply
 from thalweg._src.ops.reduction import reduce_all
 from thalweg._src.optimizers.optimizer import Optimizer

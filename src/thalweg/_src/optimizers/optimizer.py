@@ -23,8 +23,9 @@ from thalweg._src.graph.scopes import (
 )
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import control
-from thalweg._src.ops.array import shape, unique
+from thalweg._src.ops.reshape import shape
 from thalweg._src.ops.segment import unsorted_segment_sum
+from thalweg._src.ops.where import unique
 from thalweg._src.shapes import TensorShape
 from thalweg._src.variables.slots import create_slot, create_slot_with_initializer, create_zeros_slot
 from thalweg._src.variables.variable_scope import get_variable, variable_scope

@@ -22,7 +22,7 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.constants import as_array, constant
-from thalweg._src.ops.script import py_func
+from thalweg._src.ops.py_func import py_func
 from thalweg._src.session.session import Session
 
 Array = np.ndarray[Any, Any]

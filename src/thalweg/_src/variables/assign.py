@@ -11,13 +11,15 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import control_dependencies, device, name_scope
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import array, state
-from thalweg._src.ops.array import pack
+from thalweg._src.ops import sequences as sequences_ops, state
 from thalweg._src.ops.comparison import logical_not
+from thalweg._src.ops.concat import pack
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.control import group
-from thalweg._src.ops.gathering import boolean_mask
+from thalweg._src.ops.gather import boolean_mask
 from thalweg._src.ops.math import cast
+from thalweg._src.ops.pad_tile import meshgrid
+from thalweg._src.ops.reshape import reshape, shape
 from thalweg._src.variables.variables import Variable, global_variables, local_variables
 
 
@@ -118,9 +120,9 @@ def batch_scatter_update(
         indices = convert_to_tensor(indices, name="indices")
         if indices._shape is None or not indices._shape:
             raise ValueError(f"expected indices with one dimension or more, received {indices}")
-        sizes: Any = array.shape(indices)
-        grids = array.meshgrid(*[array.range(sizes[i]) for i in range(len(indices._shape))], indexing="ij")
-        places = [array.reshape(grid, sizes) for grid in grids[:-1]]
+        sizes: Any = shape(indices)
+        grids = meshgrid(*[sequences_ops.range(sizes[i]) for i in range(len(indices._shape))], indexing="ij")
+        places = [reshape(grid, sizes) for grid in grids[:-1]]
         rows = pack([*[cast(place, indices.dtype) for place in places], indices], axis=-1)
         return scatter_nd_update(ref, rows, updates, use_locking, name=name)
 

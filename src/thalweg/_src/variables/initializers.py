@@ -11,12 +11,12 @@ import numpy as np
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import matrix_transpose, ones, reshape, zeros
 from thalweg._src.ops.constants import array_constant, constant
 from thalweg._src.ops.decompositions import qr
 from thalweg._src.ops.diagonal import matrix_diag_part
 from thalweg._src.ops.math import multiply, sign
 from thalweg._src.ops.random import random_normal, random_uniform, truncated_normal
+from thalweg._src.ops.reshape import matrix_transpose, ones, reshape, zeros
 from thalweg._src.shapes import as_shape, is_fully_defined, show
 
 # The standard deviation of a unit normal distribution cut off at two of them.

@@ -11,8 +11,8 @@ from thalweg._src.dtypes import DType
 from thalweg._src.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.concat import concat, split
 from thalweg._src.ops.identity import identity
-from thalweg._src.ops.joining import concat, split
 from thalweg._src.shapes import TensorShape, as_shape
 
 Partitioner = Callable[..., Any]

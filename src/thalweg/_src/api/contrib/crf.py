@@ -1,6 +1,6 @@
 """tf.contrib.crf: linear-chain conditional random fields."""
 
-from thalweg._src.library.crf import (
+from thalweg._src.contrib.crf import (
     CrfDecodeBackwardRnnCell,
     CrfDecodeForwardRnnCell,
     CrfForwardRnnCell,

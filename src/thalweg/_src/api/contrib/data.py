@@ -32,7 +32,7 @@ from thalweg._src.api.data.experimental import (
     unbatch,
     unique,
 )
-from thalweg._src.datasets.older import (
+from thalweg._src.contrib.data import (
     assert_element_shape,
     batch_and_drop_remainder,
     padded_batch_and_drop_remainder,

@@ -1,29 +1,19 @@
 """tf.contrib.distributions: the distributions of tf.distributions, and further ones."""
 
-from thalweg._src.library.distributions import bijectors
-from thalweg._src.library.distributions.base import (
-    FULLY_REPARAMETERIZED,
-    NOT_REPARAMETERIZED,
-    Distribution,
-    ReparameterizationType,
-)
-from thalweg._src.library.distributions.compound import (
+from thalweg._src.contrib.distributions import bijectors
+from thalweg._src.contrib.distributions.compound import (
     Independent,
     Mixture,
     MixtureSameFamily,
     TransformedDistribution,
 )
-from thalweg._src.library.distributions.continuous import Laplace, Normal, StudentT, Uniform
-from thalweg._src.library.distributions.discrete import Bernoulli, Categorical, Multinomial
-from thalweg._src.library.distributions.divergence import RegisterKL, kl_divergence
-from thalweg._src.library.distributions.multivariate import (
+from thalweg._src.contrib.distributions.multivariate import (
     MultivariateNormalDiag,
     MultivariateNormalDiagWithSoftplusScale,
     MultivariateNormalFullCovariance,
     MultivariateNormalTriL,
 )
-from thalweg._src.library.distributions.positive import Exponential, Gamma
-from thalweg._src.library.distributions.relaxed import (
+from thalweg._src.contrib.distributions.relaxed import (
     Binomial,
     ExpRelaxedOneHotCategorical,
     OneHotCategorical,
@@ -31,7 +21,17 @@ from thalweg._src.library.distributions.relaxed import (
     RelaxedBernoulli,
     RelaxedOneHotCategorical,
 )
-from thalweg._src.library.distributions.simplex import Beta, Dirichlet, DirichletMultinomial
+from thalweg._src.nn.distributions.base import (
+    FULLY_REPARAMETERIZED,
+    NOT_REPARAMETERIZED,
+    Distribution,
+    ReparameterizationType,
+)
+from thalweg._src.nn.distributions.continuous import Laplace, Normal, StudentT, Uniform
+from thalweg._src.nn.distributions.discrete import Bernoulli, Categorical, Multinomial
+from thalweg._src.nn.distributions.divergence import RegisterKL, kl_divergence
+from thalweg._src.nn.distributions.positive import Exponential, Gamma
+from thalweg._src.nn.distributions.simplex import Beta, Dirichlet, DirichletMultinomial
 
 __all__ = [
     "Bernoulli",

@@ -1,6 +1,6 @@
 """tf.contrib.feature_column: columns of sequences."""
 
-from thalweg._src.library.feature_columns.sequences import (
+from thalweg._src.nn.feature_columns.sequences import (
     sequence_categorical_column_with_hash_bucket,
     sequence_categorical_column_with_identity,
     sequence_categorical_column_with_vocabulary_file,

@@ -10,9 +10,8 @@ from thalweg._src.checkpoint.reader import (
 )
 from thalweg._src.checkpoint.state import checkpoints_iterator
 from thalweg._src.compat.version_switches import is_tensor
-from thalweg._src.graph import shallow_nest as nest
-from thalweg._src.graph.scopes import init_scope
-from thalweg._src.library.arg_scope import (
+from thalweg._src.contrib.framework import nest as nest
+from thalweg._src.contrib.framework.arg_scope import (
     add_arg_scope,
     arg_scope,
     arg_scope_func_key,
@@ -20,16 +19,22 @@ from thalweg._src.library.arg_scope import (
     current_arg_scope,
     has_arg_scope,
 )
-from thalweg._src.library.choose import smart_cond, smart_constant_value
-from thalweg._src.library.deprecation import deprecated, deprecated_arg_values, deprecated_args
-from thalweg._src.library.graph_questions import (
+from thalweg._src.contrib.framework.deprecation import deprecated, deprecated_arg_values, deprecated_args
+from thalweg._src.contrib.framework.graph_queries import (
     VariableDeviceChooser,
     get_graph_from_inputs,
     get_name_scope,
     get_placeholders,
     zero_initializer,
 )
-from thalweg._src.library.model_variables import (
+from thalweg._src.contrib.framework.tensor_util import (
+    assert_scalar_int,
+    reduce_sum_n,
+    remove_squeezable_dimensions,
+    with_same_shape,
+    with_shape,
+)
+from thalweg._src.contrib.framework.variables import (
     add_model_variable,
     assert_or_get_global_step,
     assign_from_values,
@@ -49,15 +54,10 @@ from thalweg._src.library.model_variables import (
     model_variable,
     variable,
 )
-from thalweg._src.library.shape_checks import (
-    assert_scalar_int,
-    reduce_sum_n,
-    remove_squeezable_dimensions,
-    with_same_shape,
-    with_shape,
-)
+from thalweg._src.graph.scopes import init_scope
+from thalweg._src.nn.smart_cond import smart_cond, smart_constant_value
 from thalweg._src.ops.check import assert_same_float_dtype, assert_scalar
-from thalweg._src.ops.script import py_func
+from thalweg._src.ops.py_func import py_func
 from thalweg._src.ops.sorting import argsort, sort
 from thalweg._src.session.critical_section import CriticalSection
 from thalweg._src.variables.global_step import (

@@ -1,5 +1,7 @@
 """tf.contrib.image: projective transforms, warps, components, colors in YIQ."""
 
+from thalweg._src.contrib.image.warp import dense_image_warp, interpolate_spline, sparse_image_warp
+from thalweg._src.contrib.image.yiq import adjust_hsv_in_yiq, random_hsv_in_yiq
 from thalweg._src.ops.image_projection import (
     angles_to_projective_transforms,
     compose_transforms,
@@ -11,8 +13,6 @@ from thalweg._src.ops.image_projection import (
     translations_to_projective_transforms,
 )
 from thalweg._src.ops.image_regions import bipartite_match, connected_components
-from thalweg._src.ops.image_warp import dense_image_warp, interpolate_spline, sparse_image_warp
-from thalweg._src.ops.image_yiq import adjust_hsv_in_yiq, random_hsv_in_yiq
 
 __all__ = [
     "adjust_hsv_in_yiq",

@@ -1,8 +1,8 @@
 """tf.contrib.layers: layers as functions, with normalizer and activation, arguments from scopes."""
 
-from thalweg._src.library.contrib_layers import outputs as utils
-from thalweg._src.library.contrib_layers.batch_norm import batch_norm
-from thalweg._src.library.contrib_layers.convolutions import (
+from thalweg._src.contrib.layers import outputs as utils
+from thalweg._src.contrib.layers.batch_norm import batch_norm
+from thalweg._src.contrib.layers.convolutions import (
     conv1d,
     conv2d,
     conv2d_transpose,
@@ -17,7 +17,7 @@ from thalweg._src.library.contrib_layers.convolutions import (
     separable_conv2d,
     separable_convolution2d,
 )
-from thalweg._src.library.contrib_layers.dense import (
+from thalweg._src.contrib.layers.dense import (
     bias_add,
     elu,
     embed_sequence,
@@ -30,7 +30,7 @@ from thalweg._src.library.contrib_layers.dense import (
     softmax,
     unit_norm,
 )
-from thalweg._src.library.contrib_layers.in_plane import (
+from thalweg._src.contrib.layers.in_plane import (
     conv2d_in_plane,
     convolution2d_in_plane,
     gdn,
@@ -38,14 +38,14 @@ from thalweg._src.library.contrib_layers.in_plane import (
     legacy_linear,
     legacy_relu,
 )
-from thalweg._src.library.contrib_layers.initializers import (
+from thalweg._src.contrib.layers.initializers import (
     variance_scaling_initializer,
     xavier_initializer,
     xavier_initializer_conv2d,
 )
-from thalweg._src.library.contrib_layers.norms import group_norm, instance_norm, layer_norm
-from thalweg._src.library.contrib_layers.optimization import OPTIMIZER_CLS_NAMES, OPTIMIZER_SUMMARIES, optimize_loss
-from thalweg._src.library.contrib_layers.pools import (
+from thalweg._src.contrib.layers.norms import group_norm, instance_norm, layer_norm
+from thalweg._src.contrib.layers.optimization import OPTIMIZER_CLS_NAMES, OPTIMIZER_SUMMARIES, optimize_loss
+from thalweg._src.contrib.layers.pools import (
     avg_pool2d,
     avg_pool3d,
     dropout,
@@ -56,7 +56,7 @@ from thalweg._src.library.contrib_layers.pools import (
     repeat,
     stack,
 )
-from thalweg._src.library.contrib_layers.rearranging import (
+from thalweg._src.contrib.layers.rearranging import (
     bow_encoder,
     dense_to_sparse,
     images_to_sequence,
@@ -67,7 +67,14 @@ from thalweg._src.library.contrib_layers.rearranging import (
     sequence_to_images,
     spatial_softmax,
 )
-from thalweg._src.library.contrib_layers.summarizing import (
+from thalweg._src.contrib.layers.regularizers import (
+    apply_regularization,
+    l1_l2_regularizer,
+    l1_regularizer,
+    l2_regularizer,
+    sum_regularizer,
+)
+from thalweg._src.contrib.layers.summarizing import (
     summarize_activation,
     summarize_activations,
     summarize_biases,
@@ -77,14 +84,7 @@ from thalweg._src.library.contrib_layers.summarizing import (
     summarize_variables,
     summarize_weights,
 )
-from thalweg._src.library.regularizers import (
-    apply_regularization,
-    l1_l2_regularizer,
-    l1_regularizer,
-    l2_regularizer,
-    sum_regularizer,
-)
-from thalweg._src.ops.embedding import safe_embedding_lookup_sparse
+from thalweg._src.nn.embedding import safe_embedding_lookup_sparse
 
 __all__ = [
     "OPTIMIZER_CLS_NAMES",

@@ -1,6 +1,6 @@
 """tf.contrib.lookup: tables from keys to values."""
 
-from thalweg._src.library.lookup import (
+from thalweg._src.nn.lookup import (
     HashTable,
     InitializableLookupTableBase,
     KeyValueTensorInitializer,
@@ -13,7 +13,7 @@ from thalweg._src.library.lookup import (
     TextFileInitializer,
     TextFileStringTableInitializer,
 )
-from thalweg._src.library.vocabularies import (
+from thalweg._src.nn.vocabularies import (
     HasherSpec,
     IdTableWithHashBuckets,
     StrongHashSpec,

@@ -1,6 +1,6 @@
 """tf.contrib.losses: losses with predictions before labels."""
 
-from thalweg._src.library.contrib_losses import (
+from thalweg._src.contrib.losses import (
     absolute_difference,
     add_loss,
     compute_weighted_loss,

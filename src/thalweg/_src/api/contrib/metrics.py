@@ -1,14 +1,14 @@
 """tf.contrib.metrics: metrics over many batches, with predictions before labels."""
 
-from thalweg._src.library.metrics import streaming as _streaming
-from thalweg._src.library.metrics.correlation import (
+from thalweg._src.contrib.metrics import streaming as _streaming
+from thalweg._src.contrib.metrics.correlation import (
     f1_score,
     streaming_concat,
     streaming_covariance,
     streaming_pearson_correlation,
 )
-from thalweg._src.library.metrics.streaming import *  # noqa: F403
-from thalweg._src.ops.counting import confusion_matrix
+from thalweg._src.contrib.metrics.streaming import *  # noqa: F403
+from thalweg._src.ops.bincount import confusion_matrix
 from thalweg._src.ops.sets import set_difference, set_intersection, set_size, set_union
 
 __all__ = [

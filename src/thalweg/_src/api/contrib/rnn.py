@@ -1,6 +1,34 @@
 """tf.contrib.rnn: cells and loops of recurrent networks."""
 
-from thalweg._src.library.rnn.cells import (
+from thalweg._src.contrib.rnn.convolutional import Conv1DLSTMCell, Conv2DLSTMCell, Conv3DLSTMCell, ConvLSTMCell
+from thalweg._src.contrib.rnn.fused import (
+    FusedRNNCell,
+    FusedRNNCellAdaptor,
+    LSTMBlockFusedCell,
+    LSTMBlockWrapper,
+    TimeReversedFusedRNN,
+    best_effort_input_batch_size,
+)
+from thalweg._src.contrib.rnn.gated import (
+    GRUBlockCell,
+    GRUBlockCellV2,
+    IntersectionRNNCell,
+    LayerNormBasicLSTMCell,
+    LSTMBlockCell,
+    UGRNNCell,
+)
+from thalweg._src.contrib.rnn.grid import BidirectionalGridLSTMCell, GridLSTMCell, TimeFreqLSTMCell
+from thalweg._src.contrib.rnn.highway import CompiledWrapper, HighwayWrapper
+from thalweg._src.contrib.rnn.independent import IndRNNCell, IndyGRUCell, IndyLSTMCell, SRUCell
+from thalweg._src.contrib.rnn.lstm_variants import CoupledInputForgetGateLSTMCell, GLSTMCell, NASCell, PhasedLSTMCell
+from thalweg._src.contrib.rnn.projections import (
+    AttentionCellWrapper,
+    EmbeddingWrapper,
+    InputProjectionWrapper,
+    OutputProjectionWrapper,
+)
+from thalweg._src.contrib.rnn.stacks import stack_bidirectional_dynamic_rnn, stack_bidirectional_rnn
+from thalweg._src.nn.rnn.cells import (
     BasicLSTMCell,
     BasicRNNCell,
     GRUCell,
@@ -10,37 +38,9 @@ from thalweg._src.library.rnn.cells import (
     MultiRNNCell,
     RNNCell,
 )
-from thalweg._src.library.rnn.convolutional import Conv1DLSTMCell, Conv2DLSTMCell, Conv3DLSTMCell, ConvLSTMCell
-from thalweg._src.library.rnn.fused import (
-    FusedRNNCell,
-    FusedRNNCellAdaptor,
-    LSTMBlockFusedCell,
-    LSTMBlockWrapper,
-    TimeReversedFusedRNN,
-    best_effort_input_batch_size,
-)
-from thalweg._src.library.rnn.gated import (
-    GRUBlockCell,
-    GRUBlockCellV2,
-    IntersectionRNNCell,
-    LayerNormBasicLSTMCell,
-    LSTMBlockCell,
-    UGRNNCell,
-)
-from thalweg._src.library.rnn.grid import BidirectionalGridLSTMCell, GridLSTMCell, TimeFreqLSTMCell
-from thalweg._src.library.rnn.highway import CompiledWrapper, HighwayWrapper
-from thalweg._src.library.rnn.independent import IndRNNCell, IndyGRUCell, IndyLSTMCell, SRUCell
-from thalweg._src.library.rnn.lstm_variants import CoupledInputForgetGateLSTMCell, GLSTMCell, NASCell, PhasedLSTMCell
-from thalweg._src.library.rnn.projections import (
-    AttentionCellWrapper,
-    EmbeddingWrapper,
-    InputProjectionWrapper,
-    OutputProjectionWrapper,
-)
-from thalweg._src.library.rnn.sizes import swap_batch_and_time as transpose_batch_time
-from thalweg._src.library.rnn.stacks import stack_bidirectional_dynamic_rnn, stack_bidirectional_rnn
-from thalweg._src.library.rnn.static import static_bidirectional_rnn, static_rnn, static_state_saving_rnn
-from thalweg._src.library.rnn.wrappers import DeviceWrapper, DropoutWrapper, ResidualWrapper
+from thalweg._src.nn.rnn.sizes import swap_batch_and_time as transpose_batch_time
+from thalweg._src.nn.rnn.static import static_bidirectional_rnn, static_rnn, static_state_saving_rnn
+from thalweg._src.nn.rnn.wrappers import DeviceWrapper, DropoutWrapper, ResidualWrapper
 
 __all__ = [
     "AttentionCellWrapper",

@@ -1,6 +1,6 @@
 """tf.contrib.seq2seq: decoders, what feeds them, attention, beam search."""
 
-from thalweg._src.library.seq2seq.attention import (
+from thalweg._src.contrib.seq2seq.attention import (
     AttentionMechanism,
     AttentionWrapper,
     AttentionWrapperState,
@@ -8,7 +8,7 @@ from thalweg._src.library.seq2seq.attention import (
     LuongAttention,
     hardmax,
 )
-from thalweg._src.library.seq2seq.beam_search import (
+from thalweg._src.contrib.seq2seq.beam_search import (
     BeamSearchDecoder,
     BeamSearchDecoderOutput,
     BeamSearchDecoderState,
@@ -16,8 +16,8 @@ from thalweg._src.library.seq2seq.beam_search import (
     gather_tree,
     tile_batch,
 )
-from thalweg._src.library.seq2seq.decoder import BasicDecoder, BasicDecoderOutput, Decoder, dynamic_decode
-from thalweg._src.library.seq2seq.helpers import (
+from thalweg._src.contrib.seq2seq.decoder import BasicDecoder, BasicDecoderOutput, Decoder, dynamic_decode
+from thalweg._src.contrib.seq2seq.helpers import (
     CustomHelper,
     GreedyEmbeddingHelper,
     Helper,
@@ -26,14 +26,14 @@ from thalweg._src.library.seq2seq.helpers import (
     ScheduledEmbeddingTrainingHelper,
     TrainingHelper,
 )
-from thalweg._src.library.seq2seq.loss import sequence_loss
-from thalweg._src.library.seq2seq.monotonic import (
+from thalweg._src.contrib.seq2seq.loss import sequence_loss
+from thalweg._src.contrib.seq2seq.monotonic import (
     BahdanauMonotonicAttention,
     LuongMonotonicAttention,
     monotonic_attention,
     safe_cumprod,
 )
-from thalweg._src.library.seq2seq.scheduled import ScheduledOutputTrainingHelper
+from thalweg._src.contrib.seq2seq.scheduled import ScheduledOutputTrainingHelper
 
 __all__ = [
     "AttentionMechanism",

@@ -1,6 +1,6 @@
 """tf.contrib.sparsemax: a softmax with zeros."""
 
-from thalweg._src.ops.sparsemax import sparsemax, sparsemax_loss
+from thalweg._src.contrib.sparsemax import sparsemax, sparsemax_loss
 
 __all__ = [
     "sparsemax",

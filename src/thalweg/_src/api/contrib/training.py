@@ -2,22 +2,22 @@
 
 from thalweg._src.checkpoint.state import checkpoints_iterator
 from thalweg._src.contrib.training.bucketing import bucket, bucket_by_sequence_length
-from thalweg._src.library.evaluation_loop import (
+from thalweg._src.contrib.training.evaluation import (
     StopAfterNEvalsHook,
     SummaryAtEndHook,
     evaluate_once,
     evaluate_repeatedly,
     get_or_create_eval_step,
 )
-from thalweg._src.library.hparams import HParams, parse_values
-from thalweg._src.library.train_op import (
+from thalweg._src.contrib.training.hparam import HParams, parse_values
+from thalweg._src.contrib.training.train_op import (
     add_gradients_summaries,
     clip_gradient_norms,
     clip_gradient_norms_fn,
     create_train_op,
     multiply_gradients,
 )
-from thalweg._src.library.training_loop import train
+from thalweg._src.contrib.training.training import train
 
 __all__ = [
     "HParams",

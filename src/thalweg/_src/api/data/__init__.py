@@ -3,11 +3,11 @@
 from importlib import import_module as _import_module
 from typing import Any
 
-from thalweg._src.datasets.dataset import Dataset, get_output_classes, get_output_shapes, get_output_types
-from thalweg._src.datasets.files import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
-from thalweg._src.datasets.iterator import Iterator, make_initializable_iterator, make_one_shot_iterator
-from thalweg._src.datasets.options import Options
-from thalweg._src.datasets.structure import DatasetSpec
+from thalweg._src.data.dataset import Dataset, get_output_classes, get_output_shapes, get_output_types
+from thalweg._src.data.files import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
+from thalweg._src.data.iterator import Iterator, make_initializable_iterator, make_one_shot_iterator
+from thalweg._src.data.options import Options
+from thalweg._src.data.structure import DatasetSpec
 
 __all__ = [
     "Dataset",

@@ -1,11 +1,11 @@
 """tf.data.experimental: further transformations of datasets."""
 
-from thalweg._src.datasets.bucketing import bucket_by_sequence_length
-from thalweg._src.datasets.cardinality import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, cardinality
-from thalweg._src.datasets.csv import CsvDataset, make_csv_dataset
-from thalweg._src.datasets.dataset import AUTOTUNE
-from thalweg._src.datasets.examples import make_batched_features_dataset, parse_example_dataset
-from thalweg._src.datasets.experimental import (
+from thalweg._src.data.bucketing import bucket_by_sequence_length
+from thalweg._src.data.cardinality import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, cardinality
+from thalweg._src.data.csv import CsvDataset, make_csv_dataset
+from thalweg._src.data.dataset import AUTOTUNE
+from thalweg._src.data.examples import make_batched_features_dataset, parse_example_dataset
+from thalweg._src.data.experimental import (
     Counter,
     RandomDataset,
     SparseTensorStructure,
@@ -31,10 +31,10 @@ from thalweg._src.datasets.experimental import (
     unbatch,
     unique,
 )
-from thalweg._src.datasets.grouping import Reducer, group_by_reducer, rejection_resample
-from thalweg._src.datasets.iterator import make_saveable_from_iterator
-from thalweg._src.datasets.optional import Optional, OptionalSpec as OptionalStructure, get_next_as_optional
-from thalweg._src.datasets.options import (
+from thalweg._src.data.grouping import Reducer, group_by_reducer, rejection_resample
+from thalweg._src.data.iterator import make_saveable_from_iterator
+from thalweg._src.data.optional import Optional, OptionalSpec as OptionalStructure, get_next_as_optional
+from thalweg._src.data.options import (
     AutoShardPolicy,
     DistributeOptions,
     MapVectorizationOptions,
@@ -42,9 +42,9 @@ from thalweg._src.datasets.options import (
     StatsOptions,
     ThreadingOptions,
 )
-from thalweg._src.datasets.sql import SqlDataset
-from thalweg._src.datasets.structure import DatasetSpec as DatasetStructure, Spec as Structure
-from thalweg._src.datasets.writer import TFRecordWriter
+from thalweg._src.data.sql import SqlDataset
+from thalweg._src.data.structure import DatasetSpec as DatasetStructure, Spec as Structure
+from thalweg._src.data.writer import TFRecordWriter
 
 __all__ = [
     "AUTOTUNE",

@@ -1,7 +1,9 @@
 """tf.math: element-wise functions and reductions."""
 
 from thalweg._src.api.math import special
+from thalweg._src.nn.statistics import count_nonzero, reduce_logsumexp, reduce_std, reduce_variance
 from thalweg._src.ops.bessel import erfcinv as erfcinv, sobol_sample as sobol_sample
+from thalweg._src.ops.bincount import bincount as bincount, confusion_matrix as confusion_matrix
 from thalweg._src.ops.check import is_non_decreasing, is_strictly_increasing
 from thalweg._src.ops.comparison import (
     equal,
@@ -18,7 +20,6 @@ from thalweg._src.ops.comparison import (
     logical_xor,
     not_equal,
 )
-from thalweg._src.ops.counting import bincount as bincount, confusion_matrix as confusion_matrix
 from thalweg._src.ops.math import (
     abs,
     accumulate_n,
@@ -95,6 +96,7 @@ from thalweg._src.ops.reduction import (
     reduce_prod,
     reduce_sum,
 )
+from thalweg._src.ops.reshape import invert_permutation
 from thalweg._src.ops.segment import (
     segment_max,
     segment_mean,
@@ -108,7 +110,6 @@ from thalweg._src.ops.segment import (
     unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
-from thalweg._src.ops.shaping import invert_permutation
 from thalweg._src.ops.sorting import approx_max_k as approx_max_k, approx_min_k as approx_min_k
 from thalweg._src.ops.special import (
     bessel_i0,
@@ -128,7 +129,6 @@ from thalweg._src.ops.special import (
     polygamma,
     zeta,
 )
-from thalweg._src.ops.statistics import count_nonzero, reduce_logsumexp, reduce_std, reduce_variance
 
 __all__ = [
     "abs",

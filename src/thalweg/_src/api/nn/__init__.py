@@ -1,17 +1,23 @@
 """tf.nn: layers without state, activations and losses."""
 
 from thalweg._src.api.nn import rnn_cell
-from thalweg._src.library.rnn.dynamic import (
+from thalweg._src.nn.embedding import (
+    embedding_lookup,
+    embedding_lookup_sparse as embedding_lookup_sparse,
+    safe_embedding_lookup_sparse as safe_embedding_lookup_sparse,
+)
+from thalweg._src.nn.rnn.dynamic import (
     bidirectional_dynamic_rnn as bidirectional_dynamic_rnn,
     dynamic_rnn as dynamic_rnn,
     raw_rnn as raw_rnn,
 )
-from thalweg._src.library.rnn.static import (
+from thalweg._src.nn.rnn.static import (
     static_bidirectional_rnn as static_bidirectional_rnn,
     static_rnn as static_rnn,
     static_state_saving_rnn as static_state_saving_rnn,
 )
-from thalweg._src.ops.blocks import depth_to_space, space_to_batch, space_to_depth
+from thalweg._src.nn.sampled_losses import nce_loss as nce_loss, sampled_softmax_loss as sampled_softmax_loss
+from thalweg._src.nn.space_to_batch import with_space_to_batch as with_space_to_batch
 from thalweg._src.ops.candidate_sampling import (
     all_candidate_sampler as all_candidate_sampler,
     compute_accidental_hits as compute_accidental_hits,
@@ -53,11 +59,6 @@ from thalweg._src.ops.ctc import (
     ctc_unique_labels as ctc_unique_labels,
 )
 from thalweg._src.ops.dilation import dilation2d as dilation2d, erosion2d as erosion2d
-from thalweg._src.ops.embedding import (
-    embedding_lookup,
-    embedding_lookup_sparse as embedding_lookup_sparse,
-    safe_embedding_lookup_sparse as safe_embedding_lookup_sparse,
-)
 from thalweg._src.ops.fractional_pooling import (
     fractional_avg_pool as fractional_avg_pool,
     fractional_max_pool as fractional_max_pool,
@@ -123,9 +124,8 @@ from thalweg._src.ops.quantized import (
     quantized_max_pool as quantized_max_pool,
     quantized_relu_x as quantized_relu_x,
 )
-from thalweg._src.ops.sampled_losses import nce_loss as nce_loss, sampled_softmax_loss as sampled_softmax_loss
 from thalweg._src.ops.sorting import approx_max_k as approx_max_k, approx_min_k as approx_min_k
-from thalweg._src.ops.space_to_batch import with_space_to_batch as with_space_to_batch
+from thalweg._src.ops.space_to_depth import depth_to_space, space_to_batch, space_to_depth
 
 __all__ = [
     "all_candidate_sampler",

@@ -1,6 +1,6 @@
 """tf.nn.rnn_cell: cells of recurrent networks."""
 
-from thalweg._src.library.rnn.cells import (
+from thalweg._src.nn.rnn.cells import (
     BasicLSTMCell,
     BasicRNNCell,
     GRUCell,
@@ -9,7 +9,7 @@ from thalweg._src.library.rnn.cells import (
     MultiRNNCell,
     RNNCell,
 )
-from thalweg._src.library.rnn.wrappers import DeviceWrapper, DropoutWrapper, ResidualWrapper
+from thalweg._src.nn.rnn.wrappers import DeviceWrapper, DropoutWrapper, ResidualWrapper
 
 __all__ = [
     "BasicLSTMCell",

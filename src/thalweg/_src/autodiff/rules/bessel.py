@@ -10,11 +10,11 @@ from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import bessel
-from thalweg._src.ops.array import zeros_like
 from thalweg._src.ops.comparison import equal
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.math import add_v2_op, cos, exp, log, multiply, negative, realdiv, sin, square, subtract
-from thalweg._src.ops.selecting import select_v2_op as select
+from thalweg._src.ops.reshape import zeros_like
+from thalweg._src.ops.where import select_v2_op as select
 
 
 def _number(value: float, like: Tensor) -> Tensor:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import broadcast_gradient_args, reshape, shape
 from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.ops.reshape import broadcast_gradient_args, reshape, shape
 from thalweg._src.shapes import Shape
 
 

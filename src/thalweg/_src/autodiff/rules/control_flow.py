@@ -11,9 +11,9 @@ from thalweg._src.control_flow.context import Branch, bring, context_of, enclose
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import shape, zeros, zeros_like
 from thalweg._src.ops.comparison import equal
 from thalweg._src.ops.control_flow import merge_op, switch_op
+from thalweg._src.ops.reshape import shape, zeros, zeros_like
 from thalweg._src.ops.state import variable_shape
 from thalweg._src.ops.tensor_list import pop_back_op, push_back_op
 

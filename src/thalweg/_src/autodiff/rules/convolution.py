@@ -10,7 +10,7 @@ from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import convolution
-from thalweg._src.ops.array import shape
+from thalweg._src.ops.reshape import shape
 
 
 def _settings(op: Operation) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.identity import prevent_gradient
 from thalweg._src.ops.math import multiply
-from thalweg._src.ops.shaping import reshape
+from thalweg._src.ops.reshape import reshape
 
 
 @gradient("CTCLoss", "CTCLossV2", "_CTCLossDense")

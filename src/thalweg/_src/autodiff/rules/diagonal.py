@@ -16,7 +16,7 @@ from thalweg._src.ops.diagonal import (
     matrix_set_diag_op,
     matrix_set_diag_v3_op,
 )
-from thalweg._src.ops.shaping import zeros_like
+from thalweg._src.ops.reshape import zeros_like
 
 
 @gradient("MatrixDiag")

@@ -8,8 +8,8 @@ from thalweg._src import dtypes
 from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import shape
 from thalweg._src.ops.fractional_pooling import fractional_avg_pool_grad, fractional_max_pool_grad
+from thalweg._src.ops.reshape import shape
 
 
 @gradient("FractionalMaxPool")

@@ -10,7 +10,7 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import image_boxes
 from thalweg._src.ops.math import cast
-from thalweg._src.ops.shaping import shape
+from thalweg._src.ops.reshape import shape
 
 _FLOATS = (dtypes.float16, dtypes.float32, dtypes.float64)
 

@@ -9,10 +9,10 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import math
 from thalweg._src.ops.comparison import greater, greater_equal, logical_and
-from thalweg._src.ops.joining import stack, unstack
+from thalweg._src.ops.concat import stack, unstack
 from thalweg._src.ops.reduction import reduce_mean, reduce_sum
-from thalweg._src.ops.selecting import where
-from thalweg._src.ops.shaping import zeros_like
+from thalweg._src.ops.reshape import zeros_like
+from thalweg._src.ops.where import where
 
 
 def _greatest(r: Tensor, g: Tensor, b: Tensor) -> list[Tensor]:

@@ -8,7 +8,7 @@ from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.image_projection import inverted, project_v2, project_v3
-from thalweg._src.ops.shaping import shape as shape_of
+from thalweg._src.ops.reshape import shape as shape_of
 
 
 def _attrs(op: Operation) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from thalweg._src.autodiff.rules.broadcasting import sum_to_shape_of
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import comparison, math
-from thalweg._src.ops.array import zeros_like
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.math import add_v2_op, conj, multiply, negative, realdiv, reciprocal, square, subtract
-from thalweg._src.ops.selecting import select_v2_op as select
+from thalweg._src.ops.reshape import zeros_like
+from thalweg._src.ops.where import select_v2_op as select
 
 no_gradient("FloorDiv", "TruncateDiv")
 

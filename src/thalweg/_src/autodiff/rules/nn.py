@@ -8,7 +8,10 @@ from thalweg._src.autodiff.registry import gradient
 from thalweg._src.autodiff.rules.broadcasting import sum_to_shape_of
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import array, math, nn, reduction
+from thalweg._src.ops import math, nn, reduction, sequences as sequences_ops
+from thalweg._src.ops.gather import scatter_nd
+from thalweg._src.ops.reshape import expand_dims, reshape, shape, size, zeros_like
+from thalweg._src.ops.where import where
 
 # Activations; the rules of their gradients make second order work.
 
@@ -21,7 +24,7 @@ def relu(op: Operation, grad: Tensor) -> Tensor:
 @gradient("ReluGrad")
 def relu_grad(op: Operation, grad: Tensor) -> list[Any]:
     features = op._inputs[1]
-    return [nn.relu_grad(grad, features), array.zeros_like(features)]
+    return [nn.relu_grad(grad, features), zeros_like(features)]
 
 
 @gradient("Relu6")
@@ -32,7 +35,7 @@ def relu6(op: Operation, grad: Tensor) -> Tensor:
 @gradient("Relu6Grad")
 def relu6_grad(op: Operation, grad: Tensor) -> list[Any]:
     features = op._inputs[1]
-    return [nn.relu6_grad(grad, features), array.zeros_like(features)]
+    return [nn.relu6_grad(grad, features), zeros_like(features)]
 
 
 @gradient("Elu")
@@ -58,7 +61,7 @@ def selu_grad(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def _where_negative(condition: Tensor, value: Tensor) -> Tensor:
-    return array.where(condition < 0, value, array.zeros_like(value))
+    return where(condition < 0, value, zeros_like(value))
 
 
 @gradient("LeakyRelu")
@@ -69,7 +72,7 @@ def leaky_relu(op: Operation, grad: Tensor) -> Tensor:
 @gradient("LeakyReluGrad")
 def leaky_relu_grad(op: Operation, grad: Tensor) -> list[Any]:
     features = op._inputs[1]
-    return [nn.leaky_relu_grad(grad, features, alpha=op._attrs["alpha"]), array.zeros_like(features)]
+    return [nn.leaky_relu_grad(grad, features, alpha=op._attrs["alpha"]), zeros_like(features)]
 
 
 @gradient("Softplus")
@@ -133,7 +136,7 @@ def _sum_if_repeated(x: Tensor, grad: Tensor, other: Tensor) -> Tensor:
 @gradient("SoftmaxCrossEntropyWithLogits")
 def softmax_cross_entropy(op: Operation, grad_loss: Tensor, grad_backprop: Tensor) -> list[Any]:
     features, labels = op._inputs
-    column = array.expand_dims(grad_loss, -1)
+    column = expand_dims(grad_loss, -1)
     grad = column * op.outputs[1]
     grad_labels = -column * nn.log_softmax_op(features)
     if not _is_zero(grad_backprop):
@@ -144,7 +147,7 @@ def softmax_cross_entropy(op: Operation, grad_loss: Tensor, grad_backprop: Tenso
 
 @gradient("SparseSoftmaxCrossEntropyWithLogits")
 def sparse_softmax_cross_entropy(op: Operation, grad_loss: Tensor, grad_backprop: Tensor) -> list[Any]:
-    grad = array.expand_dims(grad_loss, -1) * op.outputs[1]
+    grad = expand_dims(grad_loss, -1) * op.outputs[1]
     if not _is_zero(grad_backprop):
         grad += _through_backprop(op._inputs[0], grad_backprop)
     return [grad, None]
@@ -170,7 +173,7 @@ def bias_add_v1(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("BiasAddGrad")
 def bias_add_grad(op: Operation, grad: Tensor) -> Tensor:
-    return nn.bias_add_op(array.zeros_like(op._inputs[0]), grad, data_format=op._attrs["data_format"])
+    return nn.bias_add_op(zeros_like(op._inputs[0]), grad, data_format=op._attrs["data_format"])
 
 
 # The k largest.
@@ -180,11 +183,11 @@ def bias_add_grad(op: Operation, grad: Tensor) -> Tensor:
 def top_k(op: Operation, grad: Tensor, _: Any) -> list[Any]:
     """Puts each gradient where its value came from."""
     source, indices = op._inputs[0], op.outputs[1]
-    dims = array.shape(source)
+    dims = shape(source)
     columns = dims[-1]
-    count = math.floordiv(array.size(source), math.maximum(columns, 1))
-    rows = array.reshape(math.cast(indices, "int32"), [count, array.shape(indices)[-1]])
-    starts = array.expand_dims(math.multiply(array.range(count), columns), -1)
-    places = array.reshape(rows + starts, [-1, 1])
-    flat = array.scatter_nd(places, array.reshape(grad, [-1]), [array.size(source)])
-    return [array.reshape(flat, dims), *[None] * (len(op._inputs) - 1)]
+    count = math.floordiv(size(source), math.maximum(columns, 1))
+    rows = reshape(math.cast(indices, "int32"), [count, shape(indices)[-1]])
+    starts = expand_dims(math.multiply(sequences_ops.range(count), columns), -1)
+    places = reshape(rows + starts, [-1, 1])
+    flat = scatter_nd(places, reshape(grad, [-1]), [size(source)])
+    return [reshape(flat, dims), *[None] * (len(op._inputs) - 1)]

@@ -8,8 +8,9 @@ from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import array, math, normalization
+from thalweg._src.ops import math, normalization
 from thalweg._src.ops.reduction import reduce_mean, reduce_sum
+from thalweg._src.ops.reshape import reshape
 
 
 def _register(forward: OpDef, backward: OpDef) -> None:
@@ -49,7 +50,7 @@ def _written_out(
     axes = [i for i in range(rank) if i != (1 if first else rank - 1)]
 
     def spread(vector: Tensor) -> Tensor:
-        return array.reshape(vector, [1, -1, *[1] * (rank - 2)]) if first else vector
+        return reshape(vector, [1, -1, *[1] * (rank - 2)]) if first else vector
 
     dtype = x.dtype
     g, x, scale = (math.cast(t, "float32") for t in (y_backprop, x, scale))

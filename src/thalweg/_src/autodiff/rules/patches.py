@@ -10,11 +10,13 @@ from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import concat, range, reshape, shape, transpose
+from thalweg._src.ops.concat import concat
 from thalweg._src.ops.math import subtract
 from thalweg._src.ops.patches import extract_image_patches_op, extract_volume_patches
 from thalweg._src.ops.reduction import reduce_prod
+from thalweg._src.ops.reshape import reshape, shape, transpose
 from thalweg._src.ops.segment import unsorted_segment_sum
+from thalweg._src.ops.sequences import range
 
 
 def _register(forward: OpDef) -> None:

@@ -9,7 +9,7 @@ from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import pooling
-from thalweg._src.ops.array import shape, zeros_like
+from thalweg._src.ops.reshape import shape, zeros_like
 
 
 def _settings(op: Operation, definition: OpDef) -> dict[str, Any]:

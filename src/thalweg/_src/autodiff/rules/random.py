@@ -7,10 +7,10 @@ from typing import Any
 from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import size
 from thalweg._src.ops.math import multiply
 from thalweg._src.ops.random import random_gamma_grad
 from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.ops.reshape import size
 from thalweg._src.ops.sequences import range as range_of
 
 

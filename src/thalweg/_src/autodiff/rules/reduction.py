@@ -10,10 +10,8 @@ from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.infer import complete, static_value
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import expand_dims, invert_permutation, ones_like, reshape, shape, size, transpose
 from thalweg._src.ops.comparison import equal, greater, logical_and
-from thalweg._src.ops.extending import broadcast_to
-from thalweg._src.ops.joining import stack
+from thalweg._src.ops.concat import stack
 from thalweg._src.ops.math import (
     add,
     cast,
@@ -29,6 +27,7 @@ from thalweg._src.ops.math import (
     realdiv,
     subtract,
 )
+from thalweg._src.ops.pad_tile import broadcast_to
 from thalweg._src.ops.reduction import (
     cumprod_op,
     cumsum_op,
@@ -37,8 +36,9 @@ from thalweg._src.ops.reduction import (
     reduce_prod,
     reduce_sum,
 )
-from thalweg._src.ops.selecting import where, where_v2
+from thalweg._src.ops.reshape import expand_dims, invert_permutation, ones_like, reshape, shape, size, transpose
 from thalweg._src.ops.sequences import range as range_of
+from thalweg._src.ops.where import where, where_v2
 
 
 def _axes(op: Operation) -> list[int] | None:

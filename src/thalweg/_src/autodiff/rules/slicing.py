@@ -8,7 +8,7 @@ from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.math import add
-from thalweg._src.ops.shaping import ones_like, shape
+from thalweg._src.ops.reshape import ones_like, shape
 from thalweg._src.ops.slicing import strided_slice_grad_op, strided_slice_op
 
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")

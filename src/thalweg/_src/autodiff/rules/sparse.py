@@ -8,9 +8,11 @@ from thalweg._src.autodiff.registry import gradient
 from thalweg._src.autodiff.rules.broadcasting import sum_to_shape_of
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import expand_dims, gather_nd, range as count_up, reshape, scatter_nd, shape, size
+from thalweg._src.ops.gather import gather_nd, scatter_nd
 from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.ops.reshape import expand_dims, reshape, shape, size
 from thalweg._src.ops.segment import unsorted_segment_sum
+from thalweg._src.ops.sequences import range as count_up
 from thalweg._src.ops.sparse_shaping import sparse_reorder_op, sparse_slice_grad_op
 
 

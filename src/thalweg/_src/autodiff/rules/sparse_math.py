@@ -8,9 +8,11 @@ from thalweg._src import dtypes
 from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import array, math
+from thalweg._src.ops import math, reshape as reshape_ops, sequences as sequences_ops
 from thalweg._src.ops.comparison import equal
+from thalweg._src.ops.gather import dynamic_stitch, gather, gather_nd
 from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.ops.reshape import ones_like, reshape, size, transpose, zeros_like
 from thalweg._src.ops.segment import unsorted_segment_sum
 from thalweg._src.ops.sparse_math import (
     sparse_add_grad_op,
@@ -31,8 +33,8 @@ def sparse_add(op: Operation, by_indices: Any, grad: Tensor, by_shape: Any) -> l
 def sparse_add_grad(op: Operation, by_a: Tensor, by_b: Tensor) -> list[Any]:
     """Adds up the gradients at the places of the terms, by the number that each place has in the sum."""
     before, a, b, total = op.inputs
-    count = array.size(before)
-    in_a, in_b = sparse_add_grad_op.many(array.range(1, count + 1), a, b, total)
+    count = size(before)
+    in_a, in_b = sparse_add_grad_op.many(sequences_ops.range(1, count + 1), a, b, total)
     return [
         unsorted_segment_sum(by_a, in_a - 1, count) + unsorted_segment_sum(by_b, in_b - 1, count),
         None,
@@ -43,7 +45,7 @@ def sparse_add_grad(op: Operation, by_a: Tensor, by_b: Tensor) -> list[Any]:
 
 @gradient("SparseTensorDenseAdd")
 def sparse_tensor_dense_add(op: Operation, grad: Tensor) -> list[Any]:
-    return [None, lambda: array.gather_nd(grad, op.inputs[0]), None, grad]
+    return [None, lambda: gather_nd(grad, op.inputs[0]), None, grad]
 
 
 @gradient("SparseTensorDenseMatMul")
@@ -56,8 +58,8 @@ def sparse_tensor_dense_matmul(op: Operation, grad: Tensor) -> list[Any]:
         rows, columns = indices[:, 0], indices[:, 1]
         if adjoint_a:
             rows, columns = columns, rows
-        factor = array.transpose(b, conjugate=is_complex) if adjoint_b else b
-        products = array.gather(grad, rows) * math.conj(array.gather(factor, columns))
+        factor = transpose(b, conjugate=is_complex) if adjoint_b else b
+        products = gather(grad, rows) * math.conj(gather(factor, columns))
         total = reduce_sum(products, 1)
         return math.conj(total) if adjoint_a else total
 
@@ -65,7 +67,7 @@ def sparse_tensor_dense_matmul(op: Operation, grad: Tensor) -> list[Any]:
         if adjoint_b:
             # (a b')' = b a'; its gradient is that of b, turned back.
             turned = sparse_tensor_dense_matmul_op(indices, values, shape, grad, adjoint_a=not adjoint_a)
-            return array.transpose(turned, conjugate=is_complex)
+            return transpose(turned, conjugate=is_complex)
         return sparse_tensor_dense_matmul_op(indices, values, shape, grad, adjoint_a=not adjoint_a)
 
     return [None, by_values, None, by_b]
@@ -74,14 +76,14 @@ def sparse_tensor_dense_matmul(op: Operation, grad: Tensor) -> list[Any]:
 def _dense_places(op: Operation) -> Tensor:
     """Returns the places of the sparse values in the dense operand, which broadcasts: indices of its own rank."""
     indices, dense = op.inputs[0], op.inputs[3]
-    own = indices[:, array.size(op.inputs[2]) - array.rank(dense) :]
-    return math.minimum(own, math.cast(array.shape(dense), dtypes.int64) - 1)
+    own = indices[:, size(op.inputs[2]) - reshape_ops.rank(dense) :]
+    return math.minimum(own, math.cast(reshape_ops.shape(dense), dtypes.int64) - 1)
 
 
 def _at_places(dense: Tensor, places: Tensor, values: Tensor) -> Tensor:
     """Returns values added up at places of a tensor as large as a dense one."""
     return sparse_tensor_dense_add_op(
-        places, values, math.cast(array.shape(dense), dtypes.int64), array.zeros_like(dense)
+        places, values, math.cast(reshape_ops.shape(dense), dtypes.int64), zeros_like(dense)
     )
 
 
@@ -96,7 +98,7 @@ def sparse_dense_cwise_mul(op: Operation, grad: Tensor) -> list[Any]:
     places = _dense_places(op)
     return [
         None,
-        lambda: grad * math.conj(array.gather_nd(dense, places)),
+        lambda: grad * math.conj(gather_nd(dense, places)),
         None,
         lambda: _at_places(dense, places, grad * math.conj(values)),
     ]
@@ -106,7 +108,7 @@ def sparse_dense_cwise_mul(op: Operation, grad: Tensor) -> list[Any]:
 def sparse_dense_cwise_div(op: Operation, grad: Tensor) -> list[Any]:
     _, values, _, dense = op.inputs
     places = _dense_places(op)
-    divisor = math.conj(array.gather_nd(dense, places))
+    divisor = math.conj(gather_nd(dense, places))
     return [
         None,
         grad / divisor,
@@ -118,18 +120,18 @@ def sparse_dense_cwise_div(op: Operation, grad: Tensor) -> list[Any]:
 def _kept_places(op: Operation) -> tuple[Tensor, Tensor]:
     """Returns a reduction's shape with sizes 1 where it reduced, and the places of the values in it."""
     indices, _, shape, axes = op.inputs
-    rank = array.size(shape)
-    positive = math.floormod(array.reshape(axes, [-1]) + rank, rank)
-    parts = [array.range(rank), positive]
-    sizes = array.dynamic_stitch(parts, [shape, array.ones_like(positive, dtypes.int64)])
-    keep = array.dynamic_stitch(parts, [array.ones_like(shape), array.zeros_like(positive, dtypes.int64)])
+    rank = size(shape)
+    positive = math.floormod(reshape(axes, [-1]) + rank, rank)
+    parts = [sequences_ops.range(rank), positive]
+    sizes = dynamic_stitch(parts, [shape, ones_like(positive, dtypes.int64)])
+    keep = dynamic_stitch(parts, [ones_like(shape), zeros_like(positive, dtypes.int64)])
     return sizes, indices * keep
 
 
 @gradient("SparseReduceSum")
 def sparse_reduce_sum(op: Operation, grad: Tensor) -> list[Any]:
     sizes, places = _kept_places(op)
-    return [None, array.gather_nd(array.reshape(grad, sizes), places), None, None]
+    return [None, gather_nd(reshape(grad, sizes), places), None, None]
 
 
 @gradient("SparseReduceMax")
@@ -137,10 +139,10 @@ def sparse_reduce_max(op: Operation, grad: Tensor) -> list[Any]:
     """Values that are the greatest share the gradient."""
     indices, values, shape, axes = op.inputs
     sizes, places = _kept_places(op)
-    greatest = array.gather_nd(array.reshape(op.outputs[0], sizes), places)
+    greatest = gather_nd(reshape(op.outputs[0], sizes), places)
     chosen = math.cast(equal(values, greatest), grad.dtype)
     counts = sparse_reduce_sum_op(indices, chosen, shape, axes, keep_dims=True)
-    share = array.gather_nd(array.reshape(grad, sizes), places) / array.gather_nd(counts, places)
+    share = gather_nd(reshape(grad, sizes), places) / gather_nd(counts, places)
     return [None, chosen * share, None, None]
 
 

@@ -7,8 +7,9 @@ from typing import Any
 from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import array
 from thalweg._src.ops.constants import fill
+from thalweg._src.ops.gather import tensor_scatter_update
+from thalweg._src.ops.reshape import expand_dims, shape
 from thalweg._src.ops.sparse_rows import sparse_fill_empty_rows_grad_op
 
 
@@ -21,5 +22,5 @@ def sparse_fill_empty_rows(op: Operation, by_indices: Any, grad: Tensor, by_empt
 @gradient("SparseFillEmptyRowsGrad")
 def sparse_fill_empty_rows_grad(op: Operation, by_values: Tensor, by_default: Tensor) -> list[Any]:
     positions, grad = op.inputs
-    defaults = fill(array.shape(grad), by_default)
-    return [None, array.tensor_scatter_update(defaults, array.expand_dims(positions, 1), by_values)]
+    defaults = fill(shape(grad), by_default)
+    return [None, tensor_scatter_update(defaults, expand_dims(positions, 1), by_values)]

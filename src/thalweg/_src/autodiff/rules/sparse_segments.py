@@ -10,7 +10,8 @@ from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import sparse_segments
-from thalweg._src.ops.array import range, shape, size
+from thalweg._src.ops.reshape import shape, size
+from thalweg._src.ops.sequences import range
 
 
 def _by_data(op: Operation, grad: Tensor, backward: OpDef) -> Any:

@@ -10,11 +10,11 @@ from thalweg._src.autodiff.rules.broadcasting import sum_to_shape_of
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import special
-from thalweg._src.ops.array import zeros_like
 from thalweg._src.ops.comparison import equal
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.math import add_v2_op, exp, multiply, negative, realdiv, sign, square, subtract, xlog1py, xlogy
-from thalweg._src.ops.selecting import select_v2_op as select
+from thalweg._src.ops.reshape import zeros_like
+from thalweg._src.ops.where import select_v2_op as select
 
 no_gradient("IgammaGradA")
 

@@ -7,9 +7,11 @@ from typing import Any
 from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops import array, spectral
+from thalweg._src.ops import sequences as sequences_ops, spectral
 from thalweg._src.ops.comparison import equal, logical_or
 from thalweg._src.ops.math import cast, divide, multiply, real
+from thalweg._src.ops.reshape import shape
+from thalweg._src.ops.where import where_v2
 
 _FORWARD = {1: spectral.fft, 2: spectral.fft2d, 3: spectral.fft3d}
 _BACKWARD = {1: spectral.ifft, 2: spectral.ifft2d, 3: spectral.ifft3d}
@@ -17,7 +19,7 @@ _REAL = {1: spectral.rfft_op, 2: spectral.rfft2d_op, 3: spectral.rfft3d_op}
 
 
 def _sizes(tensor: Tensor, rank: int) -> Tensor:
-    return array.shape(tensor)[-rank:]
+    return shape(tensor)[-rank:]
 
 
 def _register(rank: int, suffix: str) -> None:
@@ -41,9 +43,9 @@ def _register(rank: int, suffix: str) -> None:
     def irfft(op: Operation, grad: Tensor) -> list[Any]:
         # A term counts twice if its conjugate was left out.
         x, lengths = op.inputs
-        places = array.range(lengths[-1] // 2 + 1)
+        places = sequences_ops.range(lengths[-1] // 2 + 1)
         alone = logical_or(equal(places, 0), equal(2 * places, lengths[-1]))
-        weights = divide(cast(array.where_v2(alone, 1, 2), x.dtype), spectral.number_of_terms(lengths, x.dtype))
+        weights = divide(cast(where_v2(alone, 1, 2), x.dtype), spectral.number_of_terms(lengths, x.dtype))
         by_used = multiply(_REAL[rank](grad, lengths, Tcomplex=x.dtype), weights)
         return [spectral.extend(by_used, _sizes(x, rank), rank), None]
 

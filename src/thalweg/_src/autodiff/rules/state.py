@@ -8,8 +8,9 @@ from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import concat, expand_dims, reshape, size, squeeze
-from thalweg._src.ops.gathering import scatter_nd
+from thalweg._src.ops.concat import concat
+from thalweg._src.ops.gather import scatter_nd
+from thalweg._src.ops.reshape import expand_dims, reshape, size, squeeze
 from thalweg._src.ops.state import variable_shape
 
 

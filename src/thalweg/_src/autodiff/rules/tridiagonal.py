@@ -7,10 +7,10 @@ from typing import Any
 from thalweg._src.autodiff.registry import gradient
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.ops.array import expand_dims, stack, unstack, zeros_like
-from thalweg._src.ops.joining import concat
+from thalweg._src.ops.concat import concat, stack, unstack
 from thalweg._src.ops.math import conj, multiply, negative
 from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.ops.reshape import expand_dims, zeros_like
 from thalweg._src.ops.tridiagonal import tridiagonal_matmul_op, tridiagonal_solve_op
 
 

@@ -17,14 +17,14 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection_ref, init_scope, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import control
-from thalweg._src.ops.array import concat, reshape, zeros, zeros_like
 from thalweg._src.ops.comparison import greater, greater_equal, less, less_equal, logical_and, logical_not
+from thalweg._src.ops.concat import concat, split
 from thalweg._src.ops.constants import constant
-from thalweg._src.ops.gathering import gather
-from thalweg._src.ops.joining import split
+from thalweg._src.ops.gather import gather
 from thalweg._src.ops.math import abs as absolute, cast, floormod, minimum, multiply, negative
 from thalweg._src.ops.reduction import reduce_sum
-from thalweg._src.ops.selecting import where
+from thalweg._src.ops.reshape import reshape, zeros, zeros_like
+from thalweg._src.ops.where import where
 from thalweg._src.optimizers.optimizer import Optimizer, _flat
 from thalweg._src.variables.variables import Variable, trainable_variables
 

@@ -21,7 +21,7 @@ from thalweg._src.ops.constants import constant, no_op
 from thalweg._src.ops.control import group
 from thalweg._src.ops.math import cast
 from thalweg._src.ops.reduction import reduce_sum
-from thalweg._src.ops.shaping import constant_value
+from thalweg._src.ops.reshape import constant_value
 
 _ENDS = (errors.OutOfRangeError, errors.CancelledError)
 

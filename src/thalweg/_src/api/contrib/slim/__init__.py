@@ -16,8 +16,7 @@ from thalweg._src.api.contrib.slim import (
     tfexample_decoder,
 )
 from thalweg._src.checkpoint.reader import assign_from_checkpoint, assign_from_checkpoint_fn
-from thalweg._src.library import regularizers
-from thalweg._src.library.arg_scope import (
+from thalweg._src.contrib.framework.arg_scope import (
     add_arg_scope,
     arg_scope,
     arg_scope_func_key,
@@ -25,83 +24,7 @@ from thalweg._src.library.arg_scope import (
     current_arg_scope,
     has_arg_scope,
 )
-from thalweg._src.library.contrib_layers import initializers, outputs as utils
-from thalweg._src.library.contrib_layers.batch_norm import batch_norm
-from thalweg._src.library.contrib_layers.convolutions import (
-    conv1d,
-    conv2d,
-    conv2d_transpose,
-    conv3d,
-    conv3d_transpose,
-    convolution,
-    convolution1d,
-    convolution2d,
-    convolution2d_transpose,
-    convolution3d,
-    convolution3d_transpose,
-    separable_conv2d,
-    separable_convolution2d,
-)
-from thalweg._src.library.contrib_layers.dense import (
-    bias_add,
-    elu,
-    embed_sequence,
-    embedding_lookup_unique,
-    fully_connected,
-    linear,
-    one_hot_encoding,
-    relu,
-    relu6,
-    softmax,
-    unit_norm,
-)
-from thalweg._src.library.contrib_layers.in_plane import (
-    conv2d_in_plane,
-    convolution2d_in_plane,
-    gdn,
-    legacy_fully_connected,
-    legacy_linear,
-    legacy_relu,
-)
-from thalweg._src.library.contrib_layers.initializers import (
-    variance_scaling_initializer,
-    xavier_initializer,
-    xavier_initializer_conv2d,
-)
-from thalweg._src.library.contrib_layers.norms import group_norm, instance_norm, layer_norm
-from thalweg._src.library.contrib_layers.optimization import optimize_loss
-from thalweg._src.library.contrib_layers.pools import (
-    avg_pool2d,
-    avg_pool3d,
-    dropout,
-    flatten,
-    max_pool2d,
-    max_pool3d,
-    pool,
-    repeat,
-    stack,
-)
-from thalweg._src.library.contrib_layers.rearranging import (
-    bow_encoder,
-    dense_to_sparse,
-    images_to_sequence,
-    maxout,
-    poincare_normalize,
-    scale_gradient,
-    sequence_to_images,
-    spatial_softmax,
-)
-from thalweg._src.library.contrib_layers.summarizing import (
-    summarize_activation,
-    summarize_activations,
-    summarize_biases,
-    summarize_collection,
-    summarize_tensor,
-    summarize_tensors,
-    summarize_variables,
-    summarize_weights,
-)
-from thalweg._src.library.model_variables import (
+from thalweg._src.contrib.framework.variables import (
     add_model_variable,
     assign_from_values,
     assign_from_values_fn,
@@ -120,12 +43,88 @@ from thalweg._src.library.model_variables import (
     model_variable,
     variable,
 )
-from thalweg._src.library.regularizers import (
+from thalweg._src.contrib.layers import initializers, outputs as utils, regularizers
+from thalweg._src.contrib.layers.batch_norm import batch_norm
+from thalweg._src.contrib.layers.convolutions import (
+    conv1d,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+    convolution,
+    convolution1d,
+    convolution2d,
+    convolution2d_transpose,
+    convolution3d,
+    convolution3d_transpose,
+    separable_conv2d,
+    separable_convolution2d,
+)
+from thalweg._src.contrib.layers.dense import (
+    bias_add,
+    elu,
+    embed_sequence,
+    embedding_lookup_unique,
+    fully_connected,
+    linear,
+    one_hot_encoding,
+    relu,
+    relu6,
+    softmax,
+    unit_norm,
+)
+from thalweg._src.contrib.layers.in_plane import (
+    conv2d_in_plane,
+    convolution2d_in_plane,
+    gdn,
+    legacy_fully_connected,
+    legacy_linear,
+    legacy_relu,
+)
+from thalweg._src.contrib.layers.initializers import (
+    variance_scaling_initializer,
+    xavier_initializer,
+    xavier_initializer_conv2d,
+)
+from thalweg._src.contrib.layers.norms import group_norm, instance_norm, layer_norm
+from thalweg._src.contrib.layers.optimization import optimize_loss
+from thalweg._src.contrib.layers.pools import (
+    avg_pool2d,
+    avg_pool3d,
+    dropout,
+    flatten,
+    max_pool2d,
+    max_pool3d,
+    pool,
+    repeat,
+    stack,
+)
+from thalweg._src.contrib.layers.rearranging import (
+    bow_encoder,
+    dense_to_sparse,
+    images_to_sequence,
+    maxout,
+    poincare_normalize,
+    scale_gradient,
+    sequence_to_images,
+    spatial_softmax,
+)
+from thalweg._src.contrib.layers.regularizers import (
     apply_regularization,
     l1_l2_regularizer,
     l1_regularizer,
     l2_regularizer,
     sum_regularizer,
+)
+from thalweg._src.contrib.layers.summarizing import (
+    summarize_activation,
+    summarize_activations,
+    summarize_biases,
+    summarize_collection,
+    summarize_tensor,
+    summarize_tensors,
+    summarize_variables,
+    summarize_weights,
 )
 from thalweg._src.variables.global_step import (
     assert_global_step,

@@ -1,7 +1,7 @@
 """tf.contrib.slim.evaluation: loops that evaluate checkpoints."""
 
 from thalweg._src.checkpoint.state import checkpoints_iterator
-from thalweg._src.library.evaluation_loop import (
+from thalweg._src.contrib.training.evaluation import (
     slim_evaluate_once as evaluate_once,
     slim_evaluation_loop as evaluation_loop,
 )

@@ -1,12 +1,12 @@
 """tf.contrib.slim.learning: steps that train."""
 
-from thalweg._src.library.train_op import (
+from thalweg._src.contrib.training.train_op import (
     add_gradients_summaries,
     clip_gradient_norms,
     multiply_gradients,
     slim_train_op as create_train_op,
 )
-from thalweg._src.library.training_loop import slim_train as train, train_step
+from thalweg._src.contrib.training.training import slim_train as train, train_step
 
 __all__ = [
     "add_gradients_summaries",

@@ -1,6 +1,6 @@
 """tf.contrib.slim.tfexample_decoder: from serialized Examples to the items of a dataset."""
 
-from thalweg._src.library.slim_data.decoders import (
+from thalweg._src.contrib.slim.data.decoders import (
     BackupHandler,
     BoundingBox,
     Image,

@@ -1,6 +1,6 @@
 """tf.contrib.slim.nets.resnet_v1: residual networks."""
 
-from thalweg._src.library.nets.resnet_v1 import (
+from thalweg._src.contrib.slim.nets.resnet_v1 import (
     bottleneck,
     resnet_arg_scope,
     resnet_v1,

@@ -1,6 +1,6 @@
 """tf.contrib.slim.nets.resnet_v2: residual networks with normalization before convolutions."""
 
-from thalweg._src.library.nets.resnet_v2 import (
+from thalweg._src.contrib.slim.nets.resnet_v2 import (
     bottleneck,
     resnet_arg_scope,
     resnet_v2,

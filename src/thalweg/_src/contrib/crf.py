@@ -1,0 +1,200 @@
+"""Linear-chain conditional random fields: scores of tag sequences, their sum over all sequences, and the best one.
+
+A sequence of tags scores the unary potential of each tag plus the transition score of each pair of neighbours. What
+lies past a sequence's length does not count.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.rnn.cells import RNNCell
+from thalweg._src.nn.rnn.dynamic import dynamic_rnn
+from thalweg._src.nn.statistics import reduce_logsumexp
+from thalweg._src.ops.comparison import less_equal
+from thalweg._src.ops.concat import concat
+from thalweg._src.ops.gather import gather, gather_nd
+from thalweg._src.ops.math import cast, maximum
+from thalweg._src.ops.pad_tile import reverse_sequence
+from thalweg._src.ops.reduction import argmax, reduce_max, reduce_sum
+from thalweg._src.ops.reshape import expand_dims, shape as shape_of, squeeze, zeros_like
+from thalweg._src.ops.where import sequence_mask, where
+from thalweg._src.variables.variable_scope import get_variable
+
+
+def crf_sequence_score(inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
+    """Returns the score of each sequence of tags: potentials [batch, time, tags], indices [batch, time]."""
+    inputs = _potentials(inputs)
+    unary = crf_unary_score(tag_indices, sequence_lengths, inputs)
+    return unary + crf_binary_score(tag_indices, sequence_lengths, transition_params)
+
+
+def crf_multitag_sequence_score(inputs: Any, tag_bitmap: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
+    """Returns the log of the summed scores of the sequences that take, at each step, a tag whose bit is set."""
+    inputs = _potentials(inputs)
+    bits = convert_to_tensor(tag_bitmap, dtypes.bool, name="tag_bitmap")
+    allowed = where(bits, inputs, zeros_like(inputs) - cast(float("inf"), inputs.dtype))
+    return crf_log_norm(allowed, sequence_lengths, transition_params)
+
+
+def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
+    """Returns the log of the sum of exponentiated scores of all sequences of tags; 0 for an empty sequence."""
+    inputs = _potentials(inputs)
+    lengths = _lengths(sequence_lengths)
+    _, alphas = dynamic_rnn(
+        CrfForwardRnnCell(transition_params),
+        inputs[:, 1:],
+        sequence_length=maximum(lengths - 1, 0),
+        initial_state=inputs[:, 0],
+        dtype=inputs.dtype,
+    )
+    log_norm = reduce_logsumexp(alphas, [1])
+    return where(less_equal(lengths, 0), zeros_like(log_norm), log_norm)
+
+
+def crf_log_likelihood(
+    inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any = None
+) -> tuple[Tensor, Any]:
+    """Returns the log-likelihood of each sequence of tags, and the transition scores: a variable unless given."""
+    inputs = _potentials(inputs)
+    if transition_params is None:
+        tags = inputs.shape[2].value
+        if tags is None:
+            raise ValueError("inputs: the number of tags, the last dimension, must be known to make transition scores")
+        transition_params = get_variable("transitions", [tags, tags], inputs.dtype)
+    score = crf_sequence_score(inputs, tag_indices, sequence_lengths, transition_params)
+    return score - crf_log_norm(inputs, sequence_lengths, transition_params), transition_params
+
+
+def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Tensor:
+    """Returns the summed potentials of the tags of each sequence."""
+    inputs, tags = _potentials(inputs), convert_to_tensor(tag_indices, name="tag_indices")
+    chosen = squeeze(gather(inputs, expand_dims(tags, 2), batch_dims=2), [2])
+    return reduce_sum(chosen * sequence_mask(_lengths(sequence_lengths), shape_of(tags)[1], inputs.dtype), 1)
+
+
+def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
+    """Returns the summed transition scores of the neighbours in each sequence of tags."""
+    scores, tags = convert_to_tensor(transition_params), convert_to_tensor(tag_indices, name="tag_indices")
+    pairs = concat([expand_dims(tags[:, :-1], 2), expand_dims(tags[:, 1:], 2)], 2)
+    mask = sequence_mask(maximum(_lengths(sequence_lengths) - 1, 0), shape_of(tags)[1] - 1, scores.dtype)
+    return reduce_sum(gather_nd(scores, pairs) * mask, 1)
+
+
+def _potentials(inputs: Any) -> Tensor:
+    inputs = convert_to_tensor(inputs, name="inputs")
+    inputs.get_shape().assert_has_rank(3)
+    return inputs  # type: ignore[no-any-return]
+
+
+def _lengths(sequence_lengths: Any) -> Tensor:
+    return convert_to_tensor(sequence_lengths, name="sequence_lengths")
+
+
+class _ChainCell(RNNCell):
+    """A cell whose state and output hold one number for each tag."""
+
+    def __init__(self, num_tags: Any) -> None:
+        super().__init__()
+        self._num_tags = num_tags
+
+    @property
+    def state_size(self) -> Any:
+        return self._num_tags
+
+    @property
+    def output_size(self) -> Any:
+        return self._num_tags
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Runs one step; there are no variables to be scoped."""
+        return self.call(inputs, state)
+
+
+class _TransitionCell(_ChainCell):
+    """A cell that moves along the chain by scores of transitions."""
+
+    def __init__(self, transition_params: Any) -> None:
+        scores = convert_to_tensor(transition_params, name="transition_params")
+        scores.get_shape().assert_has_rank(2)
+        self._scores = expand_dims(scores, 0)
+        super().__init__(scores.shape[0].value)
+
+
+class CrfForwardRnnCell(_TransitionCell):
+    """Adds, in logs, the scores of all sequences that end in each tag."""
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        """Runs one step of the forward algorithm."""
+        alphas = inputs + reduce_logsumexp(expand_dims(state, 2) + self._scores, [1])
+        return alphas, alphas
+
+
+class CrfDecodeForwardRnnCell(_TransitionCell):
+    """Keeps the score of the best sequence that ends in each tag, and gives the tag before it."""
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        """Runs one step of the Viterbi algorithm."""
+        scores = expand_dims(state, 2) + self._scores
+        return cast(argmax(scores, 1), dtypes.int32), inputs + reduce_max(scores, [1])
+
+
+class CrfDecodeBackwardRnnCell(_ChainCell):
+    """Walks from a tag to the one before it, which the forward cell has noted."""
+
+    @property
+    def state_size(self) -> Any:
+        return 1
+
+    @property
+    def output_size(self) -> Any:
+        return 1
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        """Takes one step back."""
+        tags = gather(inputs, state, batch_dims=1)
+        return tags, tags
+
+
+def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) -> tuple[Tensor, Tensor]:
+    """Returns the best sequence of tags, [batch, time] of int32, and its score; 0 past the end of a sequence."""
+    potentials = _potentials(potentials)
+    lengths = _lengths(sequence_length)
+    steps = maximum(lengths - 1, 0)
+    back, scores = dynamic_rnn(
+        CrfDecodeForwardRnnCell(transition_params),
+        potentials[:, 1:],
+        sequence_length=steps,
+        initial_state=potentials[:, 0],
+        dtype=dtypes.int32,
+    )
+    last = expand_dims(cast(argmax(scores, 1), dtypes.int32), 1)
+    tags, _ = dynamic_rnn(
+        CrfDecodeBackwardRnnCell(potentials.shape[2].value),
+        reverse_sequence(back, steps, seq_dim=1),
+        sequence_length=steps,
+        initial_state=last,
+        dtype=dtypes.int32,
+    )
+    # At least one: the tag of an empty sequence is never read, and turning none of it changes nothing.
+    tags = reverse_sequence(concat([last, squeeze(tags, [2])], 1), maximum(lengths, 1), seq_dim=1)
+    return tags, reduce_max(scores, 1)
+
+
+def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[int], Any]:
+    """Returns the best sequence of tags and its score, from NumPy arrays [time, tags] and [tags, tags]."""
+    score, transition_params = np.asarray(score), np.asarray(transition_params)
+    best, back = score[0], np.zeros(score.shape, np.int64)
+    for t in range(1, len(score)):
+        candidates = best[:, None] + transition_params
+        back[t] = candidates.argmax(0)
+        best = score[t] + candidates.max(0)
+    tags = [int(best.argmax())]
+    for pointers in back[:0:-1]:
+        tags.append(int(pointers[tags[-1]]))
+    return tags[::-1], best.max()

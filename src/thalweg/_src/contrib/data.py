@@ -1,0 +1,56 @@
+"""Transformations of datasets that tf.contrib.data had, in the words of today's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src.data.dataset import Dataset
+from thalweg._src.data.structure import flatten, flatten_up_to, pack
+from thalweg._src.ops.identity import ensure_shape
+
+Transformation = Callable[[Dataset], Dataset]
+
+
+def batch_and_drop_remainder(batch_size: Any) -> Transformation:
+    """Returns a transformation to batches of one size."""
+    return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
+
+
+def padded_batch_and_drop_remainder(batch_size: Any, padded_shapes: Any, padding_values: Any = None) -> Transformation:
+    """Returns a transformation to padded batches of one size."""
+    return lambda dataset: dataset.padded_batch(batch_size, padded_shapes, padding_values, drop_remainder=True)
+
+
+def sliding_window_batch(
+    window_size: Any, stride: Any = None, window_shift: Any = None, window_stride: Any = 1
+) -> Transformation:
+    """Returns a transformation to batches of neighbouring elements, each so many further than the one before."""
+    if stride is not None and window_shift is not None:
+        raise ValueError("Cannot specify both `stride` and `window_shift`")
+    shift = window_shift if window_shift is not None else 1 if stride is None else stride
+
+    def apply(dataset: Dataset) -> Dataset:
+        windows = dataset.window(window_size, shift, window_stride, drop_remainder=True)
+        return windows.flat_map(lambda *parts: _together(parts).batch(window_size, drop_remainder=True))
+
+    return apply
+
+
+def _together(parts: Any) -> Dataset:
+    whole = parts[0] if len(parts) == 1 else parts
+    return whole if isinstance(whole, Dataset) else Dataset.zip(whole)
+
+
+def assert_element_shape(expected_shapes: Any) -> Transformation:
+    """Returns a transformation that requires elements to have certain shapes, which are then known."""
+
+    def apply(dataset: Dataset) -> Dataset:
+        def checked(*element: Any) -> Any:
+            whole = element[0] if len(element) == 1 else element
+            sizes = flatten_up_to(whole, expected_shapes)
+            return pack(whole, [ensure_shape(leaf, shape) for leaf, shape in zip(flatten(whole), sizes)])
+
+        return dataset.map(checked)
+
+    return apply

@@ -1,0 +1,1 @@
+"""tf.contrib.distributions: bijectors, compound, multivariate and relaxed distributions."""

@@ -1,0 +1,369 @@
+"""Distributions of classes as vectors, sharp or relaxed; and counts: Binomial, Poisson."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.distributions.base import (
+    FULLY_REPARAMETERIZED,
+    NOT_REPARAMETERIZED,
+    Distribution,
+    ScalarDistribution,
+)
+from thalweg._src.nn.distributions.checks import floats, logits_and_probs, require_counts, require_whole
+from thalweg._src.nn.distributions.divergence import RegisterKL
+from thalweg._src.ops import check, math, reshape as reshape_ops
+from thalweg._src.ops.concat import concat
+from thalweg._src.ops.control import with_dependencies
+from thalweg._src.ops.diagonal import matrix_diag
+from thalweg._src.ops.identity import identity
+from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.nn import log_softmax, softmax, softplus
+from thalweg._src.ops.random import multinomial, random_poisson, random_uniform
+from thalweg._src.ops.reduction import argmax, reduce_sum
+from thalweg._src.ops.reshape import expand_dims, ones, reshape, transpose
+from thalweg._src.ops.special import lgamma
+from thalweg._src.ops.where import one_hot
+
+
+class _OverClasses(Distribution):
+    """A distribution whose events are vectors with an element for each class."""
+
+    _logits: Tensor
+    _probs: Tensor
+
+    @property
+    def logits(self) -> Tensor:
+        return self._logits
+
+    @property
+    def probs(self) -> Tensor:
+        return self._probs
+
+    @property
+    def event_size(self) -> Tensor:
+        """The number of classes."""
+        return self.event_shape_tensor()[0]
+
+    def _batch_shape(self) -> Any:
+        return None if self.logits._shape is None else self.logits._shape[:-1]
+
+    def _event_shape(self) -> Any:
+        return None if self.logits._shape is None else self.logits._shape[-1:]
+
+    def _batch_shape_tensor(self) -> Tensor:
+        return reshape_ops.shape(self.logits)[:-1]
+
+    def _event_shape_tensor(self) -> Tensor:
+        return reshape_ops.shape(self.logits)[-1:]
+
+
+class OneHotCategorical(_OverClasses):
+    """One of several classes, as a vector that is 1 there and 0 elsewhere."""
+
+    def __init__(
+        self,
+        logits: Any = None,
+        probs: Any = None,
+        dtype: Any = dtypes.int32,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "OneHotCategorical",
+    ) -> None:
+        given = dict(locals())
+        with name_scope(name, values=[logits, probs]) as scope:
+            self._logits, self._probs = logits_and_probs(logits, probs, validate_args, of_classes=True)
+        super().__init__(
+            dtype=dtype,
+            reparameterization_type=NOT_REPARAMETERIZED,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            parameters=given,
+            graph_parents=[self._logits, self._probs],
+            name=scope,
+        )
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+        rows = reshape(self.logits, concat([[-1], self.event_shape_tensor()], 0))
+        draws = transpose(multinomial(rows, n, seed))
+        vectors = one_hot(draws, self.event_size, dtype=self.dtype)
+        return reshape(vectors, concat([[n], self.batch_shape_tensor(), self.event_shape_tensor()], 0))
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        if self.validate_args:
+            value = require_counts(value, ones([], value.dtype))
+        return reduce_sum(log_softmax(self.logits) * math.cast(value, self.logits.dtype), -1)
+
+    def _entropy(self) -> Tensor:
+        return -reduce_sum(log_softmax(self.logits) * self.probs, -1)
+
+    def _mean(self) -> Tensor:
+        return identity(self.probs)
+
+    def _mode(self) -> Tensor:
+        return one_hot(argmax(self.logits, -1), self.event_size, dtype=self.dtype)
+
+    def _variance(self) -> Tensor:
+        return self.probs * (1.0 - self.probs)
+
+    def _covariance(self) -> Tensor:
+        column = expand_dims(self.probs, -1)
+        return matrix_diag(self.probs) - matmul(column, column, adjoint_b=True)
+
+
+@RegisterKL(OneHotCategorical, OneHotCategorical)
+def _one_hot_from_one_hot(a: OneHotCategorical, b: OneHotCategorical, name: str | None = None) -> Tensor:
+    with name_scope(name, "kl_categorical_categorical", [a.logits, b.logits]):
+        return reduce_sum(softmax(a.logits) * (log_softmax(a.logits) - log_softmax(b.logits)), -1)
+
+
+def _uniform(shape: Any, dtype: Any, seed: int | None) -> Tensor:
+    """Returns uniform numbers of which none is 0."""
+    return random_uniform(shape, np.finfo(dtype.as_numpy_dtype).tiny, 1.0, dtype=dtype, seed=seed)
+
+
+class _Relaxed(_OverClasses):
+    """Gumbel noise added to logits, divided by a temperature."""
+
+    def __init__(
+        self,
+        temperature: Any,
+        logits: Any = None,
+        probs: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str | None = None,
+    ) -> None:
+        given = dict(locals())
+        with name_scope(name, type(self).__name__, [temperature, logits, probs]) as scope:
+            self._logits, self._probs = logits_and_probs(logits, probs, validate_args, of_classes=True)
+            self._temperature = convert_to_tensor(temperature, self._logits.dtype, name="temperature")
+            if validate_args:
+                self._temperature = with_dependencies([check.assert_positive(self._temperature)], self._temperature)
+        super().__init__(
+            dtype=self._logits.dtype,
+            reparameterization_type=FULLY_REPARAMETERIZED,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            parameters={key: value for key, value in given.items() if key != "__class__"},
+            graph_parents=[self._logits, self._probs, self._temperature],
+            name=scope,
+        )
+
+    @property
+    def temperature(self) -> Tensor:
+        return self._temperature
+
+    def _heat(self) -> Tensor:
+        """Returns the temperature beside the classes; it may differ in the batch."""
+        scalar = self._temperature._shape == ()
+        return self._temperature if scalar else expand_dims(self._temperature, -1)
+
+    def _noisy(self, n: Any, seed: int | None) -> Tensor:
+        shape = concat([[n], reshape_ops.shape(self.logits)], 0)
+        gumbel = -math.log(-math.log(_uniform(shape, self.dtype, seed)))
+        return (gumbel + self.logits) / self._heat()
+
+    def _log_density(self, log_value: Tensor) -> Tensor:
+        """Returns the log density of the logs of a relaxed vector."""
+        count = math.cast(self.event_size, self.dtype)
+        constant = lgamma(count) + (count - 1) * math.log(self._temperature)
+        return constant + reduce_sum(log_softmax(self.logits - log_value * self._heat()), -1)  # type: ignore[no-any-return]
+
+
+class RelaxedOneHotCategorical(_Relaxed):
+    """A vector of the simplex that is near one-hot at low temperatures, after Maddison et al. and Jang et al."""
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+        return softmax(self._noisy(n, seed))
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        logs = math.log(value)
+        return self._log_density(logs) - reduce_sum(logs, -1)
+
+
+class ExpRelaxedOneHotCategorical(_Relaxed):
+    """The logs of a RelaxedOneHotCategorical, which do not underflow."""
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+        return log_softmax(self._noisy(n, seed))
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        return self._log_density(value)
+
+
+class RelaxedBernoulli(ScalarDistribution):
+    """A number between 0 and 1 that is near one of them at low temperatures."""
+
+    _of_shape = ("logits", "temperature")
+
+    def __init__(
+        self,
+        temperature: Any,
+        logits: Any = None,
+        probs: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "RelaxedBernoulli",
+    ) -> None:
+        given = dict(locals())
+        with name_scope(name, values=[temperature, logits, probs]) as scope:
+            self._logits, self._probs = logits_and_probs(logits, probs, validate_args)
+            self._temperature = convert_to_tensor(temperature, self._logits.dtype, name="temperature")
+            if validate_args:
+                self._temperature = with_dependencies([check.assert_positive(self._temperature)], self._temperature)
+        super().__init__(
+            dtype=self._logits.dtype,
+            reparameterization_type=FULLY_REPARAMETERIZED,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            parameters=given,
+            graph_parents=[self._logits, self._probs, self._temperature],
+            name=scope,
+        )
+
+    @property
+    def temperature(self) -> Tensor:
+        return self._temperature
+
+    @property
+    def logits(self) -> Tensor:
+        return self._logits
+
+    @property
+    def probs(self) -> Tensor:
+        return self._probs
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+        u = _uniform(self._block(n), self.dtype, seed)
+        return math.sigmoid((math.log(u) - math.log1p(-u) + self.logits) / self.temperature)
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        logs, others = math.log(value), math.log1p(-value)
+        moved = self.logits - self.temperature * (logs - others)
+        return math.log(self.temperature) + moved - 2.0 * softplus(moved) - logs - others
+
+    def _cdf(self, value: Tensor) -> Tensor:
+        return math.sigmoid(self.temperature * (math.log(value) - math.log1p(-value)) - self.logits)
+
+
+class Binomial(ScalarDistribution):
+    """The number of successes in total_count trials."""
+
+    _of_shape = ("total_count", "probs")
+
+    def __init__(
+        self,
+        total_count: Any,
+        logits: Any = None,
+        probs: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Binomial",
+    ) -> None:
+        given = dict(locals())
+        with name_scope(name, values=[total_count, logits, probs]) as scope:
+            self._logits, self._probs = logits_and_probs(logits, probs, validate_args)
+            count = convert_to_tensor(total_count, self._probs.dtype, name="total_count")
+            self._total_count = require_whole(count) if validate_args else count
+        super().__init__(
+            dtype=self._probs.dtype,
+            reparameterization_type=NOT_REPARAMETERIZED,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            parameters=given,
+            graph_parents=[self._total_count, self._logits, self._probs],
+            name=scope,
+        )
+
+    @property
+    def total_count(self) -> Tensor:
+        return self._total_count
+
+    @property
+    def logits(self) -> Tensor:
+        return self._logits
+
+    @property
+    def probs(self) -> Tensor:
+        return self._probs
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        value = require_whole(value) if self.validate_args else value
+        others = self.total_count - value
+        chances = value * math.log(self.probs) + others * math.log1p(-self.probs)
+        return chances + lgamma(1.0 + self.total_count) - lgamma(1.0 + value) - lgamma(1.0 + others)
+
+    def _mean(self) -> Tensor:
+        return self.total_count * self.probs
+
+    def _variance(self) -> Tensor:
+        return self._mean() * (1 - self.probs)
+
+    def _mode(self) -> Tensor:
+        return math.floor((1.0 + self.total_count) * self.probs)
+
+
+class Poisson(ScalarDistribution):
+    """The number of events at a rate."""
+
+    _of_shape = ("rate",)
+
+    def __init__(
+        self,
+        rate: Any = None,
+        log_rate: Any = None,
+        interpolate_nondiscrete: bool = True,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Poisson",
+    ) -> None:
+        given = dict(locals())
+        with name_scope(name, values=[rate, log_rate]) as scope:
+            if (rate is None) == (log_rate is None):
+                raise ValueError("Must specify exactly one of `rate` and `log_rate`.")
+            if rate is None:
+                (self._log_rate,) = floats(False, log_rate=log_rate)
+                self._rate = math.exp(self._log_rate)
+            else:
+                (self._rate,) = floats(validate_args, ("rate",), rate=rate)
+                self._log_rate = math.log(self._rate)
+        super().__init__(
+            dtype=self._rate.dtype,
+            reparameterization_type=NOT_REPARAMETERIZED,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            parameters=given,
+            graph_parents=[self._rate],
+            name=scope,
+        )
+
+    @property
+    def rate(self) -> Tensor:
+        return self._rate
+
+    @property
+    def log_rate(self) -> Tensor:
+        return self._log_rate
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+        return random_poisson(self.rate, [n], dtype=self.dtype, seed=seed)
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        value = require_whole(value) if self.validate_args else value
+        return value * self.log_rate - lgamma(1.0 + value) - self.rate
+
+    def _mean(self) -> Tensor:
+        return identity(self.rate)
+
+    def _variance(self) -> Tensor:
+        return identity(self.rate)
+
+    def _mode(self) -> Tensor:
+        return math.floor(self.rate)

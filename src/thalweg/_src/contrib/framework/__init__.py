@@ -1,0 +1,1 @@
+"""tf.contrib.framework: arg_scope, model variables, nested structures, checks."""

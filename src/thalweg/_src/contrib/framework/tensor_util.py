@@ -1,0 +1,73 @@
+"""Checks of shapes: known ones while the graph is built, others in the step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes, shapes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import control_dependencies, name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.weights import squeezed_alike
+from thalweg._src.ops.comparison import equal
+from thalweg._src.ops.identity import identity
+from thalweg._src.ops.math import add_n
+from thalweg._src.ops.printing import Assert
+from thalweg._src.ops.reduction import reduce_all, reduce_sum
+from thalweg._src.ops.reshape import shape
+
+
+def with_shape(expected_shape: Any, tensor: Any) -> Any:
+    """Returns the tensor, having checked that it has a shape: now if both are known, otherwise in the step."""
+    tensor = convert_to_tensor(tensor)
+    if not isinstance(expected_shape, Tensor):
+        wanted = shapes.as_shape(expected_shape)
+        if not shapes.compatible(wanted, tensor._shape):
+            raise ValueError(f"Invalid shape for tensor {tensor.name}, expected {expected_shape}, got {tensor.shape}.")
+        if shapes.is_fully_defined(tensor._shape) or not shapes.is_fully_defined(wanted):
+            return tensor
+        expected_shape = list(wanted or ())
+    else:
+        wanted = None
+    with name_scope(f"{tensor.op.name}/", values=[tensor]):
+        found = shape(tensor)
+        message = f"Wrong shape for {tensor.name} [expected] [actual]."
+        same = reduce_all(equal(convert_to_tensor(expected_shape, dtypes.int32), found))
+        with control_dependencies([Assert(same, [message, expected_shape, found])]):
+            checked = identity(tensor, name="tensor")
+    checked.set_shape(wanted)
+    return checked
+
+
+def with_same_shape(expected_tensor: Any, tensor: Any) -> Any:
+    """Returns the tensor, having checked that it has the shape of another."""
+    expected = convert_to_tensor(expected_tensor)
+    known = shapes.is_fully_defined(expected._shape)
+    return with_shape(expected.shape if known else shape(expected), tensor)
+
+
+def remove_squeezable_dimensions(predictions: Any, labels: Any, name: str | None = None) -> tuple[Any, Any]:
+    """Drops a last axis of size one of that which has one axis more."""
+    with name_scope(name, "remove_squeezable_dimensions", [predictions, labels]):
+        labels, predictions = squeezed_alike(labels, predictions)[:2]
+        return predictions, labels
+
+
+def assert_scalar_int(tensor: Any, name: str | None = None) -> Any:
+    """Raises ValueError unless the tensor is an int32 or int64 scalar."""
+    with name_scope(name, "assert_scalar_int", [tensor]):
+        tensor = convert_to_tensor(tensor)
+        if tensor.dtype not in (dtypes.int32, dtypes.int64):
+            raise ValueError(f"Expected int32 or int64 type for tensor {tensor.name}, got {tensor.dtype.name}.")
+        if tensor._shape not in (None, ()):
+            raise ValueError(f"Unexpected shape {tensor.shape} for tensor {tensor.name}: a scalar is expected")
+        return tensor
+
+
+def reduce_sum_n(tensors: Sequence[Any], name: str | None = None) -> Tensor:
+    """Returns the sum of all elements of all tensors."""
+    if not tensors:
+        raise ValueError("No tensors provided.")
+    with name_scope(name, "reduce_sum_n", list(tensors)) as scope:
+        return add_n([reduce_sum(tensor) for tensor in tensors], name=scope)

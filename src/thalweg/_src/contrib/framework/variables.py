@@ -1,0 +1,284 @@
+"""Variables of models: made with collections and devices from scopes, and found again by scope, suffix or pattern."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.contrib.framework.arg_scope import add_arg_scope
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import GraphKeys, add_to_collection, device as device_scope, get_collection
+from thalweg._src.ops.constants import placeholder
+from thalweg._src.ops.control import group
+from thalweg._src.variables.variable_scope import VariableScope, get_variable, variable_scope
+from thalweg._src.variables.variables import Variable, VariableAggregation, VariableSynchronization
+
+
+@add_arg_scope
+def variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    collections: Any = None,
+    caching_device: Any = None,
+    device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Callable[..., Any] | None = None,
+    use_resource: bool | None = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
+) -> Any:
+    """Returns the variable of this name in the scope in force, on a device."""
+    collections = list(collections) if collections is not None else [GraphKeys.GLOBAL_VARIABLES]
+    with device_scope(device or ""):
+        return (custom_getter or get_variable)(
+            name,
+            shape=shape,
+            dtype=dtype,
+            initializer=initializer,
+            regularizer=regularizer,
+            trainable=trainable,
+            collections=list(dict.fromkeys(collections)),
+            caching_device=caching_device,
+            partitioner=partitioner,
+            use_resource=use_resource,
+            synchronization=synchronization,
+            aggregation=aggregation,
+        )
+
+
+@add_arg_scope
+def model_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = dtypes.float32,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    collections: Any = None,
+    caching_device: Any = None,
+    device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Callable[..., Any] | None = None,
+    use_resource: bool | None = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
+) -> Any:
+    """Returns a variable that is also in the collection of model variables."""
+    return variable(
+        name,
+        shape=shape,
+        dtype=dtype,
+        initializer=initializer,
+        regularizer=regularizer,
+        trainable=trainable,
+        collections=[*(collections or ()), GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES],
+        caching_device=caching_device,
+        device=device,
+        partitioner=partitioner,
+        custom_getter=custom_getter,
+        use_resource=use_resource,
+        synchronization=synchronization,
+        aggregation=aggregation,
+    )
+
+
+def local_variable(
+    initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
+) -> Any:
+    """Returns a new variable of this process: not saved, not trained."""
+    return Variable(
+        initial_value,
+        trainable=False,
+        collections=[GraphKeys.LOCAL_VARIABLES],
+        validate_shape=validate_shape,
+        use_resource=use_resource,
+        name=name,
+    )
+
+
+def global_variable(
+    initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
+) -> Any:
+    """Returns a new variable that all tasks share and that is not trained."""
+    return Variable(
+        initial_value,
+        trainable=False,
+        collections=[GraphKeys.GLOBAL_VARIABLES],
+        validate_shape=validate_shape,
+        use_resource=use_resource,
+        name=name,
+    )
+
+
+def add_model_variable(var: Any) -> None:
+    """Adds a variable to the collection of model variables, if it is not there."""
+    if not any(var is member for member in get_collection(GraphKeys.MODEL_VARIABLES)):
+        add_to_collection(GraphKeys.MODEL_VARIABLES, var)
+
+
+# -- finding ----------------------------------------------------------------------------------------------------------
+
+
+def get_variables(
+    scope: Any = None, suffix: str | None = None, collection: str = GraphKeys.GLOBAL_VARIABLES
+) -> list[Any]:
+    """Returns the variables of a collection whose names begin with a scope and end with a suffix."""
+    scope = scope.name if isinstance(scope, VariableScope) else scope
+    if suffix is not None:
+        scope = f"{scope or ''}.*{suffix if ':' in suffix else f'{suffix}:'}"
+    return get_collection(collection, scope)
+
+
+def get_model_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    return get_variables(scope, suffix, GraphKeys.MODEL_VARIABLES)
+
+
+def get_local_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    return get_variables(scope, suffix, GraphKeys.LOCAL_VARIABLES)
+
+
+def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    return get_variables(scope, suffix, GraphKeys.TRAINABLE_VARIABLES)
+
+
+def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
+    return get_variables(scope, suffix)
+
+
+def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
+    """Returns the variables whose last part of the name is the given one."""
+    return get_variables(scope, f"/{given_name}:|^{given_name}:")
+
+
+def get_unique_variable(var_op_name: str) -> Any:
+    """Returns the one variable of a full name."""
+    found = [v for v in get_variables(var_op_name) if v.op.name == var_op_name]
+    if not found:
+        raise ValueError(f"Couldn't find variable {var_op_name}")
+    if len(found) > 1:
+        raise ValueError(f"Variable {var_op_name} does not uniquely identify a variable")
+    return found[0]
+
+
+def get_variables_to_restore(include: Sequence[str] | None = None, exclude: Sequence[str] | None = None) -> list[Any]:
+    """Returns the variables of some scopes, of all if none is given, without those of others."""
+    for name, scopes in (("include", include), ("exclude", exclude)):
+        if scopes is not None and not isinstance(scopes, list | tuple):
+            raise ValueError(f"{name}: expected scopes in a list, or None, received {scopes!r}")
+    chosen = get_variables() if include is None else [v for scope in include for v in get_variables(scope)]
+    unwanted = {id(v) for scope in exclude or () for v in get_variables(scope)}
+    return [v for v in chosen if id(v) not in unwanted]
+
+
+def filter_variables(
+    var_list: Sequence[Any],
+    include_patterns: Sequence[str] | None = None,
+    exclude_patterns: Sequence[str] | None = None,
+    reg_search: bool = True,
+) -> list[Any]:
+    """Returns the variables whose names match one of the patterns to include and none of those to exclude."""
+    matches = re.search if reg_search else re.match
+    if include_patterns is not None:
+        var_list = [v for v in var_list if any(matches(p, v.op.name) for p in include_patterns)]
+    if exclude_patterns is not None:
+        var_list = [v for v in var_list if not any(matches(p, v.op.name) for p in exclude_patterns)]
+    return list(var_list)
+
+
+def get_variable_full_name(var: Any) -> str:
+    """Returns the name under which a variable is saved: of a part, that of the whole."""
+    part = getattr(var, "_save_slice_info", None)
+    return str(part.full_name if part else var.op.name)
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+
+def assign_from_values(var_names_to_values: dict[str, Any]) -> tuple[Operation, dict[Any, Any]]:
+    """Returns an operation that gives variables their values, and what to feed to it."""
+    assigns, feeds = [], {}
+    for name, value in var_names_to_values.items():
+        found = get_unique_variable(name)
+        array = np.asarray(value)
+        with device_scope(""):
+            fed = placeholder(found.dtype, array.shape)
+        assigns.append(found.assign(fed))
+        feeds[fed] = array
+    return group(*assigns), feeds
+
+
+def assign_from_values_fn(var_names_to_values: dict[str, Any]) -> Callable[[Any], None]:
+    """Returns a function of a session that gives variables their values."""
+    assign, feeds = assign_from_values(var_names_to_values)
+
+    def assigned(session: Any) -> None:
+        session.run(assign, feeds)
+
+    return assigned
+
+
+def assert_or_get_global_step(graph: Any = None, global_step_tensor: Any = None) -> Any:
+    """Returns the global step given, having checked it, or that of the graph."""
+    from thalweg._src.variables.global_step import assert_global_step, get_global_step
+
+    if global_step_tensor is None:
+        return get_global_step(graph or get_default_graph())
+    assert_global_step(global_step_tensor)
+    return global_step_tensor
+
+
+def renaming_getter(rename: dict[str, str] | None = None) -> Callable[..., Any]:
+    """Returns a custom getter that makes a layer's variables model variables, under other names."""
+    names = rename or {}
+
+    def getter(
+        getter: Callable[..., Any],
+        name: str,
+        shape: Any = None,
+        dtype: Any = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        reuse: Any = None,
+        trainable: bool = True,
+        collections: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        parent, slash, last = name.rpartition("/")
+
+        def found(name: str, **given: Any) -> Any:
+            return getter(name, reuse=reuse, **{**kwargs, **given})
+
+        kept = {key: kwargs[key] for key in ("use_resource", "synchronization", "aggregation") if key in kwargs}
+        return model_variable(
+            f"{parent}{slash}{names.get(last, last)}",
+            shape=shape,
+            dtype=dtype,
+            initializer=initializer,
+            regularizer=regularizer,
+            trainable=trainable,
+            collections=collections,
+            caching_device=caching_device,
+            partitioner=partitioner,
+            custom_getter=found,
+            **kept,
+        )
+
+    return getter
+
+
+def layer_scope(
+    scope: Any, default: str, inputs: Any, reuse: Any = None, rename: dict[str, str] | None = None
+) -> variable_scope:
+    """Returns the variable scope of a contrib layer: its variables are model variables."""
+    return variable_scope(scope, default, [inputs], reuse=reuse, custom_getter=renaming_getter(rename))

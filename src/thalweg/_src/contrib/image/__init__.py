@@ -1,0 +1,1 @@
+"""tf.contrib.image: warping and colour changes."""

@@ -1,0 +1,188 @@
+"""Fully connected layers, biases, and vectors for symbols."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.contrib.framework.arg_scope import add_arg_scope
+from thalweg._src.contrib.framework.variables import layer_scope, model_variable
+from thalweg._src.contrib.layers.initializers import xavier_initializer
+from thalweg._src.contrib.layers.outputs import (
+    add_to_variable_collections,
+    channel_dimension,
+    collect_named_outputs,
+    finished,
+    get_variable_collections,
+)
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.embedding import embedding_lookup
+from thalweg._src.nn.layers.dense import Dense
+from thalweg._src.ops import nn
+from thalweg._src.ops.gather import gather
+from thalweg._src.ops.math import cast, sqrt, square
+from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.ops.reshape import reshape, shape
+from thalweg._src.ops.where import one_hot, unique
+from thalweg._src.variables.initializers import Zeros
+
+ZEROS = Zeros()
+XAVIER = xavier_initializer()
+RENAMED = {"bias": "biases", "kernel": "weights"}
+
+
+@add_arg_scope
+def fully_connected(
+    inputs: Any,
+    num_outputs: int,
+    activation_fn: Any = nn.relu,
+    normalizer_fn: Any = None,
+    normalizer_params: Any = None,
+    weights_initializer: Any = XAVIER,
+    weights_regularizer: Any = None,
+    biases_initializer: Any = ZEROS,
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Tensor:
+    """Returns activation(inputs * weights + biases); a normalizer takes the place of the biases."""
+    if not isinstance(num_outputs, int) and not hasattr(num_outputs, "__index__"):
+        raise ValueError(f"num_outputs type should be an integer, got {num_outputs!r}.")
+    with layer_scope(scope, "fully_connected", inputs, reuse, RENAMED) as opened:
+        inputs = convert_to_tensor(inputs)
+        layer = Dense(
+            units=num_outputs,
+            use_bias=bool(not normalizer_fn and biases_initializer),
+            kernel_initializer=weights_initializer,
+            bias_initializer=biases_initializer,
+            kernel_regularizer=weights_regularizer,
+            bias_regularizer=biases_regularizer,
+            trainable=trainable,
+            name=opened.name,
+            dtype=inputs.dtype.base_dtype,
+            _scope=opened,
+            _reuse=reuse,
+        )
+        outputs = layer(inputs)
+        add_to_variable_collections(layer.kernel, variables_collections, "weights")
+        add_to_variable_collections(layer.bias, variables_collections, "biases")
+        return finished(outputs, opened, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
+
+
+relu = functools.partial(fully_connected, activation_fn=nn.relu)
+relu6 = functools.partial(fully_connected, activation_fn=nn.relu6)
+elu = functools.partial(fully_connected, activation_fn=nn.elu)
+linear = functools.partial(fully_connected, activation_fn=None)
+
+
+@add_arg_scope
+def bias_add(
+    inputs: Any,
+    activation_fn: Any = None,
+    initializer: Any = ZEROS,
+    regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    data_format: str = "NHWC",
+    scope: Any = None,
+) -> Tensor:
+    """Adds a bias to each channel."""
+    if data_format not in ("NCHW", "NHWC"):
+        raise ValueError("data_format has to be either NCHW or NHWC.")
+    with layer_scope(scope, "BiasAdd", inputs, reuse) as opened:
+        inputs = convert_to_tensor(inputs)
+        biases = model_variable(
+            "biases",
+            shape=[channel_dimension(inputs.shape, data_format, min_rank=2)],
+            dtype=inputs.dtype.base_dtype,
+            initializer=initializer,
+            regularizer=regularizer,
+            trainable=trainable,
+            collections=get_variable_collections(variables_collections, "biases"),
+        )
+        outputs = nn.bias_add(inputs, biases, data_format=data_format)
+        return finished(outputs, opened, None, None, activation_fn, outputs_collections)
+
+
+@add_arg_scope
+def one_hot_encoding(
+    labels: Any,
+    num_classes: Any,
+    on_value: Any = 1.0,
+    off_value: Any = 0.0,
+    outputs_collections: Any = None,
+    scope: str | None = None,
+) -> Tensor:
+    """Returns a vector for each label that is on at its class."""
+    with name_scope(scope, "OneHotEncoding", [labels, num_classes]) as opened:
+        labels = convert_to_tensor(labels)
+        if labels.dtype == dtypes.int32:
+            labels = cast(labels, dtypes.int64)
+        outputs = one_hot(labels, num_classes, on_value=on_value, off_value=off_value)
+        return collect_named_outputs(outputs_collections, opened, outputs)  # type: ignore[no-any-return]
+
+
+def embed_sequence(
+    ids: Any,
+    vocab_size: int | None = None,
+    embed_dim: int | None = None,
+    unique: bool = False,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+    reuse: Any = None,
+) -> Tensor:
+    """Returns a vector for each id, from a table of its own; `unique` looks each different id up once."""
+    if not (reuse or (vocab_size and embed_dim)):
+        raise ValueError(
+            f"Must specify vocab size and embedding dimension when not reusing. Got {vocab_size}, {embed_dim}"
+        )
+    with layer_scope(scope, "EmbedSequence", ids, reuse):
+        sizes = None if not (vocab_size and embed_dim) else [vocab_size, embed_dim]
+        table = model_variable(
+            "embeddings", shape=sizes, initializer=initializer, regularizer=regularizer, trainable=trainable
+        )
+        return embedding_lookup_unique(table, ids) if unique else embedding_lookup(table, ids)
+
+
+def embedding_lookup_unique(params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None) -> Tensor:
+    """Returns the rows that ids name, each different id looked up once."""
+    with name_scope(name, "EmbeddingLookupUnique", [params, ids]):
+        ids = convert_to_tensor(ids)
+        found, places = unique(reshape(ids, [-1]))
+        rows = gather(embedding_lookup(params, found, partition_strategy), places)
+        from thalweg._src.ops.concat import concat
+
+        outputs = reshape(rows, concat([shape(ids), shape(rows)[1:]], 0))
+        if ids._shape is not None and rows._shape is not None:
+            outputs.set_shape((*ids._shape, *rows._shape[1:]))
+        return outputs
+
+
+@add_arg_scope
+def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: str | None = None) -> Tensor:
+    """Scales inputs along an axis to unit length."""
+    with name_scope(scope, "UnitNorm", [inputs]):
+        inputs = convert_to_tensor(inputs)
+        rank = None if inputs._shape is None else len(inputs._shape)
+        if rank is None:
+            raise ValueError("The input rank must be known.")
+        if not 0 <= dim < rank:
+            raise ValueError(f"dim must be positive but smaller than the input rank, {rank}, got {dim}.")
+        return inputs / sqrt(epsilon + reduce_sum(square(inputs), dim, keepdims=True))  # type: ignore[no-any-return]
+
+
+@add_arg_scope
+def softmax(logits: Any, scope: str | None = None) -> Tensor:
+    """Returns the softmax along the last axis."""
+    with name_scope(scope, "softmax", [logits]):
+        return nn.softmax(logits)

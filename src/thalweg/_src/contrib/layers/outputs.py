@@ -1,0 +1,124 @@
+"""What contrib layers do besides computing: collections of variables and outputs, normalizers and activations."""
+
+from __future__ import annotations
+
+import collections as containers
+from typing import Any
+
+from thalweg._src.graph.scopes import add_to_collections, get_collection, get_collection_ref
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.smart_cond import smart_cond as smart_cond, smart_constant_value as constant_value  # noqa: F401
+from thalweg._src.shapes import TensorShape, as_shape
+
+
+def get_variable_collections(variables_collections: Any, name: str) -> Any:
+    """Returns the collections that variables of a kind go to: one list for all, or a dictionary by kind."""
+    if isinstance(variables_collections, dict):
+        return variables_collections.get(name)
+    return variables_collections
+
+
+def add_to_variable_collections(variable: Any, variables_collections: Any, name: str) -> None:
+    """Adds a variable, or the parts of a partitioned one, to the collections for its kind."""
+    keys = get_variable_collections(variables_collections, name)
+    if variable is None or not keys:
+        return
+    parts = list(variable) if hasattr(variable, "_get_variable_list") else [variable]
+    for key in [keys] if isinstance(keys, str) else keys:
+        members = get_collection_ref(key)
+        members += [part for part in parts if not any(part is member for member in members)]
+
+
+def append_tensor_alias(tensor: Any, alias: str) -> Any:
+    """Gives a tensor one more name."""
+    alias = alias.rstrip("/")
+    if hasattr(tensor, "aliases"):
+        tensor.aliases.append(alias)
+    else:
+        tensor.aliases = [alias]
+    return tensor
+
+
+def gather_tensors_aliases(tensors: Any) -> list[str]:
+    """Returns the other names of all tensors."""
+    return [alias for tensor in tensors for alias in get_tensor_aliases(tensor)]
+
+
+def get_tensor_aliases(tensor: Any) -> list[str]:
+    """Returns the other names of a tensor, or its own without the number of the output."""
+    aliases = getattr(tensor, "aliases", None)
+    return list(aliases) if aliases else [tensor.name.removesuffix(":0")]
+
+
+def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
+    """Adds outputs to collections, where they are known by an alias."""
+    if collections:
+        append_tensor_alias(outputs, alias)
+        add_to_collections(collections, outputs)
+    return outputs
+
+
+def convert_collection_to_dict(collection: Any, clear_collection: bool = False) -> dict[str, Any]:
+    """Returns the members of a collection by their aliases."""
+    outputs = containers.OrderedDict(
+        (alias, tensor) for tensor in get_collection(collection) for alias in get_tensor_aliases(tensor)
+    )
+    if clear_collection:
+        get_collection_ref(collection).clear()
+    return outputs
+
+
+def finished(
+    outputs: Tensor, scope: Any, normalizer_fn: Any, normalizer_params: Any, activation_fn: Any, collections: Any
+) -> Tensor:
+    """Normalizes, activates and collects what a layer computed."""
+    if normalizer_fn is not None:
+        outputs = normalizer_fn(outputs, **(normalizer_params or {}))
+    if activation_fn is not None:
+        outputs = activation_fn(outputs)
+    return collect_named_outputs(collections, scope.name, outputs)  # type: ignore[no-any-return]
+
+
+def last_dimension(shape: Any, min_rank: int = 1) -> int | None:
+    """Returns the last size of a shape of at least some rank."""
+    return _dimension(shape, -1, min_rank)
+
+
+def first_dimension(shape: Any, min_rank: int = 1) -> int | None:
+    return _dimension(shape, 0, min_rank)
+
+
+def channel_dimension(shape: Any, data_format: str, min_rank: int = 1) -> int | None:
+    """Returns the number of channels, which come last unless the format begins with NC."""
+    return _dimension(shape, 1 if data_format.startswith("NC") else -1, min_rank)
+
+
+def _dimension(shape: Any, axis: int, min_rank: int) -> int | None:
+    sizes = as_shape(shape)
+    if sizes is None:
+        raise ValueError("dimension of unknown rank")
+    if len(sizes) < min_rank:
+        raise ValueError(f"rank of shape must be at least {min_rank} not: {len(sizes)}")
+    size = sizes[axis]
+    if size is None:
+        raise ValueError(f"dimension {axis} of shape must be known but is None")
+    return size
+
+
+def two_element_tuple(int_or_tuple: Any) -> tuple[int, int]:
+    """Returns a pair: two numbers, or one twice."""
+    if isinstance(int_or_tuple, TensorShape):
+        int_or_tuple = int_or_tuple.as_list()
+    if isinstance(int_or_tuple, list | tuple):
+        if len(int_or_tuple) != 2:
+            raise ValueError(f"Must be a list with 2 elements: {int_or_tuple}")
+        return int(int_or_tuple[0]), int(int_or_tuple[1])
+    return int(int_or_tuple), int(int_or_tuple)
+
+
+def n_positive_integers(n: int, value: Any) -> tuple[int, ...]:
+    """Returns n positive numbers: those given, or one n times."""
+    values = tuple(int(v) for v in value) if isinstance(value, list | tuple) else (int(value),) * n
+    if len(values) != n or any(v <= 0 for v in values):
+        raise ValueError(f"{n} positive integers are needed, got {value!r}")
+    return values

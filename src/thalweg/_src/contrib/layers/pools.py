@@ -1,0 +1,135 @@
+"""Layers without variables: pools, flattening, dropout; and layers repeated and stacked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from thalweg._src.contrib.framework.arg_scope import add_arg_scope
+from thalweg._src.contrib.framework.variables import layer_scope
+from thalweg._src.contrib.layers.outputs import collect_named_outputs
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.layers.dropout import Dropout, flatten as flattened
+from thalweg._src.nn.layers.pooling import AveragePooling2D, AveragePooling3D, MaxPooling2D, MaxPooling3D
+from thalweg._src.ops.pooling import pool as pooled
+from thalweg._src.variables.variable_scope import variable_scope
+
+
+def _pool(layer_class: Any, default: str, name: str, formats: tuple[str, str]) -> Any:
+    def function(
+        inputs: Any,
+        kernel_size: Any,
+        stride: Any = 2,
+        padding: str = "VALID",
+        data_format: str = formats[0],
+        outputs_collections: Any = None,
+        scope: str | None = None,
+    ) -> Tensor:
+        """Reduces each window to one element."""
+        if data_format not in formats:
+            raise ValueError(f"data_format has to be either {' or '.join(formats)}.")
+        with name_scope(scope, default, [inputs]) as opened:
+            inputs = convert_to_tensor(inputs)
+            layout = "channels_first" if data_format == formats[1] else "channels_last"
+            layer = layer_class(
+                pool_size=kernel_size, strides=stride, padding=padding, data_format=layout, _scope=opened
+            )
+            return collect_named_outputs(outputs_collections, opened, layer(inputs))  # type: ignore[no-any-return]
+
+    function.__name__ = function.__qualname__ = name
+    return add_arg_scope(function)
+
+
+max_pool2d = _pool(MaxPooling2D, "MaxPool2D", "max_pool2d", ("NHWC", "NCHW"))
+avg_pool2d = _pool(AveragePooling2D, "AvgPool2D", "avg_pool2d", ("NHWC", "NCHW"))
+max_pool3d = _pool(MaxPooling3D, "MaxPool3D", "max_pool3d", ("NDHWC", "NCDHW"))
+avg_pool3d = _pool(AveragePooling3D, "AvgPool3D", "avg_pool3d", ("NDHWC", "NCDHW"))
+
+
+@add_arg_scope
+def pool(
+    inputs: Any,
+    kernel_size: Any,
+    pooling_type: str,
+    padding: str = "VALID",
+    data_format: str | None = None,
+    dilation_rate: Any = 1,
+    stride: Any = 1,
+    outputs_collections: Any = None,
+    scope: str | None = None,
+) -> Tensor:
+    """Reduces each window of any number of spatial axes to one element."""
+    with name_scope(scope, f"{pooling_type.lower()}_pool", [inputs]) as opened:
+        inputs = convert_to_tensor(inputs)
+        rank = len(inputs._shape or ()) - 2
+
+        def spread(value: Any) -> list[int]:
+            return list(value) if isinstance(value, list | tuple) else [value] * rank
+
+        outputs = pooled(
+            inputs,
+            spread(kernel_size),
+            pooling_type,
+            padding,
+            dilation_rate=spread(dilation_rate),
+            strides=spread(stride),
+            data_format=data_format,
+        )
+        return collect_named_outputs(outputs_collections, opened, outputs)  # type: ignore[no-any-return]
+
+
+@add_arg_scope
+def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Tensor:
+    """Makes all axes but the first one."""
+    with name_scope(scope, "Flatten", [inputs]) as opened:
+        outputs = flattened(convert_to_tensor(inputs))
+        return collect_named_outputs(outputs_collections, opened, outputs)  # type: ignore[no-any-return]
+
+
+@add_arg_scope
+def dropout(
+    inputs: Any,
+    keep_prob: Any = 0.5,
+    noise_shape: Any = None,
+    is_training: Any = True,
+    outputs_collections: Any = None,
+    scope: Any = None,
+    seed: int | None = None,
+) -> Tensor:
+    """Sets a random part of the inputs to zero in training and scales the others up."""
+    with layer_scope(scope, "Dropout", inputs) as opened:
+        inputs = convert_to_tensor(inputs)
+        layer = Dropout(rate=1 - keep_prob, noise_shape=noise_shape, seed=seed, name=opened.name, _scope=opened)
+        outputs = layer(inputs, training=is_training)
+        return collect_named_outputs(outputs_collections, opened.name, outputs)  # type: ignore[no-any-return]
+
+
+def _name_of(layer: Any, default: str) -> str:
+    return str(getattr(layer, "__name__", None) or getattr(getattr(layer, "func", None), "__name__", None) or default)
+
+
+@add_arg_scope
+def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Applies a layer several times, under the scopes name_1, name_2, ..."""
+    scope = kwargs.pop("scope", None)
+    with variable_scope(scope, "Repeat", [inputs]):
+        base = scope if scope is not None else _name_of(layer, "repeat")
+        outputs = convert_to_tensor(inputs)
+        for number in range(repetitions):
+            outputs = layer(outputs, *args, **{**kwargs, "scope": f"{base}_{number + 1}"})
+        return outputs
+
+
+@add_arg_scope
+def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Any:
+    """Applies a layer several times with different arguments, under the scopes name_1, name_2, ..."""
+    scope = kwargs.pop("scope", None)
+    with variable_scope(scope, "Stack", [inputs]):
+        base = scope if scope is not None else _name_of(layer, "stack")
+        outputs = convert_to_tensor(inputs)
+        for number, arguments in enumerate(stack_args):
+            given = arguments if isinstance(arguments, list | tuple) else [arguments]
+            outputs = layer(outputs, *given, **{**kwargs, "scope": f"{base}_{number + 1}"})
+        return outputs

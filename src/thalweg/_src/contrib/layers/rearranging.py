@@ -1,0 +1,186 @@
+"""Layers that rearrange or weigh what they are given: maxima of groups, expected places, bags of words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.autodiff.custom_gradient import custom_gradient
+from thalweg._src.contrib.framework.arg_scope import add_arg_scope
+from thalweg._src.contrib.framework.variables import layer_scope, model_variable
+from thalweg._src.contrib.layers.outputs import collect_named_outputs, get_variable_collections
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.embedding import embedding_lookup, embedding_lookup_sparse
+from thalweg._src.ops.comparison import not_equal
+from thalweg._src.ops.concat import concat
+from thalweg._src.ops.gather import gather_nd
+from thalweg._src.ops.math import cast, minimum, rsqrt, square
+from thalweg._src.ops.nn import softmax
+from thalweg._src.ops.pad_tile import meshgrid
+from thalweg._src.ops.reduction import reduce_max, reduce_mean, reduce_sum
+from thalweg._src.ops.reshape import reshape, shape as shape_of, transpose
+from thalweg._src.ops.sequences import linspace
+from thalweg._src.ops.where import where
+from thalweg._src.variables.custom_gradients import recompute_grad as recomputed
+from thalweg._src.variables.initializers import Constant, Ones
+
+
+@add_arg_scope
+def maxout(inputs: Any, num_units: int, axis: int = -1, scope: str | None = None) -> Tensor:
+    """Returns the largest of each group of neighbours along an axis, which are num_units afterwards."""
+    with name_scope(scope, "MaxOut", [inputs]):
+        inputs = convert_to_tensor(inputs)
+        sizes: list[Any] = inputs.get_shape().as_list()
+        features = sizes[axis]
+        if features is None:
+            raise ValueError(f"inputs: the size of axis {axis} must be known, the shape is {inputs.get_shape()}")
+        if features % num_units:
+            raise ValueError(f"number of features({features}) is not a multiple of num_units({num_units})")
+        dynamic = shape_of(inputs) if None in sizes else None
+        sizes = [dynamic[i] if size is None else size for i, size in enumerate(sizes)]  # type: ignore[index]
+        sizes[axis] = num_units
+        return reduce_max(reshape(inputs, [*sizes, features // num_units]), -1)
+
+
+@add_arg_scope
+def spatial_softmax(
+    features: Any,
+    temperature: Any = None,
+    name: str | None = None,
+    variables_collections: Any = None,
+    trainable: bool = True,
+    data_format: str = "NHWC",
+) -> Tensor:
+    """Returns the place, in [-1, 1], that each channel points to: [batch, 2 * channels], row and column of each."""
+    if data_format not in ("NHWC", "NCHW"):
+        raise ValueError("data_format has to be either NCHW or NHWC.")
+    with layer_scope(name, "spatial_softmax", features):
+        features = convert_to_tensor(features)
+        channels = features.shape[3 if data_format == "NHWC" else 1].value
+        if channels is None:
+            raise ValueError(f"features: the number of channels must be known, the shape is {features.shape}")
+        first = 1 if data_format == "NHWC" else 2
+        height, width = (features.shape[first + i].value or shape_of(features)[first + i] for i in (0, 1))
+        heat = model_variable(
+            "temperature",
+            shape=(),
+            dtype=dtypes.float32,
+            initializer=Ones() if temperature is None else Constant(temperature),
+            collections=get_variable_collections(variables_collections, "temperature") if trainable else None,
+            trainable=trainable,
+        )
+        if data_format == "NHWC":
+            features = transpose(features, [0, 3, 1, 2])
+        attention = softmax(reshape(features, [-1, height * width]) / heat)
+        places = meshgrid(linspace(-1.0, 1.0, height), linspace(-1.0, 1.0, width), indexing="ij")
+        expected = [reduce_sum(reshape(p, [height * width]) * attention, [1], keepdims=True) for p in places]
+        result = reshape(concat(expected, 1), [-1, 2 * channels])
+        result.set_shape([features.shape[0].value, 2 * channels])
+        return result
+
+
+def bow_encoder(
+    ids: Any,
+    vocab_size: int,
+    embed_dim: int,
+    sparse_lookup: bool = True,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+    reuse: Any = None,
+) -> Tensor:
+    """Returns the mean of the vectors of each row's ids; with sparse_lookup ids of 0 do not count."""
+    with layer_scope(scope, "bow_encoder", ids, reuse):
+        table = model_variable(
+            "embeddings",
+            shape=[vocab_size, embed_dim],
+            initializer=initializer,
+            regularizer=regularizer,
+            trainable=trainable,
+        )
+        if sparse_lookup:
+            sparse = ids if isinstance(ids, SparseTensor) else dense_to_sparse(ids)
+            return embedding_lookup_sparse([table], sparse, None, combiner="mean")
+        if isinstance(ids, SparseTensor):
+            raise TypeError(f"ids are expected to be dense Tensor, got: {ids}")
+        return reduce_mean(embedding_lookup(table, ids), 1)
+
+
+@add_arg_scope
+def dense_to_sparse(
+    tensor: Any, eos_token: Any = 0, outputs_collections: Any = None, scope: str | None = None
+) -> SparseTensor:
+    """Returns the elements that differ from a token as a sparse tensor."""
+    with name_scope(scope, "dense_to_sparse", [tensor]) as opened:
+        tensor = convert_to_tensor(tensor)
+        indices = where(not_equal(tensor, convert_to_tensor(eos_token, tensor.dtype)))
+        sparse = SparseTensor(indices, gather_nd(tensor, indices), shape_of(tensor, out_type=dtypes.int64))
+        return collect_named_outputs(outputs_collections, opened, sparse)  # type: ignore[no-any-return]
+
+
+@add_arg_scope
+def images_to_sequence(
+    inputs: Any, data_format: str = "NHWC", outputs_collections: Any = None, scope: str | None = None
+) -> Tensor:
+    """Returns rows of images as sequences along the width: [width, batch * height, channels]."""
+    if data_format not in ("NHWC", "NCHW"):
+        raise ValueError("data_format has to be either NCHW or NHWC.")
+    with name_scope(scope, "ImagesToSequence", [inputs]) as opened:
+        inputs = convert_to_tensor(inputs)
+        if data_format == "NCHW":
+            inputs = transpose(inputs, [0, 2, 3, 1])
+        _, _, width, depth = inputs.get_shape().as_list()
+        sizes = shape_of(inputs)
+        rows = reshape(inputs, [sizes[0] * sizes[1], sizes[2] if width is None else width, depth])
+        return collect_named_outputs(outputs_collections, opened, transpose(rows, [1, 0, 2]))  # type: ignore[no-any-return]
+
+
+@add_arg_scope
+def sequence_to_images(
+    inputs: Any,
+    height: int,
+    output_data_format: str = "channels_last",
+    outputs_collections: Any = None,
+    scope: str | None = None,
+) -> Tensor:
+    """Returns sequences [width, batch * height, channels] as images again."""
+    with name_scope(scope, "SequenceToImages", [inputs]) as opened:
+        inputs = convert_to_tensor(inputs)
+        width, count, depth = inputs.get_shape().as_list()
+        width = shape_of(inputs)[0] if width is None else width
+        images = reshape(inputs, [width, -1 if count is None else count // height, height, depth])
+        order = [1, 3, 2, 0] if output_data_format == "channels_first" else [1, 2, 0, 3]
+        return collect_named_outputs(outputs_collections, opened, transpose(images, order))  # type: ignore[no-any-return]
+
+
+@add_arg_scope
+def poincare_normalize(x: Any, axis: int = 1, epsilon: float = 1e-5, name: str | None = None) -> Tensor:
+    """Brings vectors along an axis into the unit ball, if they are outside."""
+    with name_scope(name, "poincare_normalize", [x]):
+        x = convert_to_tensor(x, name="x")
+        inverse = rsqrt(reduce_sum(square(x), axis, keepdims=True))
+        return x * minimum((1.0 - epsilon) * inverse, cast(1.0, x.dtype))  # type: ignore[no-any-return]
+
+
+def scale_gradient(inputs: Any, gradient_multiplier: Any) -> Tensor:
+    """Returns the inputs; their gradient is multiplied by a number."""
+
+    @custom_gradient
+    def scaled(x: Tensor) -> Any:
+        return x, lambda grad: grad * cast(gradient_multiplier, grad.dtype)
+
+    result: Tensor = scaled(inputs)
+    return result
+
+
+def recompute_grad(fn: Any = None, use_data_dep: Any = None, tupleize_grads: bool = False) -> Callable[..., Any]:
+    """Returns a function whose gradient computes it again, or the decorator for that.
+
+    The second computation always waits for the gradients, which the other arguments ask for.
+    """
+    return recomputed if fn is None else recomputed(fn)

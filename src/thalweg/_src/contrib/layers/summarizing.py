@@ -1,0 +1,56 @@
+"""Summaries of tensors, activations and collections, named after what they are of."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from thalweg._src.graph.scopes import GraphKeys, get_collection
+from thalweg._src.nn import summaries as summary
+from thalweg._src.ops.nn import zero_fraction
+
+
+def _tag(tensor: Any, suffix: str = "") -> str:
+    return re.sub("tower_[0-9]*/", "", tensor.op.name) + suffix
+
+
+def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
+    """Adds a scalar or histogram of a tensor, whichever its shape says."""
+    shape = tensor.get_shape()
+    make = summary.scalar if shape.ndims == 0 else summary.histogram
+    return make(tag or f"{_tag(tensor)}_summary", tensor)
+
+
+def summarize_activation(op: Any) -> Any:
+    """Adds the share of zeros of a rectifier and the distribution of any activation."""
+    if op.op.type in ("Relu", "Softplus", "Relu6"):
+        summary.scalar(_tag(op, "/sparsity"), zero_fraction(op))
+    return summary.histogram(_tag(op, "/activation"), op)
+
+
+def summarize_tensors(tensors: Sequence[Any], summarizer: Callable[[Any], Any] = summarize_tensor) -> list[Any]:
+    return [summarizer(tensor) for tensor in tensors]
+
+
+def summarize_collection(
+    collection: Any, name_filter: str | None = None, summarizer: Callable[[Any], Any] = summarize_tensor
+) -> list[Any]:
+    """Adds summaries of the members of a collection whose names match a pattern."""
+    members = get_collection(collection)
+    if name_filter is not None:
+        members = [member for member in members if re.match(name_filter, member.op.name)]
+    return summarize_tensors(members, summarizer)
+
+
+summarize_variables = functools.partial(summarize_collection, GraphKeys.GLOBAL_VARIABLES)
+summarize_weights = functools.partial(summarize_collection, GraphKeys.WEIGHTS)
+summarize_biases = functools.partial(summarize_collection, GraphKeys.BIASES)
+
+
+def summarize_activations(
+    name_filter: str | None = None, summarizer: Callable[[Any], Any] = summarize_activation
+) -> Any:
+    """Adds summaries of the collection of activations."""
+    return summarize_collection(GraphKeys.ACTIVATIONS, name_filter, summarizer)

@@ -1,0 +1,109 @@
+"""tf.contrib.losses: the losses of tf.losses with predictions before labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src.contrib.framework.arg_scope import add_arg_scope
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn import losses as plain
+from thalweg._src.nn.losses import add_loss, get_losses, get_regularization_losses, get_total_loss
+from thalweg._src.ops.math import cast
+from thalweg._src.ops.nn import relu
+
+__all__ = [
+    "absolute_difference",
+    "add_loss",
+    "compute_weighted_loss",
+    "cosine_distance",
+    "get_losses",
+    "get_regularization_losses",
+    "get_total_loss",
+    "hinge_loss",
+    "log_loss",
+    "mean_pairwise_squared_error",
+    "mean_squared_error",
+    "sigmoid_cross_entropy",
+    "softmax_cross_entropy",
+    "sparse_softmax_cross_entropy",
+]
+
+
+@add_arg_scope
+def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = None) -> Tensor:
+    """Returns the mean of losses times weights over those with a weight."""
+    return plain.compute_weighted_loss(losses, weights, scope)
+
+
+def _swapped(function: Callable[..., Tensor]) -> Any:
+    def loss(predictions: Any, labels: Any = None, weights: Any = 1.0, scope: str | None = None) -> Tensor:
+        """Returns the loss of predictions."""
+        return function(labels, predictions, weights, scope=scope)
+
+    loss.__name__ = loss.__qualname__ = function.__name__
+    return add_arg_scope(loss)
+
+
+absolute_difference = _swapped(plain.absolute_difference)
+mean_squared_error = _swapped(plain.mean_squared_error)
+mean_pairwise_squared_error = _swapped(plain.mean_pairwise_squared_error)
+
+
+@add_arg_scope
+def log_loss(
+    predictions: Any, labels: Any = None, weights: Any = 1.0, epsilon: float = 1e-7, scope: str | None = None
+) -> Tensor:
+    """Returns the cross entropy of predicted probabilities."""
+    return plain.log_loss(labels, predictions, weights, epsilon, scope)
+
+
+@add_arg_scope
+def hinge_loss(logits: Any, labels: Any = None, scope: str | None = None) -> Tensor:
+    """Returns the hinge loss of each element, for labels 0 and 1."""
+    with name_scope(scope, "hinge_loss", [logits, labels]):
+        logits = convert_to_tensor(logits)
+        signs: Any = 2 * cast(labels, logits.dtype) - 1
+        return relu(1 - signs * logits)
+
+
+@add_arg_scope
+def cosine_distance(
+    predictions: Any,
+    labels: Any = None,
+    axis: Any = None,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    dim: Any = None,
+) -> Tensor:
+    """Returns one minus the cosine between unit vectors."""
+    return plain.cosine_distance(labels, predictions, axis if dim is None else dim, weights, scope)
+
+
+@add_arg_scope
+def sigmoid_cross_entropy(
+    logits: Any, multi_class_labels: Any, weights: Any = 1.0, label_smoothing: Any = 0, scope: str | None = None
+) -> Tensor:
+    """Returns the cross entropy of independent classes."""
+    return plain.sigmoid_cross_entropy(multi_class_labels, logits, weights, label_smoothing, scope)
+
+
+@add_arg_scope
+def softmax_cross_entropy(
+    logits: Any, onehot_labels: Any, weights: Any = 1.0, label_smoothing: Any = 0, scope: str | None = None
+) -> Tensor:
+    """Returns the cross entropy of classes that exclude each other."""
+    return plain.softmax_cross_entropy(onehot_labels, logits, weights, label_smoothing, scope)
+
+
+@add_arg_scope
+def sparse_softmax_cross_entropy(logits: Any, labels: Any, weights: Any = 1.0, scope: str | None = None) -> Tensor:
+    """Returns the cross entropy of classes that exclude each other, for labels that are numbers."""
+    labels = convert_to_tensor(labels)
+    if labels._shape is not None and len(labels._shape) == 2 and labels._shape[1] == 1:
+        from thalweg._src.ops.reshape import squeeze
+
+        labels = squeeze(labels, [1])
+    return plain.sparse_softmax_cross_entropy(labels, logits, weights, scope)

@@ -1,0 +1,136 @@
+"""The metrics under their older names of tf.contrib.metrics, which take predictions before labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.metrics import confusion, means, ranking, thresholds
+from thalweg._src.nn.metrics.means import (
+    mean as streaming_mean,
+    mean_tensor as streaming_mean_tensor,
+    percentage_below as streaming_percentage_less,
+)
+from thalweg._src.nn.metrics.state import Result
+from thalweg._src.ops.comparison import equal
+from thalweg._src.ops.math import cast, div_no_nan
+from thalweg._src.ops.nn import in_top_k
+from thalweg._src.ops.reduction import reduce_mean, reduce_sum
+
+__all__ = [
+    "accuracy",
+    "aggregate_metric_map",
+    "aggregate_metrics",
+    "streaming_accuracy",
+    "streaming_auc",
+    "streaming_false_negatives",
+    "streaming_false_negatives_at_thresholds",
+    "streaming_false_positives",
+    "streaming_false_positives_at_thresholds",
+    "streaming_mean",
+    "streaming_mean_absolute_error",
+    "streaming_mean_cosine_distance",
+    "streaming_mean_iou",
+    "streaming_mean_relative_error",
+    "streaming_mean_squared_error",
+    "streaming_mean_tensor",
+    "streaming_percentage_less",
+    "streaming_precision",
+    "streaming_precision_at_thresholds",
+    "streaming_recall",
+    "streaming_recall_at_k",
+    "streaming_recall_at_thresholds",
+    "streaming_root_mean_squared_error",
+    "streaming_sensitivity_at_specificity",
+    "streaming_sparse_average_precision_at_k",
+    "streaming_sparse_precision_at_k",
+    "streaming_sparse_recall_at_k",
+    "streaming_specificity_at_sensitivity",
+    "streaming_true_negatives",
+    "streaming_true_negatives_at_thresholds",
+    "streaming_true_positives",
+    "streaming_true_positives_at_thresholds",
+]
+
+
+def _turned(metric: Callable[..., Result]) -> Callable[..., Result]:
+    """Returns a metric that takes predictions first, the other arguments as they are."""
+
+    def turned(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Result:
+        return metric(labels, predictions, *args, **kwargs)
+
+    turned.__name__ = f"streaming_{metric.__name__}"
+    turned.__doc__ = metric.__doc__
+    return turned
+
+
+streaming_accuracy = _turned(means.accuracy)
+streaming_auc = _turned(thresholds.auc)
+streaming_false_negatives = _turned(confusion.false_negatives)
+streaming_false_negatives_at_thresholds = _turned(thresholds.false_negatives_at_thresholds)
+streaming_false_positives = _turned(confusion.false_positives)
+streaming_false_positives_at_thresholds = _turned(thresholds.false_positives_at_thresholds)
+streaming_mean_absolute_error = _turned(means.mean_absolute_error)
+streaming_mean_cosine_distance = _turned(means.mean_cosine_distance)
+streaming_mean_iou = _turned(confusion.mean_iou)
+streaming_mean_relative_error = _turned(means.mean_relative_error)
+streaming_mean_squared_error = _turned(means.mean_squared_error)
+streaming_precision = _turned(confusion.precision)
+streaming_precision_at_thresholds = _turned(thresholds.precision_at_thresholds)
+streaming_recall = _turned(confusion.recall)
+streaming_recall_at_thresholds = _turned(thresholds.recall_at_thresholds)
+streaming_root_mean_squared_error = _turned(means.root_mean_squared_error)
+streaming_sensitivity_at_specificity = _turned(thresholds.sensitivity_at_specificity)
+streaming_sparse_average_precision_at_k = _turned(ranking.average_precision_at_k)
+streaming_sparse_precision_at_k = _turned(ranking.precision_at_k)
+streaming_sparse_recall_at_k = _turned(ranking.recall_at_k)
+streaming_specificity_at_sensitivity = _turned(thresholds.specificity_at_sensitivity)
+streaming_true_negatives = _turned(confusion.true_negatives)
+streaming_true_negatives_at_thresholds = _turned(thresholds.true_negatives_at_thresholds)
+streaming_true_positives = _turned(confusion.true_positives)
+streaming_true_positives_at_thresholds = _turned(thresholds.true_positives_at_thresholds)
+
+
+def streaming_recall_at_k(
+    predictions: Any,
+    labels: Any,
+    k: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns the share of rows whose one label is among the k highest predictions."""
+    found = cast(in_top_k(predictions, labels, k), dtypes.float32)
+    return means.mean(found, weights, metrics_collections, updates_collections, name or f"recall_at_{k}")
+
+
+def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Tensor:
+    """Returns the share of equal predictions and labels in one batch."""
+    predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
+    if predictions.dtype != labels.dtype:
+        raise ValueError(f"Dtypes of predictions and labels differ: {predictions.dtype.name} and {labels.dtype.name}")
+    with name_scope(name, "accuracy", [predictions, labels]):
+        correct: Any = cast(equal(predictions, labels), dtypes.float32)
+        if weights is None:
+            return reduce_mean(correct)
+        weights = cast(weights, dtypes.float32) + correct * 0.0
+        return div_no_nan(reduce_sum(correct * weights), reduce_sum(weights))
+
+
+def aggregate_metrics(*value_update_tuples: Result) -> tuple[list[Any], list[Any]]:
+    """Returns the values of several metrics, and their updates."""
+    if not value_update_tuples:
+        raise ValueError("Expected at least one value_tensor/update_op pair")
+    values, updates = zip(*value_update_tuples)
+    return list(values), list(updates)
+
+
+def aggregate_metric_map(names_to_tuples: dict[str, Result]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the values of several metrics by name, and their updates by name."""
+    values = {name: value for name, (value, _) in names_to_tuples.items()}
+    return values, {name: update for name, (_, update) in names_to_tuples.items()}

@@ -1,0 +1,90 @@
+"""LSTMs whose gates are convolutions: state and output are images, lines or volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src.nn.rnn.cells import LSTMStateTuple, RNNCell
+from thalweg._src.ops.concat import concat, split
+from thalweg._src.ops.convolution import conv1d, conv2d, conv3d
+from thalweg._src.ops.math import sigmoid, tanh
+from thalweg._src.shapes import TensorShape
+from thalweg._src.variables.initializers import Zeros
+from thalweg._src.variables.variable_scope import get_variable
+
+
+class ConvLSTMCell(RNNCell):
+    """An LSTM over `conv_ndims` dimensions of space, after Shi et al."""
+
+    def __init__(
+        self,
+        conv_ndims: int,
+        input_shape: Sequence[int],
+        output_channels: int,
+        kernel_shape: Sequence[int],
+        use_bias: bool = True,
+        skip_connection: bool = False,
+        forget_bias: Any = 1.0,
+        initializers: Any = None,
+        name: str = "conv_lstm_cell",
+    ) -> None:
+        super().__init__(name=name)
+        if conv_ndims != len(input_shape) - 1 or conv_ndims not in (1, 2, 3):
+            raise ValueError(f"Invalid input_shape {input_shape} for conv_ndims={conv_ndims}.")
+        self._ndims = conv_ndims
+        self._output_channels = output_channels
+        self._kernel_shape = list(kernel_shape)
+        self._use_bias = use_bias
+        self._skip_connection = skip_connection
+        self._forget_bias = forget_bias
+        *space, channels = input_shape
+        self._state = TensorShape([*space, output_channels])
+        self._output = TensorShape([*space, output_channels + channels * skip_connection])
+
+    @property
+    def state_size(self) -> Any:
+        return LSTMStateTuple(self._state, self._state)
+
+    @property
+    def output_size(self) -> Any:
+        return self._output
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        """Runs one step."""
+        c, h = state
+        i, j, f, o = split(self._gates(concat([inputs, h], -1)), 4, axis=self._ndims + 1)
+        c = sigmoid(f + self._forget_bias) * c + sigmoid(i) * tanh(j)
+        h = tanh(c) * sigmoid(o)
+        return concat([h, inputs], -1) if self._skip_connection else h, LSTMStateTuple(c, h)
+
+    def _gates(self, x: Any) -> Any:
+        width = 4 * self._output_channels
+        kernel = get_variable("kernel", [*self._kernel_shape, x.shape[-1].value, width], x.dtype)
+        if self._ndims == 1:
+            result = conv1d(x, kernel, 1, padding="SAME")
+        else:
+            convolve = conv2d if self._ndims == 2 else conv3d
+            result = convolve(x, kernel, [1] * (self._ndims + 2), padding="SAME")
+        return result + get_variable("biases", [width], x.dtype, Zeros()) if self._use_bias else result
+
+
+class Conv1DLSTMCell(ConvLSTMCell):
+    """An LSTM over lines."""
+
+    def __init__(self, name: str = "conv_1d_lstm_cell", **kwargs: Any) -> None:
+        super().__init__(conv_ndims=1, name=name, **kwargs)
+
+
+class Conv2DLSTMCell(ConvLSTMCell):
+    """An LSTM over images."""
+
+    def __init__(self, name: str = "conv_2d_lstm_cell", **kwargs: Any) -> None:
+        super().__init__(conv_ndims=2, name=name, **kwargs)
+
+
+class Conv3DLSTMCell(ConvLSTMCell):
+    """An LSTM over volumes."""
+
+    def __init__(self, name: str = "conv_3d_lstm_cell", **kwargs: Any) -> None:
+        super().__init__(conv_ndims=3, name=name, **kwargs)

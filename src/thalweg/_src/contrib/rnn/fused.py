@@ -1,0 +1,169 @@
+"""Cells that take a whole sequence, [time, batch, ...], at once."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.layers.base import Layer
+from thalweg._src.nn.rnn.cells import LSTMCell, LSTMStateTuple
+from thalweg._src.nn.rnn.dynamic import dynamic_rnn
+from thalweg._src.nn.rnn.static import static_rnn
+from thalweg._src.nn.rnn.steps import batch_size_of
+from thalweg._src.ops.concat import stack, unstack
+from thalweg._src.ops.pad_tile import reverse, reverse_sequence
+from thalweg._src.shapes import as_shape
+from thalweg._src.variables.initializers import Zeros
+
+
+def best_effort_input_batch_size(flat_input: Any) -> Any:
+    """Returns the batch size of sequences [time, batch, ...], as a number if one of them tells it."""
+    return batch_size_of(list(flat_input))
+
+
+class FusedRNNCell(abc.ABC):
+    """A function of a whole sequence: (outputs, final state) of inputs [time, batch, ...], or a list of steps."""
+
+    @abc.abstractmethod
+    def __call__(
+        self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None
+    ) -> Any:
+        """Runs all steps."""
+
+
+class FusedRNNCellAdaptor(FusedRNNCell):
+    """Makes a plain cell run whole sequences, by a loop or unrolled."""
+
+    def __init__(self, cell: Any, use_dynamic_rnn: bool = False) -> None:
+        self._cell = cell
+        self._use_dynamic_rnn = use_dynamic_rnn
+
+    def __call__(
+        self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None
+    ) -> Any:
+        """Runs all steps."""
+        listed = isinstance(inputs, list)
+        if self._use_dynamic_rnn:
+            outputs, state = dynamic_rnn(
+                self._cell,
+                stack(inputs) if listed else inputs,
+                sequence_length=sequence_length,
+                initial_state=initial_state,
+                dtype=dtype,
+                time_major=True,
+                scope=scope,
+            )
+            return (list(unstack(outputs, len(inputs))) if listed else outputs), state
+        steps = inputs if listed else list(unstack(convert_to_tensor(inputs)))
+        outputs, state = static_rnn(
+            self._cell,
+            steps,
+            initial_state=initial_state,
+            dtype=dtype,
+            sequence_length=sequence_length,
+            scope=scope,
+        )
+        return (outputs if listed else stack(outputs)), state
+
+
+class TimeReversedFusedRNN(FusedRNNCell):
+    """Runs another fused cell from the end of each sequence to its beginning."""
+
+    def __init__(self, cell: FusedRNNCell) -> None:
+        self._cell = cell
+
+    def __call__(
+        self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None
+    ) -> Any:
+        """Runs all steps, the last first."""
+        outputs, state = self._cell(
+            _reversed(inputs, sequence_length),
+            initial_state=initial_state,
+            dtype=dtype,
+            sequence_length=sequence_length,
+            scope=scope,
+        )
+        return _reversed(outputs, sequence_length), state
+
+
+def _reversed(sequence: Any, lengths: Any) -> Any:
+    if isinstance(sequence, list):
+        return list(unstack(_reversed(stack(sequence), lengths), len(sequence)))
+    return reverse(sequence, [0]) if lengths is None else reverse_sequence(sequence, lengths, 0, 1)
+
+
+class LSTMBlockWrapper(Layer):
+    """A layer over whole sequences; a subclass runs them in `_call_cell`."""
+
+    @property
+    def num_units(self) -> int:
+        """The number of units."""
+        raise NotImplementedError("Abstract method")
+
+    def _call_cell(
+        self, inputs: Tensor, initial_cell_state: Any, initial_output: Any, dtype: Any, sequence_length: Any
+    ) -> Any:
+        """Returns memories and outputs of all steps, [time, batch, units] each."""
+        raise NotImplementedError(f"{type(self).__name__} runs no cell")
+
+
+class LSTMBlockFusedCell(LSTMBlockWrapper):
+    """An LSTM over whole sequences, under the constructor of TensorFlow's fused one."""
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: Any = 1.0,
+        cell_clip: Any = None,
+        use_peephole: bool = False,
+        reuse: Any = None,
+        dtype: Any = None,
+        name: str = "lstm_fused_cell",
+    ) -> None:
+        super().__init__(_reuse=reuse, name=name, dtype=dtype)
+        self._num_units = num_units
+        self._use_peephole = use_peephole
+        clip = None if cell_clip is None or cell_clip < 0 else cell_clip
+        self._cell = LSTMCell(num_units, use_peepholes=use_peephole, cell_clip=clip, forget_bias=forget_bias)
+
+    @property
+    def num_units(self) -> int:
+        return self._num_units
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the variables of an LSTM cell under the names of this layer."""
+        shape = input_shape[0] if isinstance(input_shape, list) else input_shape
+        sizes = as_shape(shape)
+        width = sizes[-1] if sizes else None
+        if width is None:
+            raise ValueError(f"inputs: the last dimension must be known, received shape {shape}")
+        units, cell = self._num_units, self._cell
+        cell._kernel = self.add_variable("kernel", [width + units, 4 * units])
+        cell._bias = self.add_variable("bias", [4 * units], initializer=Zeros())
+        if self._use_peephole:
+            cell._w_i_diag = self.add_variable("w_i_diag", [units])
+            cell._w_f_diag = self.add_variable("w_f_diag", [units])
+            cell._w_o_diag = self.add_variable("w_o_diag", [units])
+        cell.built = True
+        self.built = True
+
+    def call(
+        self, inputs: Any, initial_state: Any = None, dtype: Any = None, sequence_length: Any = None
+    ) -> tuple[Any, Any]:
+        """Runs all steps; outputs past the end of a sequence are 0, its state is that of its end."""
+        listed = isinstance(inputs, list)
+        steps = stack(inputs) if listed else convert_to_tensor(inputs)
+        if initial_state is None and dtype is None:
+            dtype = self.dtype or steps.dtype
+        state = None if initial_state is None else LSTMStateTuple(*initial_state)
+        outputs, final = dynamic_rnn(
+            self._cell,
+            steps,
+            sequence_length=sequence_length,
+            initial_state=state,
+            dtype=dtype,
+            time_major=True,
+        )
+        return (list(unstack(outputs, len(inputs))) if listed else outputs), final

@@ -1,0 +1,199 @@
+"""More gated cells: with layer normalization, in one block, with one gate, with intersecting gates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.contrib.rnn.projections import linear
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.layers.named import activation_of
+from thalweg._src.nn.rnn.cells import GRUCell, LSTMCell, LSTMStateTuple, RNNCell, affine
+from thalweg._src.ops.concat import concat, split
+from thalweg._src.ops.math import sigmoid, tanh
+from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.nn import dropout, relu
+from thalweg._src.ops.normalization import batch_normalization, moments
+from thalweg._src.variables.initializers import Constant
+from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
+
+
+class LSTMBlockCell(LSTMCell):
+    """Is an LSTMCell under the constructor of TensorFlow's fused one; the step is fused where that pays."""
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: Any = 1.0,
+        cell_clip: Any = None,
+        use_peephole: bool = False,
+        dtype: Any = None,
+        reuse: Any = None,
+        name: str = "lstm_cell",
+    ) -> None:
+        clip = None if cell_clip is None or cell_clip < 0 else cell_clip
+        super().__init__(
+            num_units,
+            use_peepholes=use_peephole,
+            cell_clip=clip,
+            forget_bias=forget_bias,
+            reuse=reuse,
+            name=name,
+            dtype=dtype,
+        )
+
+
+class GRUBlockCellV2(GRUCell):
+    """Is a GRUCell under the constructor of TensorFlow's fused one."""
+
+    def __init__(
+        self, num_units: int | None = None, cell_size: int | None = None, reuse: Any = None, name: str = "gru_cell"
+    ) -> None:
+        if (num_units is None) == (cell_size is None):
+            raise ValueError("exactly one of num_units and its older name cell_size must be given")
+        super().__init__(int(num_units if cell_size is None else cell_size), reuse=reuse, name=name)  # type: ignore[arg-type]
+
+
+class GRUBlockCell(GRUBlockCellV2):
+    """Is GRUBlockCellV2 with older names of variables."""
+
+    _names = ("w_ru", "b_ru", "w_c", "b_c")
+
+
+class LayerNormBasicLSTMCell(RNNCell):
+    """An LSTM whose gates and memory are normalized over the units, with dropout of the candidate."""
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: Any = 1.0,
+        input_size: Any = None,
+        activation: Any = tanh,
+        layer_norm: bool = True,
+        norm_gain: float = 1.0,
+        norm_shift: float = 0.0,
+        dropout_keep_prob: Any = 1.0,
+        dropout_prob_seed: Any = None,
+        reuse: Any = None,
+    ) -> None:
+        super().__init__(_reuse=reuse)
+        self._num_units = num_units
+        self._forget_bias = forget_bias
+        self._activation = activation_of(activation)
+        self._layer_norm = layer_norm
+        self._norm_gain = norm_gain
+        self._norm_shift = norm_shift
+        self._keep_prob = dropout_keep_prob
+        self._seed = dropout_prob_seed
+
+    @property
+    def state_size(self) -> Any:
+        return LSTMStateTuple(self._num_units, self._num_units)
+
+    @property
+    def output_size(self) -> Any:
+        return self._num_units
+
+    def _norm(self, x: Tensor, scope: str) -> Tensor:
+        if not self._layer_norm:
+            return x
+        with variable_scope(scope):
+            gamma = get_variable("gamma", [self._num_units], x.dtype, Constant(self._norm_gain))
+            beta = get_variable("beta", [self._num_units], x.dtype, Constant(self._norm_shift))
+            mean, variance = moments(x, [1], keep_dims=True)
+            normalized: Tensor = batch_normalization(x, mean, variance, beta, gamma, 1e-12)
+            normalized.set_shape(x._shape)
+            return normalized
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        """Runs one step."""
+        c, h = state
+        args = concat([inputs, h], 1)
+        kernel = get_variable("kernel", [args.shape[-1].value, 4 * self._num_units], args.dtype)
+        if self._layer_norm:
+            together = matmul(args, kernel)
+        else:
+            together = affine([args], kernel, get_variable("bias", [4 * self._num_units], args.dtype))
+        i, j, f, o = split(together, 4, axis=1)
+        i, j = self._norm(i, "input"), self._norm(j, "transform")
+        f, o = self._norm(f, "forget"), self._norm(o, "output")
+        candidate = self._activation(j)
+        if not isinstance(self._keep_prob, float) or self._keep_prob < 1:
+            candidate = dropout(candidate, self._keep_prob, seed=self._seed)
+        c = self._norm(c * sigmoid(f + self._forget_bias) + sigmoid(i) * candidate, "state")
+        h = self._activation(c) * sigmoid(o)
+        return h, LSTMStateTuple(c, h)
+
+
+class UGRNNCell(RNNCell):
+    """A cell with one gate between its state and the candidate, after Collins et al."""
+
+    def __init__(
+        self,
+        num_units: int,
+        initializer: Any = None,
+        forget_bias: Any = 1.0,
+        activation: Any = tanh,
+        reuse: Any = None,
+    ) -> None:
+        super().__init__(_reuse=reuse)
+        self._num_units = num_units
+        self._initializer = initializer
+        self._forget_bias = forget_bias
+        self._activation = activation_of(activation)
+
+    @property
+    def state_size(self) -> Any:
+        return self._num_units
+
+    @property
+    def output_size(self) -> Any:
+        return self._num_units
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        """Runs one step."""
+        with variable_scope(get_variable_scope(), initializer=self._initializer):
+            gate, candidate = split(linear([inputs, state], 2 * self._num_units), 2, axis=1)
+        gate = sigmoid(gate + self._forget_bias)
+        state = gate * state + (1.0 - gate) * self._activation(candidate)
+        return state, state
+
+
+class IntersectionRNNCell(RNNCell):
+    """A cell with one gate along time and one along depth, after Collins et al."""
+
+    def __init__(
+        self,
+        num_units: int,
+        num_in_proj: int | None = None,
+        initializer: Any = None,
+        forget_bias: Any = 1.0,
+        y_activation: Any = relu,
+        reuse: Any = None,
+    ) -> None:
+        super().__init__(_reuse=reuse)
+        self._num_units = num_units
+        self._num_in_proj = num_in_proj
+        self._initializer = initializer
+        self._forget_bias = forget_bias
+        self._y_activation = activation_of(y_activation)
+
+    @property
+    def state_size(self) -> Any:
+        return self._num_units
+
+    @property
+    def output_size(self) -> Any:
+        return self._num_units
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        """Runs one step."""
+        with variable_scope(get_variable_scope(), initializer=self._initializer):
+            if inputs.shape[1].value != self._num_units:
+                if not self._num_in_proj:
+                    raise ValueError("Must have input size == output size for Intersection RNN, or give num_in_proj.")
+                with variable_scope("in_projection"):
+                    inputs = linear(inputs, self._num_units)
+            gh, h, gy, y = split(linear([inputs, state], 4 * self._num_units), 4, axis=1)
+        gh, gy = sigmoid(gh + self._forget_bias), sigmoid(gy + self._forget_bias)
+        output = gy * inputs + (1.0 - gy) * self._y_activation(y)
+        return output, gh * state + (1.0 - gh) * tanh(h)

@@ -1,0 +1,52 @@
+"""Cells around a cell: a highway past it, and a mark for compilers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.graph import nest
+from thalweg._src.nn.rnn.wrappers import CellWrapper
+from thalweg._src.ops.math import sigmoid
+from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.nn import bias_add
+from thalweg._src.variables.initializers import Constant
+from thalweg._src.variables.variable_scope import get_variable
+
+
+class HighwayWrapper(CellWrapper):
+    """Mixes the inputs of a cell into its outputs, by gates that see the inputs, after Srivastava et al."""
+
+    def __init__(self, cell: Any, couple_carry_transform_gates: bool = True, carry_bias_init: float = 1.0) -> None:
+        super().__init__(cell)
+        self._coupled = couple_carry_transform_gates
+        self._carry_bias_init = carry_bias_init
+        self._own: dict[str, Any] = {}
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        return [*self._own.values(), *self.cell.trainable_weights]
+
+    def _gate(self, x: Any, name: str, bias: float) -> Any:
+        width = x.shape[1].value
+        weights = get_variable(f"{name}_w", [width, width])
+        biases = get_variable(f"{name}_b", [width], initializer=Constant(bias))
+        self._own |= {f"{name}_w": weights, f"{name}_b": biases}
+        return sigmoid(bias_add(matmul(x, weights), biases))
+
+    def _highway(self, inputs: Any, outputs: Any) -> Any:
+        inputs.get_shape().assert_is_compatible_with(outputs.get_shape())
+        carry = self._gate(inputs, "carry", self._carry_bias_init)
+        transform = 1 - carry if self._coupled else self._gate(inputs, "transform", -self._carry_bias_init)
+        return inputs * carry + outputs * transform
+
+    def _step(self, inputs: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
+        outputs, new_state = self.cell(inputs, state, *args, **kwargs)
+        nest.assert_same_structure(inputs, outputs)
+        return nest.map_structure(self._highway, inputs, outputs), new_state
+
+
+class CompiledWrapper(CellWrapper):
+    """Passes everything on: steps are compiled whenever that pays, whether or not somebody asks."""
+
+    def __init__(self, cell: Any, compile_stateful: bool = False) -> None:
+        super().__init__(cell)

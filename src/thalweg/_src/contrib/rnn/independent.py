@@ -1,0 +1,153 @@
+"""Cells whose units see only their own past: the recurrence multiplies element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.nn.layers.input_spec import InputSpec
+from thalweg._src.nn.layers.named import activation_of, initializer_of
+from thalweg._src.nn.rnn.cells import LayerRNNCell, LSTMStateTuple
+from thalweg._src.ops.concat import concat, split
+from thalweg._src.ops.math import sigmoid, tanh
+from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.nn import bias_add
+from thalweg._src.ops.pad_tile import tile
+from thalweg._src.variables.initializers import Constant, RandomUniform, Zeros
+
+
+class _IndependentCell(LayerRNNCell):
+    """A cell of a number of units whose state and output have that size."""
+
+    def __init__(
+        self,
+        num_units: int,
+        activation: Any = None,
+        reuse: Any = None,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = None,
+        name: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(_reuse=reuse, name=name, dtype=dtype)
+        self.input_spec = InputSpec(ndim=2)
+        self._num_units = num_units
+        self._activation = activation_of(activation) or tanh
+        self._kernel_initializer = initializer_of(kernel_initializer)
+        self._bias_initializer = initializer_of(bias_initializer)
+
+    @property
+    def state_size(self) -> Any:
+        return self._num_units
+
+    @property
+    def output_size(self) -> Any:
+        return self._num_units
+
+    def _weights(self, input_shape: Any, prefix: str, gates: int, bias: Any) -> tuple[Any, Any, Any]:
+        """Makes the weights of inputs and of the state, and the bias, of some gates."""
+        width = gates * self._num_units
+        depth = self._input_depth(input_shape)
+        return (
+            self.add_variable(f"{prefix}kernel_w", [depth, width], initializer=self._kernel_initializer),
+            self.add_variable(f"{prefix}kernel_u", [1, width], initializer=RandomUniform(-1.0, 1.0)),
+            self.add_variable(f"{prefix}bias", [width], initializer=self._bias_initializer or bias),
+        )
+
+
+def _mixed(inputs: Any, state: Any, weights: tuple[Any, Any, Any], gates: int = 1) -> Any:
+    w, u, bias = weights
+    return bias_add(matmul(inputs, w) + (tile(state, [1, gates]) if gates > 1 else state) * u, bias)
+
+
+class IndRNNCell(_IndependentCell):
+    """Returns activation(inputs * W + state * u + b), with one weight of the state for each unit, after Li et al."""
+
+    def __init__(
+        self, num_units: int, activation: Any = None, reuse: Any = None, name: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__(num_units, activation, reuse, name=name, dtype=dtype)
+
+    def build(self, input_shape: Any) -> None:
+        """Makes weights and bias."""
+        self._all = self._weights(input_shape, "", 1, Zeros())
+        self.built = True
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        """Runs one step."""
+        output = self._activation(_mixed(inputs, state, self._all))
+        return output, output
+
+
+class IndyGRUCell(_IndependentCell):
+    """A GRU whose units see only their own past."""
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the weights of the gates, which begin open, and of the candidate."""
+        self._gates = self._weights(input_shape, "gates/", 2, Constant(1.0))
+        self._candidate = self._weights(input_shape, "candidate/", 1, Zeros())
+        self.built = True
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        """Runs one step."""
+        reset, update = split(sigmoid(_mixed(inputs, state, self._gates, 2)), 2, axis=1)
+        candidate = self._activation(_mixed(inputs, reset * state, self._candidate))
+        state = update * state + (1 - update) * candidate
+        return state, state
+
+
+class IndyLSTMCell(_IndependentCell):
+    """An LSTM whose units see only their own past."""
+
+    def __init__(
+        self,
+        num_units: int,
+        forget_bias: Any = 1.0,
+        activation: Any = None,
+        reuse: Any = None,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = None,
+        name: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(num_units, activation, reuse, kernel_initializer, bias_initializer, name, dtype)
+        self._forget_bias = forget_bias
+
+    @property
+    def state_size(self) -> Any:
+        return LSTMStateTuple(self._num_units, self._num_units)
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the weights of all gates."""
+        self._all = self._weights(input_shape, "", 4, Zeros())
+        self.built = True
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        """Runs one step."""
+        c, h = state
+        i, j, f, o = split(_mixed(inputs, h, self._all, 4), 4, axis=1)
+        c = c * sigmoid(f + self._forget_bias) + sigmoid(i) * self._activation(j)
+        h = self._activation(c) * sigmoid(o)
+        return h, LSTMStateTuple(c, h)
+
+
+class SRUCell(_IndependentCell):
+    """A simple recurrent unit: its gates do not see the state at all, after Lei et al."""
+
+    def __init__(
+        self, num_units: int, activation: Any = None, reuse: Any = None, name: Any = None, **kwargs: Any
+    ) -> None:
+        super().__init__(num_units, activation, reuse, name=name, **kwargs)
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the kernel of candidate, gates and highway, and the bias of the gates."""
+        units = self._num_units
+        self._kernel = self.add_variable("kernel", [self._input_depth(input_shape), 4 * units])
+        self._bias = self.add_variable("bias", [2 * units], initializer=Zeros())
+        self.built = True
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        """Runs one step."""
+        candidate, forget, reset, highway = split(matmul(inputs, self._kernel), 4, axis=1)
+        forget, reset = split(sigmoid(bias_add(concat([forget, reset], 1), self._bias)), 2, axis=1)
+        c = forget * state + (1.0 - forget) * candidate
+        return reset * self._activation(c) + (1.0 - reset) * highway, c

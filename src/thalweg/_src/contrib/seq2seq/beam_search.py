@@ -1,0 +1,285 @@
+"""Beam search: several of the best sequences at once."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from thalweg._src import dtypes
+from thalweg._src.contrib.seq2seq.decoder import Decoder
+from thalweg._src.control_flow.cond import cond
+from thalweg._src.control_flow.tensor_array import TensorArray
+from thalweg._src.control_flow.while_loop import while_loop
+from thalweg._src.graph import nest
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.embedding import embedding_lookup
+from thalweg._src.nn.rnn.cells import require_cell
+from thalweg._src.ops.comparison import equal, less, logical_not, logical_or
+from thalweg._src.ops.concat import concat
+from thalweg._src.ops.constants import constant, fill
+from thalweg._src.ops.gather import batch_gather
+from thalweg._src.ops.math import cast, divide, floordiv, floormod, pow
+from thalweg._src.ops.nn import log_softmax, top_k
+from thalweg._src.ops.pad_tile import tile
+from thalweg._src.ops.reduction import cumsum, reduce_all, reduce_max
+from thalweg._src.ops.reshape import expand_dims, ones_like, reshape, shape, size, zeros
+from thalweg._src.ops.sequences import range as range_of
+from thalweg._src.ops.where import one_hot, where
+from thalweg._src.shapes import TensorShape
+
+
+class BeamSearchDecoderState(NamedTuple):
+    """The state of all beams."""
+
+    cell_state: Any
+    log_probs: Any
+    finished: Any
+    lengths: Any
+    accumulated_attention_probs: Any = ()
+
+
+class BeamSearchDecoderOutput(NamedTuple):
+    """What one step adds to each beam: a score, a symbol, and which beam it goes on from."""
+
+    scores: Any
+    predicted_ids: Any
+    parent_ids: Any
+
+
+class FinalBeamSearchDecoderOutput(NamedTuple):
+    """Whole sequences [batch, time, beam], best first, and the steps they were made from."""
+
+    predicted_ids: Any
+    beam_search_decoder_output: Any
+
+
+def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
+    """Repeats each example of a structure of tensors, the copies next to each other."""
+    with name_scope(name, "tile_batch", [*nest.flatten(t), multiplier]):
+        return nest.map_structure(lambda tensor: _tiled(tensor, multiplier), t)
+
+
+def _tiled(t: Any, multiplier: int) -> Any:
+    t = convert_to_tensor(t, name="t")
+    if t._shape is None or not t._shape:
+        raise ValueError("t must have statically known rank of one at least")
+    rank = len(t._shape)
+    repeated = tile(expand_dims(t, 1), [1, multiplier, *[1] * (rank - 1)])
+    result = reshape(repeated, concat([[-1], shape(t)[1:]], 0))
+    known = t._shape[0]
+    result.set_shape((None if known is None else known * multiplier, *t._shape[1:]))
+    return result
+
+
+def gather_tree(
+    step_ids: Any, parent_ids: Any, max_sequence_lengths: Any, end_token: Any, name: str | None = None
+) -> Tensor:
+    """Returns whole sequences from the steps of a beam search, [time, batch, beam], ends filled with end_token."""
+    with name_scope(name, "GatherTree", [step_ids, parent_ids]):
+        step_ids, parent_ids = convert_to_tensor(step_ids), convert_to_tensor(parent_ids)
+        lengths = convert_to_tensor(max_sequence_lengths)
+        steps, batch, beams = (shape(step_ids)[axis] for axis in range(3))
+        end = fill([batch, beams], cast(end_token, step_ids.dtype))
+        itself = tile(expand_dims(range_of(0, beams), 0), [batch, 1])
+        found = TensorArray(step_ids.dtype, size=steps, element_shape=step_ids._shape[1:] if step_ids._shape else None)
+
+        def back(time: Tensor, parents: Tensor, found: TensorArray) -> tuple[Any, Any, Any]:
+            inside = less(tile(expand_dims(time, 0), [batch]), lengths)
+            ids = where(inside, batch_gather(step_ids[time], parents), end)
+            before = where(inside, batch_gather(parent_ids[time], parents), itself)
+            return time - 1, before, found.write(time, ids)
+
+        _, _, found = while_loop(
+            lambda time, *_: time >= 0,
+            back,
+            (steps - 1, itself, found),
+            shape_invariants=(TensorShape([]), TensorShape([None, None]), TensorShape(None)),
+            back_prop=False,
+        )
+        ids = found.stack()
+        over = cumsum(cast(equal(ids, cast(end_token, ids.dtype)), dtypes.int32), axis=0, exclusive=True) > 0
+        result = where(over, ones_like(ids) * cast(end_token, ids.dtype), ids)
+        result.set_shape(step_ids._shape)
+        return result
+
+
+class BeamSearchDecoder(Decoder):
+    """Keeps the best sequences of each step; states and inputs carry one example for each beam."""
+
+    def __init__(
+        self,
+        cell: Any,
+        embedding: Any,
+        start_tokens: Any,
+        end_token: Any,
+        initial_state: Any,
+        beam_width: int,
+        output_layer: Any = None,
+        length_penalty_weight: Any = 0.0,
+        coverage_penalty_weight: float = 0.0,
+        reorder_tensor_arrays: bool = True,
+    ) -> None:
+        require_cell("cell", cell)
+        if coverage_penalty_weight:
+            raise ValueError("BeamSearchDecoder knows no coverage penalty; leave coverage_penalty_weight at 0")
+        self._cell = cell
+        self._output_layer = output_layer
+        self._embedding_fn = embedding if callable(embedding) else lambda ids: embedding_lookup(embedding, ids)
+        self._start_tokens = convert_to_tensor(start_tokens, dtypes.int32, name="start_tokens")
+        self._end_token = convert_to_tensor(end_token, dtypes.int32, name="end_token")
+        if self._start_tokens._shape is not None and len(self._start_tokens._shape) != 1:
+            raise ValueError("start_tokens must be a vector")
+        if self._end_token._shape not in (None, ()):
+            raise ValueError("end_token must be a scalar")
+        self._beam_width = beam_width
+        self._length_penalty_weight = length_penalty_weight
+        self._reorder = reorder_tensor_arrays
+        known = self._start_tokens._shape[0] if self._start_tokens._shape else None
+        self._batch_size: Any = known if known is not None else size(self._start_tokens)
+        self._known_batch = known
+        self._initial_cell_state = nest.map_structure(self._split, initial_state)
+        tokens = tile(expand_dims(self._start_tokens, 1), [1, beam_width])
+        self._start_inputs = self._embedding_fn(tokens)
+
+    @property
+    def batch_size(self) -> Any:
+        return self._batch_size
+
+    @property
+    def tracks_own_finished(self) -> bool:
+        return True
+
+    @property
+    def output_size(self) -> Any:
+        width = TensorShape([self._beam_width])
+        return BeamSearchDecoderOutput(width, width, width)
+
+    @property
+    def output_dtype(self) -> Any:
+        return BeamSearchDecoderOutput(self._dtype, dtypes.int32, dtypes.int32)
+
+    @property
+    def _dtype(self) -> Any:
+        return next(s.dtype for s in nest.flatten(self._initial_cell_state) if s.dtype.is_floating)
+
+    # -- one example for each beam, together or apart -----------------------------------------------------------------
+
+    def _split(self, t: Any) -> Any:
+        """Takes [batch * beam, ...] apart to [batch, beam, ...]; scalars and arrays of other steps stay."""
+        if isinstance(t, TensorArray) or t._shape == ():
+            return t
+        result = reshape(t, concat([[self._batch_size, self._beam_width], shape(t)[1:]], 0))
+        result.set_shape((self._known_batch, self._beam_width, *(t._shape or ())[1:]) if t._shape else None)
+        return result
+
+    def _merge(self, t: Any) -> Any:
+        if isinstance(t, TensorArray) or t._shape == ():
+            return t
+        result = reshape(t, concat([[-1], shape(t)[2:]], 0))
+        if t._shape is not None:
+            together = None if self._known_batch is None else self._known_batch * self._beam_width
+            result.set_shape((together, *t._shape[2:]))
+        return result
+
+    def _chosen(self, t: Any, beams: Any) -> Any:
+        """Returns the values of the beams that the next step goes on from."""
+        if isinstance(t, TensorArray) or t._shape == ():
+            return t
+        result = batch_gather(t, beams)
+        result.set_shape(t._shape)
+        return result
+
+    # -- steps --------------------------------------------------------------------------------------------------------
+
+    def initialize(self, name: str | None = None) -> Any:
+        """Returns beams of which all but the first are impossible."""
+        batch, width = self._batch_size, self._beam_width
+        first = zeros([batch], dtypes.int32)
+        finished = one_hot(first, width, on_value=False, off_value=True, dtype=dtypes.bool)
+        log_probs = one_hot(
+            first,
+            width,
+            on_value=convert_to_tensor(0.0, self._dtype),
+            off_value=convert_to_tensor(float("-inf"), self._dtype),
+            dtype=self._dtype,
+        )
+        lengths = zeros([batch, width], dtypes.int64)
+        state = BeamSearchDecoderState(self._initial_cell_state, log_probs, finished, lengths)
+        return finished, self._start_inputs, state
+
+    def step(self, time: Any, inputs: Any, state: Any, name: str | None = None) -> Any:
+        """Runs the cell for all beams and keeps the best of what they go on with."""
+        with name_scope(name, "BeamSearchDecoderStep", [time]):
+            cell_state = nest.map_structure(self._merge, state.cell_state)
+            outputs, cell_state = self._cell(nest.map_structure(self._merge, inputs), cell_state)
+            cell_state = nest.map_structure(self._split, cell_state)
+            logits = self._split(outputs)
+            if self._output_layer is not None:
+                logits = self._output_layer(logits)
+            output, state = self._extended(logits, cell_state, state)
+            following = cond(
+                reduce_all(state.finished),
+                lambda: self._start_inputs,
+                lambda: self._embedding_fn(output.predicted_ids),
+            )
+            following.set_shape(self._start_inputs._shape)
+            return output, state, following, state.finished
+
+    def _extended(self, logits: Any, cell_state: Any, state: Any) -> tuple[Any, Any]:
+        """Returns the best continuations of all beams together."""
+        width, batch = self._beam_width, self._batch_size
+        symbols = logits.shape[-1].value or shape(logits)[-1]
+        steps = self._masked(log_softmax(logits), state.finished, symbols)
+        total = expand_dims(state.log_probs, 2) + steps
+        going_on = cast(logical_not(state.finished), dtypes.int64)
+        adds = one_hot(
+            fill([batch, width], self._end_token),
+            symbols,
+            on_value=convert_to_tensor(0, dtypes.int64),
+            off_value=convert_to_tensor(1, dtypes.int64),
+            dtype=dtypes.int64,
+        )
+        lengths = expand_dims(state.lengths, 2) + adds * expand_dims(going_on, 2)
+        scores, places = top_k(reshape(self._penalized(total, lengths), [batch, -1]), k=width)
+        for tensor in (scores, places):
+            tensor.set_shape((self._known_batch, width))
+        ids, beams = floormod(places, symbols), floordiv(places, symbols)
+        log_probs = batch_gather(reshape(total, [batch, -1]), places)
+        before = self._chosen(state.finished, beams)
+        lengths = self._chosen(state.lengths, beams) + cast(logical_not(before), dtypes.int64)
+        log_probs.set_shape(state.log_probs._shape)
+        after = BeamSearchDecoderState(
+            cell_state=nest.map_structure(lambda t: self._chosen(t, beams), cell_state),
+            log_probs=log_probs,
+            finished=logical_or(before, equal(ids, self._end_token)),
+            lengths=lengths,
+        )
+        return BeamSearchDecoderOutput(scores, cast(ids, dtypes.int32), cast(beams, dtypes.int32)), after
+
+    def _masked(self, log_probs: Any, finished: Any, symbols: Any) -> Any:
+        """Lets finished beams go on with nothing but the end token."""
+        kind = log_probs.dtype
+        only_end = one_hot(
+            self._end_token,
+            symbols,
+            on_value=convert_to_tensor(0.0, kind),
+            off_value=convert_to_tensor(kind.min, kind),
+            dtype=kind,
+        )
+        ended = tile(reshape(only_end, [1, 1, -1]), [self._batch_size, self._beam_width, 1])
+        over = tile(expand_dims(finished, 2), [1, 1, symbols])
+        return where(over, ended, log_probs)
+
+    def _penalized(self, log_probs: Any, lengths: Any) -> Any:
+        weight = self._length_penalty_weight
+        if isinstance(weight, int | float) and weight == 0:
+            return log_probs
+        penalty = pow(divide(5.0 + cast(lengths, dtypes.float32), constant(6.0)), weight)
+        return log_probs / cast(penalty, log_probs.dtype)
+
+    def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
+        """Follows the beams back from the last step to whole sequences."""
+        longest = cast(reduce_max(final_state.lengths, axis=1), dtypes.int32)
+        ids = gather_tree(outputs.predicted_ids, outputs.parent_ids, longest, self._end_token)
+        return FinalBeamSearchDecoderOutput(ids, outputs), final_state

@@ -1,0 +1,319 @@
+"""Helpers: what a decoder reads next, from given sequences or from its own outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.control_flow.cond import cond
+from thalweg._src.control_flow.tensor_array import TensorArray
+from thalweg._src.graph import nest
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.embedding import embedding_lookup
+from thalweg._src.nn.rnn.sizes import swap_batch_and_time
+from thalweg._src.ops.comparison import equal, greater_equal
+from thalweg._src.ops.constants import fill
+from thalweg._src.ops.gather import gather_nd, scatter_nd
+from thalweg._src.ops.math import cast
+from thalweg._src.ops.random import multinomial, random_uniform
+from thalweg._src.ops.reduction import argmax, reduce_all
+from thalweg._src.ops.reshape import reshape, shape, size, zeros_like
+from thalweg._src.ops.where import where
+from thalweg._src.shapes import TensorShape
+
+
+class Helper:
+    """What a BasicDecoder asks of a helper."""
+
+    @property
+    def batch_size(self) -> Any:
+        raise NotImplementedError("batch_size has not been implemented")
+
+    @property
+    def sample_ids_shape(self) -> Any:
+        return TensorShape([])
+
+    @property
+    def sample_ids_dtype(self) -> Any:
+        return dtypes.int32
+
+    def initialize(self, name: str | None = None) -> Any:
+        """Returns what is finished and the first inputs."""
+        raise NotImplementedError("initialize has not been implemented")
+
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+        """Returns symbols for outputs."""
+        raise NotImplementedError("sample has not been implemented")
+
+    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
+        """Returns what is finished, the next inputs and the state."""
+        raise NotImplementedError("next_inputs has not been implemented")
+
+
+class CustomHelper(Helper):
+    """A helper of three functions."""
+
+    def __init__(
+        self,
+        initialize_fn: Callable[[], Any],
+        sample_fn: Callable[..., Any],
+        next_inputs_fn: Callable[..., Any],
+        sample_ids_shape: Any = None,
+        sample_ids_dtype: Any = None,
+    ) -> None:
+        self._initialize_fn = initialize_fn
+        self._sample_fn = sample_fn
+        self._next_inputs_fn = next_inputs_fn
+        self._batch_size: Any = None
+        self._shape = TensorShape(sample_ids_shape or [])
+        self._dtype = sample_ids_dtype or dtypes.int32
+
+    @property
+    def batch_size(self) -> Any:
+        if self._batch_size is None:
+            raise ValueError("batch_size accessed before initialize was called")
+        return self._batch_size
+
+    @property
+    def sample_ids_shape(self) -> Any:
+        return self._shape
+
+    @property
+    def sample_ids_dtype(self) -> Any:
+        return self._dtype
+
+    def initialize(self, name: str | None = None) -> Any:
+        """Calls the first function."""
+        finished, inputs = self._initialize_fn()
+        if self._batch_size is None:
+            self._batch_size = size(finished)
+        return finished, inputs
+
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+        """Calls the second function."""
+        return self._sample_fn(time=time, outputs=outputs, state=state)
+
+    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
+        """Calls the third function."""
+        return self._next_inputs_fn(time=time, outputs=outputs, state=state, sample_ids=sample_ids)
+
+
+class TrainingHelper(Helper):
+    """Gives the decoder known sequences, whatever it makes of them."""
+
+    def __init__(self, inputs: Any, sequence_length: Any, time_major: bool = False, name: str | None = None) -> None:
+        with name_scope(name, "TrainingHelper", nest.flatten(inputs)):
+            inputs = nest.map_structure(convert_to_tensor, inputs)
+            self._inputs = inputs
+            if not time_major:
+                inputs = nest.map_structure(swap_batch_and_time, inputs)
+            self._arrays = nest.map_structure(_unstacked, inputs)
+            self._zeros = nest.map_structure(lambda whole: zeros_like(whole[0]), inputs)
+            self._lengths = cast(convert_to_tensor(sequence_length), dtypes.int32)
+            if self._lengths._shape is not None and len(self._lengths._shape) != 1:
+                raise ValueError(f"sequence_length: expected a vector, received shape {self._lengths.shape}")
+            known = self._lengths._shape[0] if self._lengths._shape else None
+            self._batch_size: Any = known if known is not None else size(self._lengths)
+
+    @property
+    def inputs(self) -> Any:
+        return self._inputs
+
+    @property
+    def sequence_length(self) -> Any:
+        return self._lengths
+
+    @property
+    def batch_size(self) -> Any:
+        return self._batch_size
+
+    def _at(self, time: Any, finished: Any) -> Any:
+        """Returns the inputs of a step; zeros when all is over and there is nothing to read."""
+        inputs = cond(
+            reduce_all(finished),
+            lambda: self._zeros,
+            lambda: nest.map_structure(lambda array: array.read(time), self._arrays),
+        )
+        for given, zero in zip(nest.flatten(inputs), nest.flatten(self._zeros)):
+            given.set_shape(zero._shape)
+        return inputs
+
+    def initialize(self, name: str | None = None) -> Any:
+        """Returns the inputs of the first step."""
+        with name_scope(name, "TrainingHelperInitialize"):
+            finished = equal(0, self._lengths)
+            return finished, self._at(0, finished)
+
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+        """Returns the most likely symbols."""
+        with name_scope(name, "TrainingHelperSample", [time, outputs]):
+            return cast(argmax(outputs, axis=-1), dtypes.int32)
+
+    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
+        """Returns the inputs of the next step."""
+        with name_scope(name, "TrainingHelperNextInputs", [time, outputs]):
+            following = time + 1
+            finished = greater_equal(following, self._lengths)
+            return finished, self._at(following, finished), state
+
+
+def _unstacked(whole: Tensor) -> TensorArray:
+    rest = whole._shape[1:] if whole._shape else None
+    return TensorArray(whole.dtype, size=shape(whole)[0], element_shape=rest).unstack(whole)
+
+
+def _embedding(embedding: Any) -> Callable[[Any], Any]:
+    return embedding if callable(embedding) else lambda ids: embedding_lookup(embedding, ids)
+
+
+class ScheduledEmbeddingTrainingHelper(TrainingHelper):
+    """Gives known sequences, but at random the decoder's own symbols."""
+
+    def __init__(
+        self,
+        inputs: Any,
+        sequence_length: Any,
+        embedding: Any,
+        sampling_probability: Any,
+        time_major: bool = False,
+        seed: int | None = None,
+        scheduling_seed: int | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(inputs, sequence_length, time_major, name)
+        self._embedding_fn = _embedding(embedding)
+        self._probability = convert_to_tensor(sampling_probability, dtypes.float32, name="sampling_probability")
+        self._seed = seed
+        self._scheduling_seed = scheduling_seed
+
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+        """Returns symbols drawn by their logits where chance wants them, and -1 elsewhere."""
+        chosen = random_uniform([self.batch_size], seed=self._scheduling_seed) < self._probability
+        drawn = _drawn(outputs, self._seed)
+        return where(chosen, drawn, fill([self.batch_size], -1))
+
+    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
+        """Returns the next known inputs, with vectors of drawn symbols in their place."""
+        finished, inputs, state = super().next_inputs(time, outputs, state, sample_ids, name)
+
+        def mixed() -> Tensor:
+            places = where(greater_equal(sample_ids, 0))
+            vectors = self._embedding_fn(gather_nd(sample_ids, places))
+            kept = where(sample_ids < 0, inputs, zeros_like(inputs))
+            return kept + scatter_nd(places, vectors, shape(inputs, out_type=dtypes.int64))
+
+        chosen = cond(reduce_all(finished), lambda: inputs + 0, mixed)
+        chosen.set_shape(inputs._shape)
+        return finished, chosen, state
+
+
+def _drawn(logits: Any, seed: int | None) -> Tensor:
+    """Returns symbols drawn by their logits."""
+    return cast(reshape(multinomial(logits, 1, seed=seed), [-1]), dtypes.int32)  # type: ignore[no-any-return]
+
+
+class GreedyEmbeddingHelper(Helper):
+    """Gives the decoder its own most likely symbols, until it makes the end token."""
+
+    def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
+        self._embedding_fn = _embedding(embedding)
+        self._start_tokens = convert_to_tensor(start_tokens, dtypes.int32, name="start_tokens")
+        self._end_token = convert_to_tensor(end_token, dtypes.int32, name="end_token")
+        if self._start_tokens._shape is not None and len(self._start_tokens._shape) != 1:
+            raise ValueError("start_tokens must be a vector")
+        if self._end_token._shape not in (None, ()):
+            raise ValueError("end_token must be a scalar")
+        known = self._start_tokens._shape[0] if self._start_tokens._shape else None
+        self._batch_size: Any = known if known is not None else size(self._start_tokens)
+        self._start_inputs = self._embedding_fn(self._start_tokens)
+
+    @property
+    def batch_size(self) -> Any:
+        return self._batch_size
+
+    def initialize(self, name: str | None = None) -> Any:
+        """Returns the vectors of the start tokens."""
+        return fill([self._batch_size], False), self._start_inputs
+
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+        """Returns the most likely symbols."""
+        if not isinstance(outputs, Tensor):
+            raise TypeError(f"Expected outputs to be a single Tensor, got: {type(outputs)}")
+        return cast(argmax(outputs, axis=-1), dtypes.int32)
+
+    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
+        """Returns the vectors of the symbols."""
+        finished = equal(sample_ids, self._end_token)
+        inputs = cond(reduce_all(finished), lambda: self._start_inputs, lambda: self._embedding_fn(sample_ids))
+        inputs.set_shape(self._start_inputs._shape)
+        return finished, inputs, state
+
+
+class SampleEmbeddingHelper(GreedyEmbeddingHelper):
+    """Gives the decoder symbols drawn by its own logits, until it makes the end token."""
+
+    def __init__(
+        self,
+        embedding: Any,
+        start_tokens: Any,
+        end_token: Any,
+        softmax_temperature: Any = None,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(embedding, start_tokens, end_token)
+        self._softmax_temperature = softmax_temperature
+        self._seed = seed
+
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+        """Returns symbols drawn by their logits."""
+        logits = outputs if self._softmax_temperature is None else outputs / self._softmax_temperature
+        return _drawn(logits, self._seed)
+
+
+class InferenceHelper(Helper):
+    """Gives the decoder what a function samples from its outputs."""
+
+    def __init__(
+        self,
+        sample_fn: Callable[[Any], Any],
+        sample_shape: Any,
+        sample_dtype: Any,
+        start_inputs: Any,
+        end_fn: Callable[[Any], Any],
+        next_inputs_fn: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self._sample_fn = sample_fn
+        self._end_fn = end_fn
+        self._shape = TensorShape(sample_shape)
+        self._dtype = sample_dtype
+        self._next_inputs_fn = next_inputs_fn
+        self._start_inputs = convert_to_tensor(start_inputs, name="start_inputs")
+        self._batch_size = shape(self._start_inputs)[0]
+
+    @property
+    def batch_size(self) -> Any:
+        return self._batch_size
+
+    @property
+    def sample_ids_shape(self) -> Any:
+        return self._shape
+
+    @property
+    def sample_ids_dtype(self) -> Any:
+        return self._dtype
+
+    def initialize(self, name: str | None = None) -> Any:
+        """Returns the first inputs."""
+        return fill([self._batch_size], False), self._start_inputs
+
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+        """Samples from the outputs."""
+        return self._sample_fn(outputs)
+
+    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
+        """Returns what the samples become as inputs."""
+        following = sample_ids if self._next_inputs_fn is None else self._next_inputs_fn(sample_ids)
+        return self._end_fn(sample_ids), following, state

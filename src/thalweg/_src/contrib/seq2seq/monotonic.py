@@ -1,0 +1,162 @@
+"""Attention that only moves forward along its memories, after Raffel et al."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.contrib.seq2seq.attention import _Mechanism
+from thalweg._src.control_flow.functional import scan
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.layers.dense import Dense
+from thalweg._src.ops.comparison import greater
+from thalweg._src.ops.concat import concat
+from thalweg._src.ops.math import cast, clip_by_value, exp, log, rsqrt, sigmoid, square, tanh
+from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.random import random_normal
+from thalweg._src.ops.reduction import cumprod, cumsum, reduce_sum
+from thalweg._src.ops.reshape import expand_dims, ones_like, shape, squeeze, transpose, zeros, zeros_like
+from thalweg._src.ops.where import one_hot, where
+from thalweg._src.variables.initializers import Constant, Ones, Zeros
+from thalweg._src.variables.variable_scope import get_variable, variable_scope
+
+
+def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Tensor:
+    """Returns running products of numbers in [0, 1], by sums of logs, whose gradients are finite."""
+    with name_scope(None, "SafeCumprod", [x]):
+        x = convert_to_tensor(x, name="x")
+        tiny = np.finfo(x.dtype.as_numpy_dtype).tiny
+        return exp(cumsum(log(clip_by_value(x, tiny, 1)), *args, **kwargs))
+
+
+def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Tensor:
+    """Returns the distribution over memories after a step forward from the last one.
+
+    p_choose_i is the chance to stop at each memory. Modes: recursive is exact, parallel faster and less exact for
+    chances near 1, hard takes chances and the last attention to be 0 or 1.
+    """
+    p = convert_to_tensor(p_choose_i, name="p_choose_i")
+    last = convert_to_tensor(previous_attention, name="previous_attention")
+    if mode == "recursive":
+        # The chance to pass all memories before this one, since the last attention, adds up along the memories.
+        passed = concat([ones_like(p[:, :1]), 1 - p[:, :-1]], 1)
+        reached = scan(
+            lambda total, step: step[0] * total + step[1],
+            [transpose(passed), transpose(last)],
+            zeros_like(p[:, 0]),
+        )
+        return p * transpose(reached)
+    if mode == "parallel":
+        passed = safe_cumprod(1 - p, axis=1, exclusive=True)
+        return p * passed * cumsum(last / clip_by_value(passed, 1e-10, 1.0), axis=1)
+    if mode == "hard":
+        chosen = p * cumsum(last, axis=1)
+        return chosen * cumprod(1 - chosen, axis=1, exclusive=True)
+    raise ValueError("mode must be 'recursive', 'parallel', or 'hard'.")
+
+
+class _Monotonic(_Mechanism):
+    """A mechanism whose scores are turned to the chances of stopping."""
+
+    _sigmoid_noise: float
+    _seed: int | None
+    _mode: str
+    _score_bias_init: float
+
+    def _set(self, sigmoid_noise: float, seed: int | None, score_bias_init: float, mode: str) -> None:
+        self._sigmoid_noise, self._seed = sigmoid_noise, seed
+        self._score_bias_init, self._mode = score_bias_init, mode
+
+    def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
+        """Returns all attention at the first memory."""
+        return one_hot(zeros([batch_size], dtypes.int32), self._alignments_size, dtype=dtype)
+
+    def _moved(self, score: Any, state: Any) -> tuple[Any, Any]:
+        """Returns the next attention, twice: it is the next state, too."""
+        score = score + get_variable(
+            "attention_score_bias", dtype=score.dtype, shape=(), initializer=Constant(self._score_bias_init)
+        )
+        if self._mask is not None:
+            score = where(self._mask, score, ones_like(score) * self._score_mask_value)
+        if self._sigmoid_noise > 0:
+            score = score + self._sigmoid_noise * random_normal(shape(score), dtype=score.dtype, seed=self._seed)
+        chances = cast(greater(score, 0), score.dtype) if self._mode == "hard" else sigmoid(score)
+        attention = monotonic_attention(chances, state, self._mode)
+        attention.set_shape(score.get_shape())
+        return attention, attention
+
+
+class BahdanauMonotonicAttention(_Monotonic):
+    """Compares by a small network, and only moves forward."""
+
+    def __init__(
+        self,
+        num_units: int,
+        memory: Any,
+        memory_sequence_length: Any = None,
+        normalize: bool = False,
+        score_mask_value: Any = None,
+        sigmoid_noise: float = 0.0,
+        sigmoid_noise_seed: int | None = None,
+        score_bias_init: float = 0.0,
+        mode: str = "parallel",
+        dtype: Any = None,
+        name: str = "BahdanauMonotonicAttention",
+    ) -> None:
+        kind = dtype or dtypes.float32
+        query_layer = Dense(num_units, name="query_layer", use_bias=False, dtype=kind)
+        memory_layer = Dense(num_units, name="memory_layer", use_bias=False, dtype=kind)
+        super().__init__(query_layer, memory_layer, memory, memory_sequence_length, None, score_mask_value, name, dtype)
+        self._num_units = num_units
+        self._normalize = normalize
+        self._set(sigmoid_noise, sigmoid_noise_seed, score_bias_init, mode)
+
+    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
+        """Returns the share of each memory for a query."""
+        with variable_scope(None, "bahdanau_monotonic_attention", [query]):
+            kind, units = query.dtype, self._num_units
+            together = self._keys + expand_dims(self._query_layer(query), 1)
+            v: Any = get_variable("attention_v", [units], dtype=kind)
+            if self._normalize:
+                g = get_variable("attention_g", dtype=kind, initializer=Constant(units**-0.5), shape=())
+                together = together + get_variable("attention_b", [units], dtype=kind, initializer=Zeros())
+                v = g * v * rsqrt(reduce_sum(square(v)))
+            return self._moved(reduce_sum(v * tanh(together), [2]), state)
+
+
+class LuongMonotonicAttention(_Monotonic):
+    """Compares by a product, and only moves forward."""
+
+    def __init__(
+        self,
+        num_units: int,
+        memory: Any,
+        memory_sequence_length: Any = None,
+        scale: bool = False,
+        score_mask_value: Any = None,
+        sigmoid_noise: float = 0.0,
+        sigmoid_noise_seed: int | None = None,
+        score_bias_init: float = 0.0,
+        mode: str = "parallel",
+        dtype: Any = None,
+        name: str = "LuongMonotonicAttention",
+    ) -> None:
+        layer = Dense(num_units, name="memory_layer", use_bias=False, dtype=dtype or dtypes.float32)
+        super().__init__(None, layer, memory, memory_sequence_length, None, score_mask_value, name, dtype)
+        self._num_units = num_units
+        self._scale = scale
+        self._set(sigmoid_noise, sigmoid_noise_seed, score_bias_init, mode)
+
+    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
+        """Returns the share of each memory for a query."""
+        with variable_scope(None, "luong_monotonic_attention", [query]):
+            if query.shape[-1].value != self._keys.shape[-1].value:
+                raise ValueError(f"query and keys differ in width: {query.shape}, {self._keys.shape}")
+            score = squeeze(matmul(expand_dims(query, 1), self._keys, transpose_b=True), [1])
+            if self._scale:
+                score = score * get_variable("attention_g", dtype=query.dtype, initializer=Ones(), shape=())
+            return self._moved(score, state)

@@ -1,0 +1,67 @@
+"""Known sequences with the decoder's own outputs in their place, now and then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.contrib.seq2seq.helpers import TrainingHelper
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.ops.comparison import less
+from thalweg._src.ops.concat import concat
+from thalweg._src.ops.random import random_uniform
+from thalweg._src.ops.where import where
+from thalweg._src.shapes import TensorShape
+
+
+class ScheduledOutputTrainingHelper(TrainingHelper):
+    """Gives known sequences, but at random the decoder's last outputs, perhaps through a function.
+
+    auxiliary_inputs are put beside the inputs in every step, whichever those are.
+    """
+
+    def __init__(
+        self,
+        inputs: Any,
+        sequence_length: Any,
+        sampling_probability: Any,
+        time_major: bool = False,
+        seed: int | None = None,
+        next_inputs_fn: Callable[[Any], Any] | None = None,
+        auxiliary_inputs: Any = None,
+        name: str | None = None,
+    ) -> None:
+        inputs = convert_to_tensor(inputs)
+        self._width = inputs.shape[-1].value
+        if auxiliary_inputs is not None:
+            inputs = concat([inputs, convert_to_tensor(auxiliary_inputs)], -1)
+        super().__init__(inputs, sequence_length, time_major, name)
+        self._probability = convert_to_tensor(sampling_probability, dtypes.float32, name="sampling_probability")
+        if self._probability._shape not in ((), None) and len(self._probability._shape or ()) > 1:
+            raise ValueError(
+                f"sampling_probability must be either a scalar or a vector. saw shape: {self._probability.shape}"
+            )
+        self._seed = seed
+        self._next_inputs_fn = next_inputs_fn
+        self._has_auxiliary = auxiliary_inputs is not None
+
+    @property
+    def sample_ids_shape(self) -> Any:
+        return TensorShape([])
+
+    @property
+    def sample_ids_dtype(self) -> Any:
+        return dtypes.bool
+
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+        """Returns for which examples the outputs are used."""
+        return less(random_uniform([self.batch_size], seed=self._seed), self._probability)
+
+    def next_inputs(self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None) -> Any:
+        """Returns the next known inputs, with outputs in the place of some."""
+        finished, inputs, state = super().next_inputs(time, outputs, state, sample_ids, name)
+        own = outputs if self._next_inputs_fn is None else self._next_inputs_fn(outputs)
+        if self._has_auxiliary:
+            own = concat([own, inputs[..., self._width :]], -1)
+        return finished, where(sample_ids, own, inputs), state

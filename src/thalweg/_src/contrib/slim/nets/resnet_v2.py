@@ -1,0 +1,162 @@
+"""Residual networks of He et al. in their second form, whose units normalize before each convolution."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src.contrib.framework.arg_scope import add_arg_scope, arg_scope
+from thalweg._src.contrib.layers.batch_norm import batch_norm
+from thalweg._src.contrib.layers.convolutions import conv2d
+from thalweg._src.contrib.layers.outputs import collect_named_outputs, convert_collection_to_dict, last_dimension
+from thalweg._src.contrib.layers.pools import max_pool2d
+from thalweg._src.contrib.slim.nets.resnet_utils import (
+    Block,
+    conv2d_same,
+    resnet_arg_scope as resnet_arg_scope,
+    stack_blocks_dense,
+    subsample,
+)
+from thalweg._src.ops import nn
+from thalweg._src.ops.reduction import reduce_mean
+from thalweg._src.variables.variable_scope import variable_scope
+
+
+@add_arg_scope
+def bottleneck(
+    inputs: Any,
+    depth: int,
+    depth_bottleneck: int,
+    stride: int,
+    rate: int = 1,
+    outputs_collections: Any = None,
+    scope: Any = None,
+) -> Any:
+    """Adds to the inputs what three convolutions make of them, normalized before."""
+    with variable_scope(scope, "bottleneck_v2", [inputs]) as opened:
+        before = batch_norm(inputs, activation_fn=nn.relu, scope="preact")
+        if last_dimension(inputs.shape, min_rank=4) == depth:
+            shortcut = subsample(inputs, stride, "shortcut")
+        else:
+            shortcut = conv2d(
+                before, depth, [1, 1], stride=stride, normalizer_fn=None, activation_fn=None, scope="shortcut"
+            )
+        residual = conv2d(before, depth_bottleneck, [1, 1], stride=1, scope="conv1")
+        residual = conv2d_same(residual, depth_bottleneck, 3, stride, rate=rate, scope="conv2")
+        residual = conv2d(residual, depth, [1, 1], stride=1, normalizer_fn=None, activation_fn=None, scope="conv3")
+        return collect_named_outputs(outputs_collections, opened.name, shortcut + residual)
+
+
+def resnet_v2(
+    inputs: Any,
+    blocks: Sequence[Block],
+    num_classes: int | None = None,
+    is_training: Any = True,
+    global_pool: bool = True,
+    output_stride: int | None = None,
+    include_root_block: bool = True,
+    reuse: Any = None,
+    scope: Any = None,
+) -> tuple[Any, dict[str, Any]]:
+    """Returns logits, or features if num_classes is None, and the outputs of all layers by name."""
+    with variable_scope(scope, "resnet_v2", [inputs], reuse=reuse) as opened:
+        ends = f"{opened.name}_end_points"
+        with (
+            arg_scope([conv2d, bottleneck, stack_blocks_dense], outputs_collections=ends),
+            arg_scope([batch_norm], is_training=is_training),
+        ):
+            net = inputs
+            if include_root_block:
+                if output_stride is not None:
+                    if output_stride % 4 != 0:
+                        raise ValueError(f"output_stride: expected 4, 8, 12, ..., received {output_stride}")
+                    output_stride //= 4
+                # The first unit normalizes and activates what comes in.
+                with arg_scope([conv2d], activation_fn=None, normalizer_fn=None):
+                    net = conv2d_same(net, 64, 7, stride=2, scope="conv1")
+                net = max_pool2d(net, [3, 3], stride=2, scope="pool1")
+            net = stack_blocks_dense(net, blocks, output_stride)
+            net = batch_norm(net, activation_fn=nn.relu, scope="postnorm")
+            if global_pool:
+                net = reduce_mean(net, [1, 2], name="pool5", keepdims=True)
+            if num_classes is not None:
+                net = conv2d(net, num_classes, [1, 1], activation_fn=None, normalizer_fn=None, scope="logits")
+            end_points = convert_collection_to_dict(ends)
+            if num_classes is not None:
+                end_points["predictions"] = nn.softmax(net)
+            return net, end_points
+
+
+def resnet_v2_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
+    """Returns a block of bottleneck units, of which the last has the stride."""
+    unit = {"depth": base_depth * 4, "depth_bottleneck": base_depth}
+    return Block(scope, bottleneck, [{**unit, "stride": 1}] * (num_units - 1) + [{**unit, "stride": stride}])
+
+
+def _resnet(name: str, units: tuple[int, int, int, int], inputs: Any, given: tuple[Any, ...]) -> Any:
+    num_classes, is_training, global_pool, output_stride, reuse, scope = given
+    blocks = [
+        resnet_v2_block(f"block{number + 1}", 64 * 2**number, count, 1 if number == 3 else 2)
+        for number, count in enumerate(units)
+    ]
+    return resnet_v2(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope or name)
+
+
+def resnet_v2_50(
+    inputs: Any,
+    num_classes: int | None = None,
+    is_training: Any = True,
+    global_pool: bool = True,
+    output_stride: int | None = None,
+    reuse: Any = None,
+    scope: Any = "resnet_v2_50",
+) -> tuple[Any, dict[str, Any]]:
+    """Returns logits and the outputs of all layers by name; 50 layers."""
+    given = (num_classes, is_training, global_pool, output_stride, reuse, scope)
+    return _resnet("resnet_v2_50", (3, 4, 6, 3), inputs, given)  # type: ignore[no-any-return]
+
+
+def resnet_v2_101(
+    inputs: Any,
+    num_classes: int | None = None,
+    is_training: Any = True,
+    global_pool: bool = True,
+    output_stride: int | None = None,
+    reuse: Any = None,
+    scope: Any = "resnet_v2_101",
+) -> tuple[Any, dict[str, Any]]:
+    """Returns logits and the outputs of all layers by name; 101 layers."""
+    given = (num_classes, is_training, global_pool, output_stride, reuse, scope)
+    return _resnet("resnet_v2_101", (3, 4, 23, 3), inputs, given)  # type: ignore[no-any-return]
+
+
+def resnet_v2_152(
+    inputs: Any,
+    num_classes: int | None = None,
+    is_training: Any = True,
+    global_pool: bool = True,
+    output_stride: int | None = None,
+    reuse: Any = None,
+    scope: Any = "resnet_v2_152",
+) -> tuple[Any, dict[str, Any]]:
+    """Returns logits and the outputs of all layers by name; 152 layers."""
+    given = (num_classes, is_training, global_pool, output_stride, reuse, scope)
+    return _resnet("resnet_v2_152", (3, 8, 36, 3), inputs, given)  # type: ignore[no-any-return]
+
+
+def resnet_v2_200(
+    inputs: Any,
+    num_classes: int | None = None,
+    is_training: Any = True,
+    global_pool: bool = True,
+    output_stride: int | None = None,
+    reuse: Any = None,
+    scope: Any = "resnet_v2_200",
+) -> tuple[Any, dict[str, Any]]:
+    """Returns logits and the outputs of all layers by name; 200 layers."""
+    given = (num_classes, is_training, global_pool, output_stride, reuse, scope)
+    return _resnet("resnet_v2_200", (3, 24, 36, 3), inputs, given)  # type: ignore[no-any-return]
+
+
+for _function in (resnet_v2, resnet_v2_50, resnet_v2_101, resnet_v2_152, resnet_v2_200):
+    setattr(_function, "default_image_size", 224)  # noqa: B010

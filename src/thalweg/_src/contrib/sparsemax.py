@@ -1,0 +1,48 @@
+"""Sparsemax: the nearest point of the simplex, and its loss, after Martins and Astudillo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.comparison import greater, is_nan, less_equal, logical_or
+from thalweg._src.ops.gather import gather
+from thalweg._src.ops.math import cast, maximum
+from thalweg._src.ops.nn import top_k
+from thalweg._src.ops.reduction import cumsum, reduce_any, reduce_mean, reduce_sum
+from thalweg._src.ops.reshape import expand_dims, shape as shape_of
+from thalweg._src.ops.sequences import range as range_of
+from thalweg._src.ops.where import where_v2
+
+
+def sparsemax(logits: Any, name: str | None = None) -> Tensor:
+    """Returns the point of the probability simplex nearest to each row of logits; many of its elements are 0."""
+    with name_scope(name, "sparsemax", [logits]):
+        logits = convert_to_tensor(logits, name="logits")
+        logits.get_shape().assert_has_rank(2)
+        count = logits.shape[1].value or shape_of(logits)[1]
+        # Sparsemax does not change when a constant is added; this one keeps large logits apart from infinity.
+        z = logits - expand_dims(reduce_mean(logits, 1), 1)
+        ordered, _ = top_k(z, count)
+        sums = cumsum(ordered, 1)
+        places = cast(range_of(1, count + 1), logits.dtype)
+        support = reduce_sum(cast(greater(1 + places * ordered, sums), dtypes.int32), 1)
+        # A row with no support has a logit that is not finite.
+        within = gather(sums, expand_dims(maximum(support - 1, 0), 1), batch_dims=1)
+        threshold = (within - 1) / cast(expand_dims(support, 1), logits.dtype)
+        probabilities = maximum(cast(0, logits.dtype), z - threshold)
+        wrong = logical_or(less_equal(support, 0), reduce_any(is_nan(z), 1))
+        return where_v2(expand_dims(wrong, 1), cast(float("nan"), logits.dtype), probabilities)
+
+
+def sparsemax_loss(logits: Any, sparsemax: Any, labels: Any, name: str | None = None) -> Tensor:
+    """Returns the loss whose gradient by the logits is sparsemax(logits) - labels, for each row."""
+    with name_scope(name, "sparsemax_loss", [logits, sparsemax, labels]):
+        logits = convert_to_tensor(logits, name="logits")
+        chances = convert_to_tensor(sparsemax, name="sparsemax")
+        labels = convert_to_tensor(labels, logits.dtype, name="labels")
+        z = logits - expand_dims(reduce_mean(logits, 1), 1)
+        return reduce_sum(chances * (z - 0.5 * chances) + labels * (0.5 * labels - z), 1)

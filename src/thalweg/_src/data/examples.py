@@ -1,0 +1,63 @@
+"""Datasets of Example messages, parsed by their features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src.data.dataset import Dataset
+from thalweg._src.data.experimental import Transformation
+from thalweg._src.data.files import TFRecordDataset
+from thalweg._src.input.features import parse_example
+
+
+def parse_example_dataset(features: Any, num_parallel_calls: Any = 1) -> Transformation:
+    """Returns a transformation that parses batches of serialized Examples to dictionaries of tensors."""
+    if features is None:
+        raise ValueError("Missing: features was None.")
+
+    def apply(dataset: Dataset) -> Dataset:
+        calls = None if num_parallel_calls == 1 else num_parallel_calls
+        return dataset.map(lambda serialized: parse_example(serialized, features), calls)
+
+    return apply
+
+
+def make_batched_features_dataset(
+    file_pattern: Any,
+    batch_size: int,
+    features: Any,
+    reader: Callable[..., Any] = TFRecordDataset,
+    label_key: str | None = None,
+    reader_args: Any = None,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    shuffle_buffer_size: int = 10000,
+    shuffle_seed: int | None = None,
+    prefetch_buffer_size: int | None = None,
+    reader_num_threads: int | None = None,
+    parser_num_threads: int | None = None,
+    sloppy_ordering: bool = False,
+    drop_final_batch: bool = False,
+) -> Dataset:
+    """Returns batches of the Examples in files as dictionaries of features, and the label beside them if named."""
+    names = Dataset.list_files(file_pattern, shuffle=shuffle, seed=shuffle_seed)
+    arguments = reader_args or []
+    dataset = names.interleave(lambda name: reader(name, *arguments), cycle_length=reader_num_threads or 1)
+    if isinstance(dataset._structure, tuple) and len(dataset._structure) == 2:
+        dataset = dataset.map(lambda _, value: value)
+    if shuffle:
+        dataset = dataset.shuffle(shuffle_buffer_size, shuffle_seed)
+    if num_epochs != 1:
+        dataset = dataset.repeat(num_epochs)
+    dataset = dataset.batch(batch_size, drop_remainder=drop_final_batch or num_epochs is None)
+    dataset = dataset.apply(parse_example_dataset(features, parser_num_threads or 2))
+    if label_key is not None:
+        if label_key not in features:
+            raise ValueError(f"the `label_key` {label_key!r} is not one of the features {sorted(features)}")
+        dataset = dataset.map(lambda parsed: _without(parsed, label_key))
+    return dataset.prefetch(-1 if prefetch_buffer_size is None else prefetch_buffer_size)
+
+
+def _without(parsed: Any, key: str) -> Any:
+    return {name: value for name, value in parsed.items() if name != key}, parsed[key]

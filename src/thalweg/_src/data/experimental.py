@@ -1,0 +1,269 @@
+"""Further transformations of datasets, for `Dataset.apply`, and functions over several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.data import batches, flow, random_sources
+from thalweg._src.data.dataset import AUTOTUNE, Dataset, joined, seeds
+from thalweg._src.data.function import Function
+from thalweg._src.data.iterator import outputs
+from thalweg._src.data.made import made, parameter, states_function
+from thalweg._src.data.structure import DatasetSpec, SparseTensorSpec, TensorSpec, converted, element_of, tensors_of
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import as_static_shape
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.constants import constant
+from thalweg._src.ops.data import single_element_op
+from thalweg._src.ops.math import cast
+from thalweg._src.shapes import concatenate
+
+Transformation = Callable[[Dataset], Dataset]
+
+# -- element by element -----------------------------------------------------------------------------------------------
+
+
+def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
+    """Returns a transformation by a function of a state and an element, which gives a new state and an element."""
+
+    def apply(dataset: Dataset) -> Dataset:
+        state = converted(initial_state)
+        function, _ = states_function(
+            scan_func, state, dataset._structure, "tf.data.experimental.scan()", _first_of_two
+        )
+        structure = function.structure[1]
+        return dataset._derived(flow.Scanned, structure, tensors_of(state), [function])
+
+    return apply
+
+
+def _first_of_two(result: Any) -> Any:
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise TypeError("The scan function must return a pair comprising the new state and the output value.")
+    return result[0]
+
+
+def take_while(predicate: Callable[..., Any]) -> Transformation:
+    """Returns a transformation that ends at the first element for which the predicate is false."""
+
+    def apply(dataset: Dataset) -> Dataset:
+        function = dataset._predicate(predicate, "take_while")
+        return dataset._derived(flow.TakenWhile, functions=[function])
+
+    return apply
+
+
+def unique() -> Transformation:
+    """Returns a transformation that leaves out elements which came before."""
+
+    def apply(dataset: Dataset) -> Dataset:
+        spec = dataset._structure
+        if not isinstance(spec, TensorSpec) or spec.dtype not in (dtypes.int32, dtypes.int64, dtypes.string):
+            raise TypeError(f"unique: expected elements of one int32, int64 or string tensor, received {spec}")
+        if spec._shape not in (None, ()):
+            raise TypeError(f"unique: expected scalar elements, received {spec}")
+        return dataset._derived(flow.Distinct)
+
+    return apply
+
+
+def ignore_errors() -> Transformation:
+    """Returns a transformation that leaves out elements whose making fails."""
+    return lambda dataset: dataset._derived(flow.WithoutErrors)
+
+
+def unbatch() -> Transformation:
+    """Returns a transformation that takes elements apart along their first dimension."""
+    return lambda dataset: dataset.unbatch()
+
+
+def enumerate_dataset(start: Any = 0) -> Transformation:
+    """Returns a transformation that numbers elements."""
+    return lambda dataset: dataset.enumerate(start)
+
+
+def parallel_interleave(
+    map_func: Callable[..., Any],
+    cycle_length: Any,
+    block_length: Any = 1,
+    sloppy: bool = False,
+    buffer_output_elements: Any = None,
+    prefetch_input_elements: Any = None,
+) -> Transformation:
+    """Returns a transformation that takes elements of several datasets in turn, made by several threads."""
+    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, cycle_length)
+
+
+# -- batches ----------------------------------------------------------------------------------------------------------
+
+
+def map_and_batch(
+    map_func: Callable[..., Any],
+    batch_size: Any,
+    num_parallel_batches: int | None = None,
+    drop_remainder: Any = False,
+    num_parallel_calls: Any = None,
+) -> Transformation:
+    """Returns a transformation that maps elements, several at a time, and batches them."""
+    if num_parallel_batches is not None and num_parallel_calls is not None:
+        raise ValueError("The `num_parallel_batches` and `num_parallel_calls` arguments are mutually exclusive.")
+
+    def apply(dataset: Dataset) -> Dataset:
+        calls = num_parallel_calls
+        if calls is None and num_parallel_batches is not None:
+            calls = batch_size * num_parallel_batches
+        return dataset.map(map_func, calls).batch(batch_size, drop_remainder)
+
+    return apply
+
+
+map_and_batch_with_legacy_function = map_and_batch
+
+
+def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
+    """Returns a transformation that batches elements of different sizes to sparse tensors."""
+
+    def apply(dataset: Dataset) -> Dataset:
+        spec = dataset._structure
+        if not isinstance(spec, TensorSpec):
+            raise TypeError(f"`dense_to_sparse_batch` takes elements of one tensor, received {spec}")
+        sizes = row_shape if isinstance(row_shape, Tensor) else constant(list(row_shape), dtypes.int64)
+        structure = SparseTensorSpec(concatenate((None,), as_static_shape(sizes)), spec.dtype)
+        return dataset._derived(batches.SparseBatched, structure, [parameter(batch_size), parameter(sizes)])
+
+    return apply
+
+
+def group_by_window(
+    key_func: Callable[..., Any],
+    reduce_func: Callable[..., Any],
+    window_size: Any = None,
+    window_size_func: Callable[..., Any] | None = None,
+) -> Transformation:
+    """Returns a transformation that collects elements by a key and hands each full group to a function."""
+    if (window_size is None) == (window_size_func is None):
+        raise ValueError("Must pass either window_size or window_size_func, but not both.")
+    size_of = window_size_func or (lambda key: convert_to_tensor(window_size, dtypes.int64))
+
+    def apply(dataset: Dataset) -> Dataset:
+        key_spec = TensorSpec((), dtypes.int64)
+        key = Function(key_func, dataset._structure, "tf.data.experimental.group_by_window()")
+        if not key_spec.is_compatible_with(key.structure):
+            raise ValueError(f"`key_func` must return a single tf.int64 scalar tensor, it gives {key.structure}")
+        window = DatasetSpec(dataset._structure)
+        reduce = Function(reduce_func, (key_spec, window), "tf.data.experimental.group_by_window()")
+        if not isinstance(reduce.structure, DatasetSpec):
+            raise TypeError(f"`reduce_func` must return a `Dataset` object, it gives {reduce.structure}")
+        size = Function(
+            lambda key: cast(size_of(key), dtypes.int64), key_spec, "tf.data.experimental.group_by_window()"
+        )
+        structure = reduce.structure.element_spec
+        return dataset._derived(batches.GroupedByWindow, structure, functions=[key, reduce, size])
+
+    return apply
+
+
+# -- order ------------------------------------------------------------------------------------------------------------
+
+
+def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
+    """Returns a transformation that shuffles elements, in another order each time they are repeated."""
+    return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
+
+
+def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
+    """Returns a transformation that prefetches elements; they go to the device with the step that takes them."""
+    return lambda dataset: dataset.prefetch(AUTOTUNE if buffer_size is None else buffer_size)
+
+
+def copy_to_device(target_device: Any, source_device: str = "/cpu:0") -> Transformation:
+    """Returns a transformation that changes nothing: elements go to a device with the step that takes them."""
+    return lambda dataset: dataset
+
+
+# -- several datasets -------------------------------------------------------------------------------------------------
+
+
+def choose_from_datasets(datasets: list[Dataset], choice_dataset: Dataset) -> Dataset:
+    """Returns elements of those of several datasets whose numbers another dataset gives."""
+    if not isinstance(choice_dataset._structure, TensorSpec) or not choice_dataset._structure.is_compatible_with(
+        TensorSpec((), dtypes.int64)
+    ):
+        raise TypeError(
+            f"`choice_dataset` must be a dataset of scalar `tf.int64` tensors, it has {choice_dataset._structure}"
+        )
+    return Dataset(*joined(flow.Chosen, list(datasets), [choice_dataset]))
+
+
+def sample_from_datasets(datasets: list[Dataset], weights: Any = None, seed: Any = None) -> Dataset:
+    """Returns elements of several datasets, each drawn at random by the datasets' weights."""
+    datasets = list(datasets)
+    if len(datasets) == 1 and weights is None:
+        return datasets[0]
+    if isinstance(weights, Dataset):
+        weighted = weights
+    else:
+        if weights is None:
+            weights = [1.0 / len(datasets)] * len(datasets)
+        tensor = convert_to_tensor(weights, name="weights")
+        if tensor.dtype not in (dtypes.float32, dtypes.float64):
+            raise TypeError(
+                f"`weights` must be convertible to float32 or float64 elements, they are {tensor.dtype.name}"
+            )
+        if tensor._shape is not None and tensor._shape != (len(datasets),) and None not in tensor._shape:
+            raise ValueError(f"`weights` must have a number for each of the {len(datasets)} datasets")
+        weighted = Dataset.from_tensors(tensor).repeat()
+    number = TensorSpec((), dtypes.int64)
+    choice = weighted._derived(random_sources.Draws, number, seeds(seed))
+    return choose_from_datasets(datasets, choice)
+
+
+def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset:
+    """Returns a dataset that counts for ever."""
+    kind = dtypes.as_dtype(dtype)
+    first = convert_to_tensor(start, kind, name="start")
+    by = convert_to_tensor(step, kind, name="step")
+    return Dataset.from_tensors(0).repeat().apply(scan(first, lambda state, _: (state + by, state)))
+
+
+class RandomDataset(Dataset):
+    """Random integers in [0, 2^32), for ever."""
+
+    def __init__(self, seed: Any = None) -> None:
+        structure = TensorSpec((), dtypes.int64)
+        super().__init__(made(random_sources.Numbers, structure, values=seeds(seed)), structure)
+
+
+def get_single_element(dataset: Dataset) -> Any:
+    """Returns tensors for the only element of a dataset."""
+    if not isinstance(dataset, Dataset):
+        raise TypeError(f"`dataset` must be a `tf.data.Dataset` object, it is {dataset!r}")
+    structure = dataset._structure
+    return element_of(structure, single_element_op.many(dataset._variant, **outputs(structure)))
+
+
+def to_variant(dataset: Dataset) -> Tensor:
+    """Returns the tensor that stands for a dataset."""
+    return dataset._variant
+
+
+def from_variant(variant: Tensor, structure: Any) -> Dataset:
+    """Returns the dataset that a tensor stands for, whose elements have a structure."""
+    return Dataset(variant, structure)
+
+
+def get_structure(dataset_or_iterator: Any) -> Any:
+    """Returns the structure of an element: a nest of specifications."""
+    return dataset_or_iterator.element_spec
+
+
+def TensorStructure(dtype: Any, shape: Any) -> TensorSpec:
+    """Returns the specification of a tensor."""
+    return TensorSpec(shape, dtype)
+
+
+def SparseTensorStructure(dtype: Any, shape: Any) -> SparseTensorSpec:
+    """Returns the specification of a sparse tensor."""
+    return SparseTensorSpec(shape, dtype)

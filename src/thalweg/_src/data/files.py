@@ -1,0 +1,85 @@
+"""Datasets of what is in files: records, lines, pieces of one length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.data.dataset import Dataset
+from thalweg._src.data.made import made, parameter
+from thalweg._src.data.readers import FromFiles, Lines, Pieces, Records
+from thalweg._src.data.structure import TensorSpec
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.reshape import reshape
+
+_STRING = TensorSpec((), dtypes.string)
+
+
+def _one(kind: type[FromFiles], filenames: Any, values: list[Tensor]) -> Dataset:
+    return Dataset(made(kind, _STRING, values=[filenames, *values]), _STRING)
+
+
+class _FileDataset(Dataset):
+    """A dataset of what is in some files, which a tensor or another dataset names."""
+
+    def __init__(self, kind: type[FromFiles], filenames: Any, values: list[Tensor], num_parallel_reads: Any) -> None:
+        if isinstance(filenames, Dataset):
+            if filenames.output_types is not dtypes.string:
+                raise TypeError(f"`filenames` must be a `tf.data.Dataset` of `tf.string` elements, not {filenames}")
+            if filenames._structure._shape not in ((), None, (None,)) and len(filenames._structure._shape or ()) > 1:
+                raise ValueError(f"`filenames` must be a `tf.data.Dataset` of scalars or vectors, not {filenames}")
+            names = filenames
+        else:
+            tensor = convert_to_tensor(filenames, dtypes.string, name="filenames")
+            if num_parallel_reads is None:
+                inner = _one(kind, tensor, values)
+                super().__init__(inner._variant, inner._structure)
+                return
+            names = Dataset.from_tensor_slices(reshape(tensor, [-1]))
+        read: Callable[[Any], Dataset] = lambda name: _one(kind, name, values)  # noqa: E731
+        if num_parallel_reads is None:
+            inner = names.flat_map(read)
+        else:
+            inner = names.interleave(read, cycle_length=num_parallel_reads, num_parallel_calls=num_parallel_reads)
+        super().__init__(inner._variant, inner._structure)
+
+
+def _compression(compression_type: Any) -> Tensor:
+    return convert_to_tensor("" if compression_type is None else compression_type, dtypes.string, name="compression")
+
+
+class TFRecordDataset(_FileDataset):
+    """The records of TFRecord files."""
+
+    def __init__(
+        self, filenames: Any, compression_type: Any = None, buffer_size: Any = None, num_parallel_reads: Any = None
+    ) -> None:
+        super().__init__(Records, filenames, [_compression(compression_type)], num_parallel_reads)
+
+
+class TextLineDataset(_FileDataset):
+    """The lines of text files."""
+
+    def __init__(
+        self, filenames: Any, compression_type: Any = None, buffer_size: Any = None, num_parallel_reads: Any = None
+    ) -> None:
+        super().__init__(Lines, filenames, [_compression(compression_type)], num_parallel_reads)
+
+
+class FixedLengthRecordDataset(_FileDataset):
+    """Pieces of so many bytes, between a header and a footer of each file."""
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_bytes: Any,
+        header_bytes: Any = None,
+        footer_bytes: Any = None,
+        buffer_size: Any = None,
+        compression_type: Any = None,
+        num_parallel_reads: Any = None,
+    ) -> None:
+        sizes = [parameter(0 if size is None else size) for size in (record_bytes, header_bytes, footer_bytes)]
+        super().__init__(Pieces, filenames, [_compression(compression_type), *sizes], num_parallel_reads)

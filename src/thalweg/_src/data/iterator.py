@@ -1,0 +1,253 @@
+"""Iterators: what a graph takes the elements of datasets from."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.checkpoint.saver_builder import SaveableObject, SaveSpec
+from thalweg._src.checkpoint.trackable import Part, Saved, parts_of, saved_by
+from thalweg._src.config import ConfigProto
+from thalweg._src.data.structure import (
+    compatible,
+    element_of,
+    flatten,
+    legacy,
+    same_form,
+    signature_of,
+    structure_from,
+)
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import colocate_with
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.data import (
+    iterator_from_string_handle_op,
+    iterator_get_next_op,
+    iterator_op,
+    iterator_state_op,
+    iterator_to_string_handle_op,
+    keep_definition,
+    make_iterator_op,
+    one_shot_iterator_op,
+    restore_iterator_op,
+)
+from thalweg._src.runtime.pipeline import compile_step
+from thalweg._src.runtime.step import Step
+
+_MANY = 32
+_PLAIN = frozenset(("_Dataset",))  # stateful, but made anew by whoever asks
+
+
+def outputs(structure: Any) -> dict[str, Any]:
+    """Returns the attributes of operations that give elements of a structure."""
+    signature = signature_of(structure)
+    return {"output_types": [dtype for dtype, _ in signature], "output_shapes": [shape for _, shape in signature]}
+
+
+class Iterator:
+    """A position in a dataset; each `get_next` adds tensors that take one element whenever they run."""
+
+    def __init__(
+        self,
+        iterator_resource: Tensor,
+        initializer: Operation | None,
+        output_types: Any,
+        output_shapes: Any,
+        output_classes: Any,
+    ) -> None:
+        self._set(iterator_resource, initializer, structure_from(output_types, output_shapes, output_classes))
+
+    def _set(self, handle: Tensor, initializer: Operation | None, structure: Any) -> None:
+        self._iterator_resource = handle
+        self._initializer = initializer
+        self._structure = structure
+        self._string_handle: Tensor | None = None
+        self._get_next_call_count = 0
+
+    @classmethod
+    def _of(cls, handle: Tensor, initializer: Operation | None, structure: Any) -> Iterator:
+        iterator = cls.__new__(cls)
+        iterator._set(handle, initializer, structure)
+        return iterator
+
+    @staticmethod
+    def from_structure(
+        output_types: Any, output_shapes: Any = None, shared_name: str | None = None, output_classes: Any = None
+    ) -> Iterator:
+        """Returns an iterator that can be initialized with any dataset of a structure."""
+        structure = structure_from(output_types, output_shapes, output_classes)
+        handle = iterator_op(shared_name=shared_name or "", container="", **outputs(structure))
+        return Iterator._of(handle, None, structure)
+
+    @staticmethod
+    def from_string_handle(
+        string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
+    ) -> Iterator:
+        """Returns the iterator that a string names, which a step may feed."""
+        structure = structure_from(output_types, output_shapes, output_classes)
+        text = convert_to_tensor(string_handle, dtypes.string)
+        return Iterator._of(iterator_from_string_handle_op(text, **outputs(structure)), None, structure)
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that begins with the first element."""
+        if self._initializer is None:
+            raise ValueError(f"Iterator {self._iterator_resource.op.name!r} does not have an initializer.")
+        return self._initializer
+
+    def make_initializer(self, dataset: Any, name: str | None = None) -> Operation:
+        """Returns an operation that begins with the first element of a dataset."""
+        structure = dataset._structure
+        if not same_form(self._structure, structure):
+            raise TypeError(f"expected a dataset of {self._structure}, received one of {structure}")
+        for mine, theirs in zip(flatten(self._structure), flatten(structure)):
+            if type(mine) is not type(theirs) or mine.dtype is not theirs.dtype:
+                raise TypeError(f"expected a dataset with components {mine}, received {theirs}")
+        if not compatible(self._structure, structure):
+            raise TypeError(
+                f"Expected output shapes compatible with {self.output_shapes}, but got dataset with output shapes "
+                f"{legacy(structure, 1)}."
+            )
+        with colocate_with(self._iterator_resource.op):
+            return make_iterator_op.operation(dataset._variant, self._iterator_resource, name=name)
+
+    def get_next(self, name: str | None = None) -> Any:
+        """Returns tensors for the next element; in a step that runs several of them, each takes another element."""
+        self._get_next_call_count += 1
+        if self._get_next_call_count == _MANY:
+            warnings.warn(
+                "Iterator.get_next() was called many times: it adds operations to the graph with each call; "
+                "call it once and run what it returns",
+                stacklevel=2,
+            )
+        with colocate_with(self._iterator_resource.op):
+            tensors = iterator_get_next_op.many(self._iterator_resource, name=name, **outputs(self._structure))
+        return element_of(self._structure, tensors)
+
+    def get_next_as_optional(self) -> Any:
+        """Returns an optional: the next element, or nothing after the last one."""
+        from thalweg._src.data.optional import get_next_as_optional
+
+        return get_next_as_optional(self)
+
+    def string_handle(self, name: str | None = None) -> Tensor:
+        """Returns a string tensor that names this iterator in its session."""
+        if name is not None:
+            return iterator_to_string_handle_op(self._iterator_resource, name=name)
+        if self._string_handle is None:
+            self._string_handle = iterator_to_string_handle_op(self._iterator_resource)
+        return self._string_handle
+
+    @property
+    def element_spec(self) -> Any:
+        return self._structure
+
+    @property
+    def output_types(self) -> Any:
+        return legacy(self._structure, 0)
+
+    @property
+    def output_shapes(self) -> Any:
+        return legacy(self._structure, 1)
+
+    @property
+    def output_classes(self) -> Any:
+        return legacy(self._structure, 2)
+
+
+def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Iterator:
+    """Returns an iterator whose initializer evaluates what the dataset depends on."""
+    _require_here(dataset)
+    handle = iterator_op(shared_name=shared_name or "", container="", **outputs(dataset._structure))
+    with colocate_with(handle.op):
+        initializer = make_iterator_op.operation(dataset._variant, handle)
+    return Iterator._of(handle, initializer, dataset._structure)
+
+
+def make_one_shot_iterator(dataset: Any) -> Iterator:
+    """Returns an iterator that needs no initializer and passes over the dataset once."""
+    _require_here(dataset)
+    _require_independent(dataset._variant)
+    graph = get_default_graph()
+    token = keep_definition(graph, _OneShot(dataset._variant))
+    handle = one_shot_iterator_op(token=token, name="OneShotIterator", **outputs(dataset._structure))
+    return Iterator._of(handle, None, dataset._structure)
+
+
+def _require_here(dataset: Any) -> None:
+    if dataset._variant.graph is not get_default_graph():
+        raise ValueError(
+            "an iterator belongs to the graph of its dataset; that is not the default graph here: "
+            "make both under the same `with graph.as_default():`"
+        )
+
+
+def _require_independent(variant: Tensor) -> None:
+    """Raises unless the dataset can be made without a step: no placeholders, no state."""
+    seen: set[Operation] = set()
+    stack = [variant.op]
+    while stack:
+        operation = stack.pop()
+        if operation in seen:
+            continue
+        seen.add(operation)
+        fed = operation.type == "Placeholder"
+        if fed or (operation.definition.stateful and operation.type not in _PLAIN):
+            kind = "a placeholder" if fed else "a stateful node"
+            raise ValueError(
+                f"Failed to create a one-shot iterator for a dataset: Cannot capture {kind} "
+                f"(name:{operation.name}, type:{operation.type}) by value. "
+                "`Dataset.make_initializable_iterator()` evaluates it when its initializer runs."
+            )
+        stack += [tensor.op for tensor in operation._inputs]
+        stack += operation._control_inputs
+
+
+class _OneShot:
+    """The definition of a one-shot iterator's dataset: a small step of its own makes it."""
+
+    def __init__(self, variant: Tensor) -> None:
+        self._variant = variant
+
+    def bind(self, device: Any, constants: frozenset[int] = frozenset()) -> Any:
+        def make() -> Any:
+            executable = compile_step([], [self._variant], [], ConfigProto(allow_soft_placement=True), [device])
+            return executable.run(Step(), [])[0]
+
+        return make
+
+
+# -- checkpoints ------------------------------------------------------------------------------------------------------
+
+
+class _IteratorSaveable(SaveableObject):
+    """The position of an iterator in a checkpoint."""
+
+    def __init__(self, handle: Tensor, name: str) -> None:
+        super().__init__(handle, [SaveSpec(iterator_state_op(handle), "", name)], name)
+
+    def restore(self, restored_tensors: list[Tensor], restored_shapes: Any) -> Operation:
+        with colocate_with(self.op.op):
+            return restore_iterator_op.operation(self.op, restored_tensors[0])
+
+
+def make_saveable_from_iterator(iterator: Iterator) -> SaveableObject:
+    """Returns what saves the position of an iterator; one that is restored first begins there when initialized."""
+    if not isinstance(iterator, Iterator):
+        raise TypeError(f"iterator: expected a tf.data.Iterator, received {type(iterator).__name__}")
+    handle = iterator._iterator_resource
+    return _IteratorSaveable(handle, f"{handle.op.name}/position")
+
+
+@parts_of.register(Iterator)
+def _parts(iterator: Iterator) -> Iterable[Part]:
+    return ()
+
+
+@saved_by.register(Iterator)
+def _saved(iterator: Iterator) -> Saved:
+    return {"ITERATOR": lambda key: _IteratorSaveable(iterator._iterator_resource, key)}

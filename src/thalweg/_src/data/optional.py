@@ -1,0 +1,117 @@
+"""Optional: an element of a dataset, or nothing, as a tensor that steps can look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.data.iterator import Iterator, outputs
+from thalweg._src.data.structure import (
+    Spec,
+    compatible,
+    converted,
+    element_of,
+    flatten,
+    spec_of,
+    structure_of,
+    tensors_of,
+)
+from thalweg._src.graph.scopes import colocate_with, name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.optional import (
+    iterator_get_next_as_optional_op,
+    optional_from_value_op,
+    optional_get_value_op,
+    optional_has_value_op,
+    optional_none_op,
+)
+from thalweg._src.shapes import Shape
+
+
+class Optional:
+    """An element that may be missing."""
+
+    def __init__(self, variant: Tensor, structure: Any) -> None:
+        self._variant = variant
+        self._structure = structure
+
+    @staticmethod
+    def from_value(value: Any) -> Optional:
+        """Returns an optional that holds an element."""
+        with name_scope("optional"):
+            element = converted(value)
+            return Optional(optional_from_value_op(tensors_of(element)), structure_of(element))
+
+    @staticmethod
+    def none_from_structure(value_structure: Any) -> Optional:
+        """Returns an optional of a structure that holds nothing."""
+        return Optional(optional_none_op(), value_structure)
+
+    empty = none_from_structure
+
+    def has_value(self, name: str | None = None) -> Tensor:
+        """Returns whether there is an element."""
+        return optional_has_value_op(self._variant, name=name)
+
+    def get_value(self, name: str | None = None) -> Any:
+        """Returns the element; a step that asks for one that is missing fails with InvalidArgumentError."""
+        with name_scope(name, "OptionalGetValue") as scope:
+            tensors = optional_get_value_op.many(self._variant, name=scope, **outputs(self._structure))
+        return element_of(self._structure, tensors)
+
+    @property
+    def value_structure(self) -> Any:
+        return self._structure
+
+    element_spec = value_structure
+
+    def _as_spec(self) -> OptionalSpec:
+        return OptionalSpec(self._structure)
+
+    def __repr__(self) -> str:
+        return f"<Optional of {self._structure}>"
+
+
+class OptionalSpec(Spec):
+    """An optional that may hold an element of a structure."""
+
+    __slots__ = ("_element",)
+    value_class = Optional
+
+    def __init__(self, element_spec: Any) -> None:
+        super().__init__((), dtypes.variant)
+        self._element = element_spec
+
+    @staticmethod
+    def from_value(value: Optional) -> OptionalSpec:
+        return value._as_spec()
+
+    def pack(self, tensors: Sequence[Tensor]) -> Optional:
+        return Optional(tensors[0], self._element)
+
+    def with_shape(self, shape: Shape) -> OptionalSpec:
+        return self
+
+    def legacy(self) -> tuple[Any, Any, Any]:
+        return self, self, self
+
+    def is_compatible_with(self, other: Any) -> bool:
+        other = other if isinstance(other, Spec) else spec_of(other)
+        return isinstance(other, OptionalSpec) and compatible(self._element, other._element)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OptionalSpec) and self._element == other._element
+
+    def __hash__(self) -> int:
+        return hash((OptionalSpec, *flatten(self._element)))
+
+    def __repr__(self) -> str:
+        return f"OptionalSpec({self._element})"
+
+
+def get_next_as_optional(iterator: Iterator) -> Optional:
+    """Returns the next element of an iterator, or nothing after its last one."""
+    handle, structure = iterator._iterator_resource, iterator._structure
+    with colocate_with(handle.op):
+        return Optional(iterator_get_next_as_optional_op(handle, **outputs(structure)), structure)

@@ -1,0 +1,208 @@
+"""Functions over whole batches: a map before a batch is run once for all its elements, where that gives the same.
+
+Each operation of a function has a rule that says how it is done for elements side by side along a new first dimension.
+A function with an operation that has none, or with state, is called for each element as it was written.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.data.function import Function, FunctionGraph
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.by_type import add_by_type
+from thalweg._src.graph.infer import complete, static_value
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.constants import array_constant, placeholder
+from thalweg._src.ops.parsing import parse_example_op
+from thalweg._src.ops.reshape import reshape_op, transpose_op
+from thalweg._src.ops.shape_functions import broadcast_inputs
+from thalweg._src.shapes import is_fully_defined
+
+_NUMBERS = frozenset(
+    [dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
+)
+_MOST = 200  # operations; a function of more is not worth the search
+
+
+class Part:
+    """A tensor of the new function: of all elements, or one for all of them."""
+
+    __slots__ = ("is_batched", "rank", "tensor")
+
+    def __init__(self, tensor: Tensor, is_batched: bool) -> None:
+        self.tensor = tensor
+        self.is_batched = is_batched
+        shape = tensor._shape
+        self.rank = None if shape is None else len(shape) - is_batched
+
+
+Rule = Callable[[Operation, list[Part]], list[Tensor] | None]
+_RULES: dict[str, Rule] = {}
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Registers how operations are done for many elements; a rule gives None where it cannot."""
+
+    def register(function: Rule) -> Rule:
+        _RULES.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def _again(operation: Operation, inputs: list[Tensor]) -> list[Tensor]:
+    """Adds the same operation with other inputs to the default graph."""
+    definition = operation.definition
+    attrs = {key: value for key, value in operation._attrs.items() if key in definition.attrs}
+    return add_by_type(inputs[0].graph, definition.name, inputs, attrs).outputs
+
+
+@rule("Identity", "Cast", "Abs", "Neg", "Exp", "Log", "Log1p", "Sqrt", "Rsqrt", "Square", "Sign", "Floor", "Ceil")
+@rule("Round", "Rint", "Tanh", "Sigmoid", "Relu", "Relu6", "Sin", "Cos", "LogicalNot", "DecodeRaw", "AsString")
+@rule("StringLower", "StringUpper", "StringLength", "StringStrip", "ZerosLike", "OnesLike", "IsNan", "Reciprocal")
+def _each_alone(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
+    return _again(operation, [part.tensor for part in parts])
+
+
+def _broadcast(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
+    """Operations that broadcast: the new dimension stays first if no other operand reaches as far."""
+    most = max((part.rank for part in parts if part.is_batched and part.rank is not None), default=-1)
+    for part in parts:
+        if part.rank is None or part.rank > most or (part.is_batched and part.rank != most):
+            return None
+    return _again(operation, [part.tensor for part in parts])
+
+
+@rule("Reshape")
+def _reshape(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
+    shape = operation.outputs[0]._shape
+    if parts[1].is_batched or not is_fully_defined(shape) or 0 in shape:  # type: ignore[operator]
+        return None
+    return [reshape_op(parts[0].tensor, array_constant(np.array([-1, *shape], np.int64), dtypes.int64))]  # type: ignore[misc]
+
+
+@rule("ExpandDims")
+def _expand_dims(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
+    axis = complete(static_value(operation._inputs[1]))
+    if axis is None or not parts[0].is_batched:
+        return None
+    moved = array_constant(np.where(axis < 0, axis, axis + 1).astype(np.int32), dtypes.int32)
+    return _again(operation, [parts[0].tensor, _as(moved, parts[1])])
+
+
+@rule("Transpose")
+def _transpose(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
+    order = complete(static_value(operation._inputs[1]))
+    if order is None or order.ndim != 1:
+        return None
+    return [transpose_op(parts[0].tensor, array_constant(np.array([0, *(order + 1)], np.int32), dtypes.int32))]
+
+
+def _as(tensor: Tensor, part: Part) -> Tensor:
+    """Returns a small constant in the type of another tensor."""
+    dtype = part.tensor.dtype
+    return array_constant(tensor.op._attrs["value"].astype(dtype.as_numpy_dtype), dtype)
+
+
+@rule("ParseSingleExample")
+def _parse_example(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
+    attrs = operation._attrs
+    if attrs["num_sparse"] or any(part.is_batched for part in parts[1:]):
+        return None
+    if not all(is_fully_defined(shape) for shape in attrs["dense_shapes"]):
+        return None
+    none = array_constant(np.empty(0, dtype=object), dtypes.string)
+    keys = [array_constant(np.array(key.encode(), dtype=object), dtypes.string) for key in attrs["dense_keys"]]
+    result = parse_example_op.many(
+        parts[0].tensor,
+        none,
+        [],
+        keys,
+        [part.tensor for part in parts[1:]],
+        sparse_types=[],
+        dense_shapes=attrs["dense_shapes"],
+    )
+    return list(result.dense_values)
+
+
+class Vectorized(Function):
+    """A function of batches of elements."""
+
+    def __init__(self, graph: FunctionGraph, arguments: list[Tensor], results: list[Tensor]) -> None:
+        self.graph = graph
+        self._arguments = arguments
+        self._results = results
+        self.captured = list(graph.captured)
+        self._targets = []
+
+
+def decoded(function: Function) -> tuple[DType, Vectorized] | None:
+    """Returns a function of a string that decodes it as one of batches of the numbers in it, and their type."""
+    arguments, operations = function._arguments, function.graph._operations
+    users = [operation for operation in operations if arguments[0] in operation._inputs]
+    dtype = users[0]._attrs.get("out_type") if len(users) == 1 else None
+    if len(arguments) != 1 or dtype not in _NUMBERS or users[0].type != "DecodeRaw" or arguments[0]._shape != ():
+        return None
+    if not users[0]._attrs["little_endian"] or sys.byteorder != "little" or arguments[0] in function._results:
+        return None
+    found = vectorized(function, users[0].outputs[0])
+    return None if found is None else (dtype, found)
+
+
+def vectorized(function: Function, made: Tensor | None = None) -> Vectorized | None:
+    """Returns a traced function as one of batches, if all that it does has a rule.
+
+    made: what is given in place of the argument from which it is made
+    """
+    operations = function.graph._operations
+    if function.is_stateful or len(operations) > _MOST or not function._arguments:
+        return None
+    if any(operation._context is not None or operation._control_inputs for operation in operations):
+        return None
+    if any(t._shape is None or t.dtype is dtypes.variant for t in (*function._arguments, *function._results)):
+        return None
+    graph = FunctionGraph(function.graph.outer)
+    with graph.as_default():
+        given = function._arguments if made is None else [made]
+        arguments = [placeholder(t.dtype, (None, *t._shape), name="args") for t in given]  # type: ignore[misc]
+        parts = {old: Part(new, True) for old, new in zip(given, arguments)}
+        for outer, old in function.graph.captured.items():
+            graph.captured[outer] = placeholder(old.dtype, old._shape, name="captured")
+            parts[old] = Part(graph.captured[outer], False)
+        there = {*parts, *function._arguments}
+        for operation in operations:
+            if operation.outputs and operation.outputs[0] not in there and not _convert(operation, parts):
+                return None
+    results = [parts[tensor] for tensor in function._results]
+    if not all(part.is_batched for part in results):
+        return None
+    return Vectorized(graph, arguments, [part.tensor for part in results])
+
+
+def _convert(operation: Operation, parts: dict[Tensor, Part]) -> bool:
+    """Adds what stands for an operation; False if there is nothing."""
+    inputs = [parts[tensor] for tensor in operation._inputs]
+    is_batched = any(part.is_batched for part in inputs)
+    if not is_batched:
+        if operation.type == "Const":
+            made = [array_constant(operation._attrs["value"], operation.outputs[0].dtype)]
+        elif operation.definition.stateful or not inputs:
+            return False
+        else:
+            made = _again(operation, [part.tensor for part in inputs])
+    else:
+        found = _RULES.get(operation.type)
+        if found is None and operation.definition.infer is broadcast_inputs:
+            found = _broadcast
+        result = None if found is None else found(operation, inputs)
+        if result is None:
+            return False
+        made = result
+    parts.update({old: Part(new, is_batched) for old, new in zip(operation.outputs, made)})
+    return True

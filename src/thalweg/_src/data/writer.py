@@ -1,0 +1,59 @@
+"""Writing the elements of a dataset to a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.data.dataset import Dataset
+from thalweg._src.data.made import made
+from thalweg._src.data.plan import Element, Plan, Unary
+from thalweg._src.data.structure import TensorSpec
+from thalweg._src.formats.record_files import TFRecordWriter as FileWriter
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.kernels.elements import number
+from thalweg._src.ops.data import single_element_op
+
+
+class Written(Unary):
+    """One element, the number of records, once all elements of another dataset are in a file."""
+
+    __slots__ = ("done",)
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan)
+        self.done = False
+
+    def __next__(self) -> Element:
+        if self.done:
+            raise StopIteration
+        self.done = True
+        name, compression = (value.item().decode("utf-8", "surrogateescape") for value in self.plan.values)
+        count = 0
+        with FileWriter(name, compression) as writer:
+            for element in self.input:
+                writer.write(element[0].item())
+                count += 1
+        return (number(count),)
+
+
+class TFRecordWriter:
+    """Writes a dataset of strings to a TFRecord file."""
+
+    def __init__(self, filename: Any, compression_type: Any = None) -> None:
+        self._filename = convert_to_tensor(filename, dtypes.string, name="filename")
+        kind = "" if compression_type is None else compression_type
+        self._compression_type: Tensor = convert_to_tensor(kind, dtypes.string, name="compression_type")
+
+    def write(self, dataset: Dataset) -> Operation:
+        """Returns an operation that writes all elements."""
+        if not isinstance(dataset, Dataset):
+            raise TypeError("`dataset` must be a `tf.data.Dataset` object.")
+        spec = dataset._structure
+        if not isinstance(spec, TensorSpec) or spec.dtype is not dtypes.string or spec._shape not in (None, ()):
+            raise TypeError(f"the dataset must produce scalar `DT_STRING` tensors, it has {spec}")
+        count = TensorSpec((), dtypes.int64)
+        variant = made(Written, count, [dataset], [self._filename, self._compression_type])
+        return single_element_op.many(variant, output_types=[dtypes.int64], output_shapes=[()])[0].op  # type: ignore[no-any-return]

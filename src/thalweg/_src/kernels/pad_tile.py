@@ -1,0 +1,228 @@
+"""Kernels of repeats, paddings, reversals and rolls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.kernels.reshape import STRINGS, Function, by_places, flip, signed, turn
+from thalweg._src.kernels.types import TORCH
+from thalweg._src.ops.shape_functions import normalize_axis, require
+from thalweg._src.shapes import broadcast, show
+
+
+def _require_multiples(value: Any, multiples: Sequence[int]) -> None:
+    require(len(multiples) == value.ndim, f"multiples has {len(multiples)} entries", expected=f"{value.ndim}")
+    require(min(multiples, default=0) >= 0, f"multiples {list(multiples)} has a negative number")
+
+
+@kernel("Tile")
+def bind_tile(node: Node, device: Any) -> Function | Call:
+    multiples = node.constant(1)
+    if multiples is not None and node.input_shape(0) is not None:
+        return Call(torch.tile, (Input(0), tuple(multiples.tolist())))
+
+    def tile(value: torch.Tensor, multiples: torch.Tensor) -> torch.Tensor:
+        counts = multiples.tolist()
+        _require_multiples(value, counts)
+        return value.tile(counts)
+
+    return tile
+
+
+@kernel("Tile", **STRINGS)
+def bind_tile_strings(node: Node, device: Any) -> Function:
+    def tile(value: Any, multiples: torch.Tensor) -> Any:
+        _require_multiples(value, multiples.tolist())
+        return np.tile(value, multiples.tolist())
+
+    return tile
+
+
+def _require_paddings(value: Any, paddings: list[list[int]]) -> None:
+    require(len(paddings) == value.ndim, f"paddings has {len(paddings)} rows", expected=f"{value.ndim}")
+    require(all(len(row) == 2 for row in paddings), f"paddings is {paddings}", expected="[n, 2]")
+    require(all(p >= 0 for row in paddings for p in row), f"paddings {paddings} has a negative number")
+
+
+def _torch_order(paddings: list[list[int]]) -> list[int]:
+    """Returns paddings as torch takes them: last dimension first."""
+    return [p for row in reversed(paddings) for p in row]
+
+
+@kernel("Pad")
+def bind_pad(node: Node, device: Any) -> Function | Call:
+    paddings = node.constant(1)
+    if paddings is not None and node.input_shape(0) is not None:
+        return Call(torch.constant_pad_nd, (Input(0), _torch_order(paddings.tolist()), 0))
+
+    def pad(value: torch.Tensor, paddings: torch.Tensor) -> torch.Tensor:
+        rows = paddings.tolist()
+        _require_paddings(value, rows)
+        return torch.constant_pad_nd(value, _torch_order(rows), 0)
+
+    return pad
+
+
+@kernel("PadV2")
+def bind_pad_v2(node: Node, device: Any) -> Function:
+    def pad(value: torch.Tensor, paddings: torch.Tensor, constant: torch.Tensor) -> torch.Tensor:
+        rows = paddings.tolist()
+        _require_paddings(value, rows)
+        sizes = [size + sum(row) for size, row in zip(value.shape, rows)]
+        result = constant.expand(sizes).clone()
+        result[tuple(slice(before, before + size) for size, (before, _) in zip(value.shape, rows))] = value
+        return result
+
+    return pad
+
+
+@kernel("Pad", "PadV2", **STRINGS)
+def bind_pad_strings(node: Node, device: Any) -> Function:
+    def pad(value: Any, paddings: torch.Tensor, constant: Any = None) -> Any:
+        rows = paddings.tolist()
+        _require_paddings(value, rows)
+        return np.pad(value, rows, constant_values=b"" if constant is None else constant.item())
+
+    return pad
+
+
+def _mirror(size: int, before: int, after: int, edge: int) -> list[int]:
+    """Returns the positions that a mirrored padding shows; `edge` is 1 when the mirror leaves the edge out."""
+    require(
+        max(before, after) <= size - edge, f"paddings {[before, after]} are too large for a dimension of size {size}"
+    )
+    left = range(before - 1 + edge, edge - 1, -1)
+    right = range(size - 1 - edge, size - 1 - edge - after, -1)
+    return [*left, *range(size), *right]
+
+
+@kernel("MirrorPad")
+def bind_mirror_pad(node: Node, device: Any) -> Function:
+    edge = int(node.attrs["mode"] == "REFLECT")
+
+    def pad(value: torch.Tensor, paddings: torch.Tensor) -> torch.Tensor:
+        rows = paddings.tolist()
+        _require_paddings(value, rows)
+        for axis, (before, after) in enumerate(rows):
+            if before or after:
+                index = _mirror(value.shape[axis], before, after, edge)
+                value = value.index_select(axis, torch.tensor(index, device=value.device))
+        return value
+
+    return pad
+
+
+@kernel("MirrorPad", **STRINGS)
+def bind_mirror_pad_strings(node: Node, device: Any) -> Function:
+    return by_places(bind_mirror_pad(node, device))
+
+
+@kernel("MirrorPadGrad")
+def bind_mirror_pad_grad(node: Node, device: Any) -> Function:
+    edge = int(node.attrs["mode"] == "REFLECT")
+
+    def add_up(value: torch.Tensor, paddings: torch.Tensor) -> torch.Tensor:
+        rows = paddings.tolist()
+        _require_paddings(value, rows)
+        for axis, (before, after) in enumerate(rows):
+            if before or after:
+                sizes = list(value.shape)
+                sizes[axis] -= before + after
+                index = _mirror(sizes[axis], before, after, edge)
+                total = signed(value.new_zeros(sizes))
+                total.index_add_(axis, torch.tensor(index, device=value.device), signed(value))
+                value = total.view(value.dtype)
+        return value
+
+    return add_up
+
+
+@kernel("ReverseV2")
+def bind_reverse(node: Node, device: Any) -> Function | Call:
+    axes = node.constant(1)
+    if axes is not None:
+        return Call(turn(node), (Input(0), tuple(axes.tolist())))
+    return lambda value, axes: flip(value, axes.tolist())
+
+
+@kernel("ReverseV2", **STRINGS)
+def bind_reverse_strings(node: Node, device: Any) -> Function:
+    return lambda value, axes: np.flip(value, tuple(axes.tolist()))
+
+
+@kernel("ReverseSequence")
+def bind_reverse_sequence(node: Node, device: Any) -> Function:
+    along, batch = node.attrs["seq_dim"], node.attrs["batch_dim"]
+
+    def turn(value: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        sequence, row = normalize_axis(along, value.ndim), normalize_axis(batch, value.ndim)
+        size = value.shape[sequence]
+        require(lengths.shape == (value.shape[row],), f"seq_lengths has shape {show(tuple(lengths.shape))}")
+        if lengths.device.type == "cpu" and lengths.numel():
+            low, high = (int(bound) for bound in torch.aminmax(lengths))
+            require(low >= 0 and high <= size, f"seq_lengths has {low if low < 0 else high}", expected=f"0 to {size}")
+        position = torch.arange(size, device=value.device)
+        limit = lengths.to(torch.int64).unsqueeze(1)
+        source = torch.where(position < limit, limit - 1 - position, position)
+        if lengths.device.type != "cpu":
+            source = source.clamp(0, size - 1)  # a length out of range must not end the whole process
+        shape = [1] * value.ndim
+        shape[row], shape[sequence] = value.shape[row], size
+        source = (source if row < sequence else source.t()).reshape(shape)
+        return signed(value).gather(sequence, source.expand(value.shape)).view(value.dtype)
+
+    return turn
+
+
+@kernel("ReverseSequence", **STRINGS)
+def bind_reverse_sequence_strings(node: Node, device: Any) -> Function:
+    return by_places(bind_reverse_sequence(node, device))
+
+
+@kernel("BroadcastTo")
+def bind_broadcast_to(node: Node, device: Any) -> Function | Call:
+    target = node.constant(1)
+    if target is not None and min(target.tolist(), default=0) >= 0:
+        return Call(torch.broadcast_to, (Input(0), tuple(target.tolist())))
+
+    def expand(value: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:
+        sizes = shape.tolist()
+        require(min(sizes, default=0) >= 0, f"shape {sizes} has a negative size")
+        return value.broadcast_to(sizes)
+
+    return expand
+
+
+@kernel("BroadcastTo", **STRINGS)
+def bind_broadcast_to_strings(node: Node, device: Any) -> Function:
+    return lambda value, shape: np.broadcast_to(value, shape.tolist())
+
+
+@kernel("BroadcastArgs")
+def bind_broadcast_args(node: Node, device: Any) -> Function:
+    kind = TORCH[node.dtypes[0]]
+    return lambda s0, s1: torch.tensor(broadcast(tuple(s0.tolist()), tuple(s1.tolist())), dtype=kind)
+
+
+@kernel("Roll")
+def bind_roll(node: Node, device: Any) -> Function:
+    def roll(value: torch.Tensor, shift: torch.Tensor, axis: torch.Tensor) -> torch.Tensor:
+        shifts, axes = shift.reshape(-1).tolist(), axis.reshape(-1).tolist()
+        require(value.ndim > 0, "input is a scalar", expected="rank 1 at least")
+        require(len(shifts) == len(axes), f"{len(shifts)} shifts for {len(axes)} axes", expected="equal numbers")
+        for axis_ in axes:
+            normalize_axis(axis_, value.ndim)
+        return value.roll(shifts, axes) if axes else value
+
+    return roll
+
+
+@kernel("Roll", **STRINGS)
+def bind_roll_strings(node: Node, device: Any) -> Function:
+    return lambda value, shift, axis: np.roll(value, shift.reshape(-1).tolist(), axis.reshape(-1).tolist())

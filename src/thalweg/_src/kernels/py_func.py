@@ -1,0 +1,94 @@
+"""Kernels of Python functions."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes, errors
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.step_graph import Node
+from thalweg._src.kernels.registry import kernel
+from thalweg._src.kernels.types import from_numpy, to_numpy
+from thalweg._src.ops.constants import as_array
+from thalweg._src.ops.py_func import Function, python_function
+
+_CLASSES: tuple[tuple[Any, type[errors.OpError]], ...] = (
+    ((ValueError, TypeError), errors.InvalidArgumentError),
+    (StopIteration, errors.OutOfRangeError),
+    (MemoryError, errors.ResourceExhaustedError),
+    (NotImplementedError, errors.UnimplementedError),
+    (Exception, errors.UnknownError),
+)
+
+
+@kernel("PyFunc", "PyFuncStateless", devices=("CPU",))
+def bind_py_func(node: Node, device: Any) -> Callable[..., Any]:
+    token = node.attrs["token"]
+    entry = python_function(token)
+    if entry is None:
+        raise errors.InvalidArgumentError(
+            None, None, f"the Python function {token!r} is not known: it lives in the process and graph that made it"
+        )
+    function, types = entry.function, tuple(node.attrs["Tout"])
+
+    def call(*values: Any) -> Any:
+        results = _called(function, [_own(value) for value in values])
+        if len(results) != len(types):
+            raise errors.InvalidArgumentError(
+                None, None, f"{token} returns {len(results)} values, but expects to see {len(types)} values."
+            )
+        converted = [_as_value(value, dtype, i, token) for i, (value, dtype) in enumerate(zip(results, types))]
+        return converted[0] if len(types) == 1 else tuple(converted)
+
+    return call
+
+
+def _own(value: Any) -> Any:
+    """Returns an input as the function's own array, which it may change."""
+    result = to_numpy(value)
+    return result.copy() if result is value else result
+
+
+def _called(function: Function, arguments: list[Any]) -> list[Any]:
+    try:
+        result = function(*arguments)
+    except errors.OpError as error:
+        raise type(error)(None, None, _story(error)) from error  # type: ignore[call-arg]
+    except Exception as error:
+        kind = next(kind for classes, kind in _CLASSES if isinstance(error, classes))
+        raise kind(None, None, _story(error)) from error  # type: ignore[call-arg]
+    if result is None:
+        return []
+    return list(result) if isinstance(result, list | tuple) else [result]
+
+
+def _story(error: Exception) -> str:
+    """Returns the exception with the lines of the user's function that it passed."""
+    trace = error.__traceback__.tb_next if error.__traceback__ is not None else None
+    lines = traceback.format_exception(type(error), error, trace)
+    return f"{type(error).__name__}: {error}\n{''.join(lines).rstrip()}"
+
+
+def _as_value(value: Any, dtype: DType, index: int, token: str) -> Any:
+    """Returns a result as a step's value; types are not converted, since that would hide a loss of precision."""
+    try:
+        array = as_array(value, dtypes.string)[0] if dtype is dtypes.string else np.asarray(value)
+        found = dtypes.as_dtype(array.dtype)
+    except (TypeError, ValueError) as error:
+        raise errors.InvalidArgumentError(
+            None, None, f"{index}-th value returned by {token} cannot become {dtype.name}: {error}"
+        ) from None
+    if found is not dtype:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            errors.describe(
+                f"{index}-th value returned by {token} is {found.name}, but expects {dtype.name}",
+                hint=f"return np.asarray(value, np.{dtype.name}) from the function",
+            ),
+        )
+    return from_numpy(array, dtype)

@@ -1,1 +1,0 @@
-"""What is built from operations and variables: layers, losses, metrics, cells, regularizers."""

@@ -1,0 +1,1 @@
+"""What models are built of: layers, losses, metrics, recurrent cells, feature columns, distributions, lookup tables."""

@@ -1,0 +1,366 @@
+"""Distribution: the public methods of all distributions, over what each of them defines.
+
+A distribution defines `_sample_n`, `_log_prob` or `_prob`, and what else it has, under the public name with an
+underscore in front; what follows from something else need not be defined.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.dtypes import DType, as_dtype
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.distributions import divergence
+from thalweg._src.ops import math, reshape as reshape_ops
+from thalweg._src.ops.comparison import equal
+from thalweg._src.ops.concat import concat
+from thalweg._src.ops.pad_tile import broadcast_dynamic_shape
+from thalweg._src.ops.reduction import reduce_prod
+from thalweg._src.ops.reshape import constant_value, ones, reshape, size
+from thalweg._src.shapes import TensorShape, as_shape, broadcast, concatenate
+
+
+class ReparameterizationType:
+    """Says whether gradients flow through samples to the parameters; each type equals itself alone."""
+
+    def __init__(self, rep_type: str) -> None:
+        self._rep_type = rep_type
+
+    def __repr__(self) -> str:
+        return f"<Reparameterization Type: {self._rep_type}>"
+
+
+FULLY_REPARAMETERIZED = ReparameterizationType("FULLY_REPARAMETERIZED")
+NOT_REPARAMETERIZED = ReparameterizationType("NOT_REPARAMETERIZED")
+
+
+class Distribution:
+    """The base of all distributions: a batch of independent ones, each over events of one shape."""
+
+    def __init__(
+        self,
+        dtype: Any,
+        reparameterization_type: ReparameterizationType,
+        validate_args: bool,
+        allow_nan_stats: bool,
+        parameters: dict[str, Any] | None = None,
+        graph_parents: Sequence[Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._graph_parents = list(graph_parents or ())
+        for i, parent in enumerate(self._graph_parents):
+            if not isinstance(parent, Tensor):
+                raise ValueError(f"Graph parent item {i} is not a Tensor; {parent}.")
+        if not name or not name.endswith("/"):
+            with name_scope(name or type(self).__name__) as scope:
+                name = scope
+        self._dtype = as_dtype(dtype)
+        self._reparameterization_type = reparameterization_type
+        self._validate_args = validate_args
+        self._allow_nan_stats = allow_nan_stats
+        self._parameters = dict(parameters or {})
+        self._name = name
+
+    # -- what is known without running anything ----------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The arguments that the distribution was made with."""
+        return {key: value for key, value in self._parameters.items() if key != "self" and not key.startswith("__")}
+
+    @property
+    def reparameterization_type(self) -> ReparameterizationType:
+        return self._reparameterization_type
+
+    @property
+    def allow_nan_stats(self) -> bool:
+        """Whether a statistic that does not exist is NaN, or an error."""
+        return self._allow_nan_stats
+
+    @property
+    def validate_args(self) -> bool:
+        return self._validate_args
+
+    @property
+    def batch_shape(self) -> TensorShape:
+        return TensorShape(as_shape(self._batch_shape()))
+
+    @property
+    def event_shape(self) -> TensorShape:
+        return TensorShape(as_shape(self._event_shape()))
+
+    def copy(self, **override_parameters_kwargs: Any) -> Any:
+        """Returns a distribution made with the same arguments, some of them changed."""
+        return type(self)(**{**self.parameters, **override_parameters_kwargs})
+
+    @classmethod
+    def param_shapes(cls, sample_shape: Any, name: str = "DistributionParamShapes") -> dict[str, Tensor]:
+        """Returns the shapes of parameters with which a sample without arguments has the given shape."""
+        with name_scope(name, values=[sample_shape]):
+            return cls._param_shapes(sample_shape)
+
+    @classmethod
+    def param_static_shapes(cls, sample_shape: Any) -> dict[str, TensorShape]:
+        """Returns the shapes of parameters for a sample shape that is known."""
+        if isinstance(sample_shape, TensorShape):
+            if not sample_shape.is_fully_defined():
+                raise ValueError(f"sample_shape: expected all dimensions known, received {sample_shape}")
+            sample_shape = sample_shape.as_list()
+        result = {}
+        for name, shape in cls.param_shapes(sample_shape).items():
+            known = constant_value(shape)
+            if known is None:
+                raise ValueError(f"sample_shape: expected sizes known while building, received {sample_shape}")
+            result[name] = TensorShape(known.tolist())
+        return result
+
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+        with self._name_scope(name):
+            return self._as_tensor(self.batch_shape, self._batch_shape_tensor)
+
+    def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
+        with self._name_scope(name):
+            return self._as_tensor(self.event_shape, self._event_shape_tensor)
+
+    @staticmethod
+    def _as_tensor(static: TensorShape, otherwise: Callable[[], Tensor]) -> Tensor:
+        if static.is_fully_defined():
+            return convert_to_tensor(static.as_list(), dtypes.int32)
+        return otherwise()
+
+    def is_scalar_event(self, name: str = "is_scalar_event") -> Tensor:
+        with self._name_scope(name):
+            return self._is_scalar(self.event_shape, self.event_shape_tensor)
+
+    def is_scalar_batch(self, name: str = "is_scalar_batch") -> Tensor:
+        with self._name_scope(name):
+            return self._is_scalar(self.batch_shape, self.batch_shape_tensor)
+
+    @staticmethod
+    def _is_scalar(static: TensorShape, shape: Callable[[], Tensor]) -> Tensor:
+        if static.ndims is not None:
+            return convert_to_tensor(static.ndims == 0)
+        return equal(size(shape()), 0)
+
+    # -- samples, and functions of a value ---------------------------------------------------------------------------
+
+    def sample(self, sample_shape: Any = (), seed: int | None = None, name: str = "sample") -> Tensor:
+        """Draws a block of samples, sample_shape + batch_shape + event_shape."""
+        with self._name_scope(name, [sample_shape]):
+            sizes = convert_to_tensor(sample_shape, dtypes.int32, name="sample_shape")
+            if sizes._shape is not None and len(sizes._shape) > 1:
+                raise ValueError(f"sample_shape: expected a scalar or a vector, received shape {sizes.shape}")
+            sizes = reshape(sizes, [-1])
+            known = constant_value(sizes)
+            count: Any = reduce_prod(sizes) if known is None else int(known.prod())
+            draws = self._sample_n(count, seed)
+            result = reshape(draws, concat([sizes, reshape_ops.shape(draws)[1:]], 0))
+            shape = concatenate(self.batch_shape._dims, self.event_shape._dims)
+            if known is not None:
+                result.set_shape(concatenate(tuple(known.tolist()), shape))
+            return result
+
+    def log_prob(self, value: Any, name: str = "log_prob") -> Tensor:
+        return self._of_value(name, value, self._log_prob, lambda x: math.log(self._prob(x)))
+
+    def prob(self, value: Any, name: str = "prob") -> Tensor:
+        return self._of_value(name, value, self._prob, lambda x: math.exp(self._log_prob(x)))
+
+    def log_cdf(self, value: Any, name: str = "log_cdf") -> Tensor:
+        return self._of_value(name, value, self._log_cdf, lambda x: math.log(self._cdf(x)))
+
+    def cdf(self, value: Any, name: str = "cdf") -> Tensor:
+        return self._of_value(name, value, self._cdf, lambda x: math.exp(self._log_cdf(x)))
+
+    def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Tensor:
+        """Returns the log of the probability of more than the value."""
+        return self._of_value(name, value, self._log_survival_function, lambda x: math.log1p(-self.cdf(x)))
+
+    def survival_function(self, value: Any, name: str = "survival_function") -> Tensor:
+        """Returns the probability of more than the value."""
+        return self._of_value(name, value, self._survival_function, lambda x: 1.0 - self.cdf(x))
+
+    def quantile(self, value: Any, name: str = "quantile") -> Tensor:
+        """Returns the number that a sample exceeds with probability 1 - value."""
+        return self._of_value(name, value, self._quantile)
+
+    def _of_value(self, name: str, value: Any, *ways: Callable[[Tensor], Tensor]) -> Tensor:
+        with self._name_scope(name, [value]):
+            tensor = convert_to_tensor(value, name="value", preferred_dtype=self.dtype)
+            return _first_defined([lambda way=way: way(tensor) for way in ways])  # type: ignore[misc]
+
+    # -- statistics --------------------------------------------------------------------------------------------------
+
+    def entropy(self, name: str = "entropy") -> Tensor:
+        return self._statistic(name, self._entropy)
+
+    def mean(self, name: str = "mean") -> Tensor:
+        return self._statistic(name, self._mean)
+
+    def variance(self, name: str = "variance") -> Tensor:
+        return self._statistic(name, self._variance, lambda: math.square(self._stddev()))
+
+    def stddev(self, name: str = "stddev") -> Tensor:
+        return self._statistic(name, self._stddev, lambda: math.sqrt(self._variance()))
+
+    def covariance(self, name: str = "covariance") -> Tensor:
+        return self._statistic(name, self._covariance)
+
+    def mode(self, name: str = "mode") -> Tensor:
+        return self._statistic(name, self._mode)
+
+    def cross_entropy(self, other: Any, name: str = "cross_entropy") -> Tensor:
+        return self._statistic(name, lambda: self._cross_entropy(other))
+
+    def kl_divergence(self, other: Any, name: str = "kl_divergence") -> Tensor:
+        return self._statistic(name, lambda: self._kl_divergence(other))
+
+    def _statistic(self, name: str, *ways: Callable[[], Tensor]) -> Tensor:
+        with self._name_scope(name):
+            return _first_defined(ways)
+
+    @contextlib.contextmanager
+    def _name_scope(self, name: str, values: Sequence[Any] = ()) -> Iterator[str]:
+        with name_scope(self.name), name_scope(name, values=[*values, *self._graph_parents]) as scope:
+            yield scope
+
+    # -- what a distribution defines ---------------------------------------------------------------------------------
+
+    @classmethod
+    def _param_shapes(cls, sample_shape: Any) -> dict[str, Tensor]:
+        raise NotImplementedError(f"{cls.__name__} does not say which shapes its parameters have for a sample's shape")
+
+    def _batch_shape(self) -> Any:
+        return None
+
+    def _event_shape(self) -> Any:
+        return None
+
+    def _batch_shape_tensor(self) -> Tensor:
+        raise self._not_defined("batch_shape_tensor")
+
+    def _event_shape_tensor(self) -> Tensor:
+        raise self._not_defined("event_shape_tensor")
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+        raise self._not_defined("sample_n")
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        raise self._not_defined("log_prob")
+
+    def _prob(self, value: Tensor) -> Tensor:
+        raise self._not_defined("prob")
+
+    def _log_cdf(self, value: Tensor) -> Tensor:
+        raise self._not_defined("log_cdf")
+
+    def _cdf(self, value: Tensor) -> Tensor:
+        raise self._not_defined("cdf")
+
+    def _log_survival_function(self, value: Tensor) -> Tensor:
+        raise self._not_defined("log_survival_function")
+
+    def _survival_function(self, value: Tensor) -> Tensor:
+        raise self._not_defined("survival_function")
+
+    def _quantile(self, value: Tensor) -> Tensor:
+        raise self._not_defined("quantile")
+
+    def _entropy(self) -> Tensor:
+        raise self._not_defined("entropy")
+
+    def _mean(self) -> Tensor:
+        raise self._not_defined("mean")
+
+    def _variance(self) -> Tensor:
+        raise self._not_defined("variance")
+
+    def _stddev(self) -> Tensor:
+        raise self._not_defined("stddev")
+
+    def _covariance(self) -> Tensor:
+        raise self._not_defined("covariance")
+
+    def _mode(self) -> Tensor:
+        raise self._not_defined("mode")
+
+    def _cross_entropy(self, other: Any) -> Tensor:
+        return divergence.cross_entropy(self, other, allow_nan_stats=self.allow_nan_stats)
+
+    def _kl_divergence(self, other: Any) -> Tensor:
+        return divergence.kl_divergence(self, other, allow_nan_stats=self.allow_nan_stats)
+
+    def _not_defined(self, method: str) -> NotImplementedError:
+        return NotImplementedError(f"{method} is not implemented: {type(self).__name__}")
+
+    def __str__(self) -> str:
+        shapes = (("batch_shape", self.batch_shape), ("event_shape", self.event_shape))
+        known = "".join(f", {key}={shape}" for key, shape in shapes if shape.ndims is not None)
+        return f'tfp.distributions.{type(self).__name__}("{self.name}"{known}, dtype={self.dtype.name})'
+
+    def __repr__(self) -> str:
+        return (
+            f"<tfp.distributions.{type(self).__name__} '{self.name}' batch_shape={self.batch_shape} "
+            f"event_shape={self.event_shape} dtype={self.dtype.name}>"
+        )
+
+
+def _first_defined(ways: Sequence[Callable[[], Tensor]]) -> Tensor:
+    """Returns what the first way gives that is defined, or says that the first of all is not."""
+    missing: NotImplementedError | None = None
+    for way in ways:
+        try:
+            return way()
+        except NotImplementedError as error:
+            missing = missing or error
+    assert missing is not None
+    raise missing
+
+
+class ScalarDistribution(Distribution):
+    """A distribution over numbers, whose parameters broadcast to the batch."""
+
+    _of_shape: tuple[str, ...] = ()  # the names of the parameters
+
+    @classmethod
+    def _param_shapes(cls, sample_shape: Any) -> dict[str, Tensor]:
+        return dict.fromkeys(cls._of_shape, convert_to_tensor(sample_shape, dtypes.int32))
+
+    def _shaping(self) -> list[Tensor]:
+        return [getattr(self, name) for name in self._of_shape]
+
+    def _batch_shape(self) -> Any:
+        result: Any = ()
+        for parameter in self._shaping():
+            result = broadcast(result, parameter._shape)
+        return result
+
+    def _batch_shape_tensor(self) -> Tensor:
+        first, *others = [reshape_ops.shape(parameter) for parameter in self._shaping()]
+        for other in others:
+            first = broadcast_dynamic_shape(first, other)
+        return first
+
+    def _event_shape(self) -> Any:
+        return ()
+
+    def _block(self, n: Any) -> Tensor:
+        """Returns the shape of n samples."""
+        return concat([[n], self.batch_shape_tensor()], 0)
+
+    def _everywhere(self, value: Any) -> Tensor:
+        """Returns a value, or a parameter, for the whole batch."""
+        return value * ones(self.batch_shape_tensor(), self.dtype)  # type: ignore[no-any-return]

@@ -1,0 +1,131 @@
+"""Distributions over positive numbers: Gamma, Exponential."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.distributions.base import FULLY_REPARAMETERIZED, ScalarDistribution
+from thalweg._src.nn.distributions.checks import floats
+from thalweg._src.nn.distributions.divergence import RegisterKL
+from thalweg._src.ops import check, math
+from thalweg._src.ops.control import with_dependencies
+from thalweg._src.ops.random import random_gamma, random_uniform
+from thalweg._src.ops.reshape import ones
+from thalweg._src.ops.special import digamma, igamma, lgamma
+from thalweg._src.ops.where import where_v2
+
+
+class Gamma(ScalarDistribution):
+    """The gamma distribution with form `concentration` and inverse scale `rate`."""
+
+    _of_shape: tuple[str, ...] = ("concentration", "rate")
+
+    def __init__(
+        self,
+        concentration: Any,
+        rate: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "Gamma",
+    ) -> None:
+        given = dict(locals())
+        names = ("concentration", "rate")
+        with name_scope(name, values=[concentration, rate]) as scope:
+            self._concentration, self._rate = floats(validate_args, names, concentration=concentration, rate=rate)
+        super().__init__(
+            dtype=self._concentration.dtype,
+            reparameterization_type=FULLY_REPARAMETERIZED,
+            validate_args=validate_args,
+            allow_nan_stats=allow_nan_stats,
+            parameters=given,
+            graph_parents=[self._concentration, self._rate],
+            name=scope,
+        )
+
+    @property
+    def concentration(self) -> Tensor:
+        return self._concentration
+
+    @property
+    def rate(self) -> Tensor:
+        return self._rate
+
+    def _shaping(self) -> list[Tensor]:
+        return [self.concentration, self.rate]
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+        return random_gamma([n], self.concentration, beta=self.rate, dtype=self.dtype, seed=seed)
+
+    def _checked(self, value: Tensor) -> Tensor:
+        check.assert_same_float_dtype([value], self.dtype)
+        if not self.validate_args:
+            return value
+        return with_dependencies([check.assert_positive(value)], value)  # type: ignore[no-any-return]
+
+    def _log_prob(self, value: Tensor) -> Tensor:
+        x = self._checked(value)
+        constant = lgamma(self.concentration) - self.concentration * math.log(self.rate)
+        return math.xlogy(self.concentration - 1.0, x) - self.rate * x - constant
+
+    def _cdf(self, value: Tensor) -> Tensor:
+        return igamma(self.concentration, self.rate * self._checked(value))
+
+    def _entropy(self) -> Tensor:
+        a = self.concentration
+        return a - math.log(self.rate) + lgamma(a) + (1.0 - a) * digamma(a)
+
+    def _mean(self) -> Tensor:
+        return self.concentration / self.rate
+
+    def _variance(self) -> Tensor:
+        return self.concentration / math.square(self.rate)
+
+    def _stddev(self) -> Tensor:
+        return math.sqrt(self.concentration) / self.rate
+
+    def _mode(self) -> Tensor:
+        mode = (self.concentration - 1.0) / self.rate
+        if self.allow_nan_stats:
+            return where_v2(self.concentration > 1.0, mode, math.cast(np.nan, self.dtype))
+        message = "the mode exists only for concentration > 1"
+        checks = [check.assert_less(ones([], self.dtype), self.concentration, message=message)]
+        return with_dependencies(checks, mode)  # type: ignore[no-any-return]
+
+
+@RegisterKL(Gamma, Gamma)
+def _gamma_from_gamma(a: Gamma, b: Gamma, name: str | None = None) -> Tensor:
+    with name_scope(name, "kl_gamma_gamma", [a.concentration, a.rate, b.concentration, b.rate]):
+        return (
+            (a.concentration - b.concentration) * digamma(a.concentration)
+            + lgamma(b.concentration)
+            - lgamma(a.concentration)
+            + b.concentration * (math.log(a.rate) - math.log(b.rate))
+            + a.concentration * (b.rate / a.rate - 1.0)
+        )
+
+
+class Exponential(Gamma):
+    """The time until something that happens `rate` times a second."""
+
+    _of_shape = ("rate",)
+
+    def __init__(
+        self, rate: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Exponential"
+    ) -> None:
+        given = dict(locals())
+        with name_scope(name, values=[rate]) as scope:
+            rate = convert_to_tensor(rate, name="rate")
+        super().__init__(ones([], rate.dtype), rate, validate_args, allow_nan_stats, scope)
+        self._parameters = given
+
+    def _log_survival_function(self, value: Tensor) -> Tensor:
+        return self._log_prob(value) - math.log(self.rate)
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
+        least = np.finfo(self.dtype.as_numpy_dtype).tiny  # so that the log is finite
+        return -math.log(random_uniform(self._block(n), least, 1.0, dtype=self.dtype, seed=seed)) / self.rate

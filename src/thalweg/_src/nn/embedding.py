@@ -1,0 +1,239 @@
+"""Embedding lookup: rows of one table, or of a table in several parts, one by one or combined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import colocate_with, name_scope
+from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import math, reshape as reshape_ops, sequences as sequences_ops
+from thalweg._src.ops.comparison import greater, greater_equal, logical_and
+from thalweg._src.ops.concat import concat
+from thalweg._src.ops.gather import dynamic_partition, dynamic_stitch, gather
+from thalweg._src.ops.identity import identity
+from thalweg._src.ops.reduction import reduce_prod, reduce_sum
+from thalweg._src.ops.reshape import ones, rank, reshape, size, zeros, zeros_like
+from thalweg._src.ops.segment import segment_sum
+from thalweg._src.ops.sparse import sparse_retain
+from thalweg._src.ops.sparse_rows import sparse_fill_empty_rows
+from thalweg._src.ops.sparse_segments import sparse_segment_mean, sparse_segment_sqrt_n, sparse_segment_sum
+from thalweg._src.ops.sparse_shaping import sparse_reshape
+from thalweg._src.ops.where import unique, where
+from thalweg._src.shapes import as_shape
+
+
+def embedding_lookup(
+    params: Any,
+    ids: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    validate_indices: bool = True,
+    max_norm: Any = None,
+) -> Tensor:
+    """Returns the rows that ids name, from one table or from parts that hold rows by "mod" or "div"."""
+    parts = _parts(params)
+    if partition_strategy not in ("mod", "div"):
+        raise ValueError(f"Unrecognized partition strategy: {partition_strategy}")
+    with name_scope(name, "embedding_lookup", [*parts, ids]):
+        ids = convert_to_tensor(ids, name="ids")
+        parts = [part if hasattr(part, "shape") else convert_to_tensor(part) for part in parts]
+        if len(parts) == 1:
+            return identity(_clip(_rows(parts[0], ids), ids, max_norm))
+        return _from_parts(parts, ids, partition_strategy, max_norm)
+
+
+def _parts(params: Any) -> list[Any]:
+    """Returns the parts of a table: a list of them, a partitioned variable, or the one table."""
+    if params is None:
+        raise ValueError("params must be specified")
+    if not isinstance(params, list | tuple) and hasattr(params, "_get_variable_list"):
+        params = params._get_variable_list()
+    parts = list(params) if isinstance(params, list | tuple) else [params]
+    if not parts:
+        raise ValueError("Need at least one param")
+    return parts
+
+
+def _rows(table: Any, ids: Tensor) -> Tensor:
+    """Gathers from a variable without reading the whole of it, from a tensor directly."""
+    reader = getattr(table, "sparse_read", None)
+    return reader(ids) if reader is not None else gather(table, ids)
+
+
+def _clip(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
+    """Scales rows whose norm is greater than max_norm."""
+    if max_norm is None:
+        return rows
+    if ids._shape is not None and rows._shape is not None:
+        axes: Any = list(range(len(ids._shape), len(rows._shape)))
+    else:
+        axes = sequences_ops.range(rank(ids), rank(rows))
+    total = reduce_sum(math.square(rows), axes, keepdims=True)
+    norm = math.sqrt(math.maximum(total, 1e-24))
+    return math.divide(rows * max_norm, math.maximum(norm, math.cast(max_norm, rows.dtype)))
+
+
+def _from_parts(parts: list[Any], ids: Tensor, strategy: str, max_norm: Any) -> Tensor:
+    """Sends each id to the part that holds it and puts the rows back in order."""
+    flat = reshape(ids, [-1])
+    places = sequences_ops.range(size(flat))
+    count = len(parts)
+    if strategy == "mod":
+        owners, local = math.floormod(flat, count), math.floordiv(flat, count)
+    else:
+        owners, local = _divided(parts, flat)
+    owners = math.cast(owners, "int32")
+    local_ids = dynamic_partition(local, owners, count)
+    positions = dynamic_partition(places, owners, count)
+    found = []
+    for part, part_ids in zip(parts, local_ids):
+        with colocate_with(part):
+            found.append(_clip(_rows(part, part_ids), part_ids, max_norm))
+    result = dynamic_stitch(positions, found)
+    table = as_shape(parts[0].shape)
+    row = reshape_ops.shape(parts[0])[1:] if table is None or None in table[1:] else list(table[1:])
+    result = reshape(result, concat([reshape_ops.shape(ids), row], 0))
+    if ids._shape is not None and table is not None:
+        result.set_shape((*ids._shape, *table[1:]))
+    return result
+
+
+def _divided(parts: list[Any], flat: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns part and row of ids in a table cut into runs, the first of which have one row more."""
+    sizes = [as_shape(part.shape) for part in parts]
+    if all(shape is not None and shape[0] is not None for shape in sizes):
+        total: Any = sum(shape[0] for shape in sizes)  # type: ignore[index, misc]
+    else:
+        total = sum(math.cast(reshape_ops.shape(part)[0], flat.dtype) for part in parts)
+    count = len(parts)
+    short, longer = total // count, total % count
+    border = longer * (short + 1)
+    owners = math.maximum(flat // (short + 1), (flat - longer) // short)
+    local = where(flat < border, flat % (short + 1), (flat - longer) % short)
+    return owners, local
+
+
+_COMBINED = {"sum": sparse_segment_sum, "mean": sparse_segment_mean, "sqrtn": sparse_segment_sqrt_n}
+
+
+def embedding_lookup_sparse(
+    params: Any,
+    sp_ids: Any,
+    sp_weights: Any,
+    partition_strategy: str = "mod",
+    name: str | None = None,
+    combiner: str | None = None,
+    max_norm: Any = None,
+) -> Tensor:
+    """Returns for each row of ids the sum, the mean, or the sum over the root of the count, of the rows they name.
+
+    Each row of the table is read once, however many ids name it.
+    """
+    combiner = "mean" if combiner is None else combiner
+    if combiner not in _COMBINED:
+        raise ValueError(f"combiner is {combiner!r}, expected 'mean', 'sqrtn' or 'sum'")
+    _require_sparse(sp_ids, sp_weights)
+    parts = _parts(params)
+    with name_scope(name, "embedding_lookup_sparse", [*parts, sp_ids]) as scope:
+        owners = math.cast(sp_ids.indices[:, 0], dtypes.int32)
+        ids, places = unique(sp_ids.values)
+        rows = embedding_lookup(parts, ids, partition_strategy=partition_strategy, max_norm=max_norm)
+        half = rows.dtype in (dtypes.float16, dtypes.bfloat16)
+        wide = math.cast(rows, dtypes.float32) if half else rows
+        if sp_weights is None:
+            result = _COMBINED[combiner](wide, places, owners, name=None if half else scope)
+        else:
+            result = _weighted(wide, places, owners, sp_weights.values, combiner, None if half else scope)
+        return math.cast(result, rows.dtype, name=scope) if half else result
+
+
+def _require_sparse(sp_ids: Any, sp_weights: Any) -> None:
+    if not isinstance(sp_ids, SparseTensor):
+        raise TypeError("sp_ids must be SparseTensor")
+    if sp_weights is None:
+        return
+    if not isinstance(sp_weights, SparseTensor):
+        raise TypeError(f"sp_weights is a {type(sp_weights).__name__}, expected a SparseTensor or None")
+    for part in ("values", "indices", "dense_shape"):
+        getattr(sp_ids, part).get_shape().assert_is_compatible_with(getattr(sp_weights, part).get_shape())
+
+
+def _weighted(rows: Tensor, places: Tensor, owners: Tensor, weights: Tensor, combiner: str, name: str | None) -> Tensor:
+    """Combines rows with weights: their weighted sum, over the sum of the weights or over the root of their squares."""
+    weights = math.cast(weights, rows.dtype)
+    found = gather(rows, places)
+    depth = None if found._shape is None else len(found._shape)
+    trailing: Any = ones([rank(found) - 1], dtypes.int32) if depth is None else [1] * (depth - 1)
+    factors = reshape(weights, concat([reshape_ops.shape(weights), trailing], 0))
+    if depth is not None:
+        factors.set_shape([found._shape[0] if found._shape else None, *[1] * (depth - 1)])
+    found = found * factors
+    if combiner == "sum":
+        return segment_sum(found, owners, name=name)
+    total = segment_sum(found, owners)
+    if combiner == "mean":
+        return math.divide(total, segment_sum(factors, owners), name=name)
+    return math.divide(total, math.sqrt(segment_sum(math.square(factors), owners)), name=name)
+
+
+def safe_embedding_lookup_sparse(
+    embedding_weights: Any,
+    sparse_ids: SparseTensor,
+    sparse_weights: SparseTensor | None = None,
+    combiner: str = "mean",
+    default_id: Any = None,
+    name: str | None = None,
+    partition_strategy: str = "div",
+    max_norm: Any = None,
+) -> Tensor:
+    """Combines rows as embedding_lookup_sparse, of any rank, ids below 0 and weights of 0 left out.
+
+    Rows without ids get the row of default_id, or zeros if there is none.
+    """
+    parts = _parts(embedding_weights)
+    kind = as_dtype_of(parts[0])
+    if sparse_weights is not None and not sparse_weights.dtype.is_compatible_with(kind):
+        raise TypeError(f"sparse_weights are {sparse_weights.dtype.name}, the embedding weights {kind.name}")
+    with name_scope(name, "embedding_lookup", [*parts, sparse_ids, sparse_weights]) as scope:
+        shape = sparse_ids.dense_shape
+        static = sparse_ids._shape
+        depth = size(shape) if static is None else len(static)
+        ids = _as_matrix(sparse_ids, depth)
+        weights = None if sparse_weights is None else SparseTensor(ids.indices, sparse_weights.values, ids.dense_shape)
+        ids, weights = _pruned(ids, weights, combiner)
+        ids, empty = sparse_fill_empty_rows(ids, 0 if default_id is None else default_id)
+        if weights is not None:
+            weights, _ = sparse_fill_empty_rows(weights, 1.0)
+        result = embedding_lookup_sparse(
+            parts, ids, weights, combiner=combiner, partition_strategy=partition_strategy, max_norm=max_norm
+        )
+        if default_id is None:
+            result = where(empty, zeros_like(result), result)
+        leading = math.cast(shape, dtypes.int32)[: depth - 1]
+        final = reshape(result, concat([leading, reshape_ops.shape(result)[1:]], 0), name=scope)
+        if static is not None and result._shape is not None:
+            final.set_shape((*static[:-1], *result._shape[1:]))
+        return final
+
+
+def as_dtype_of(table: Any) -> dtypes.DType:
+    dtype = getattr(table, "dtype", None)
+    return dtypes.as_dtype(dtype).base_dtype if dtype is not None else convert_to_tensor(table).dtype
+
+
+def _as_matrix(sparse: SparseTensor, depth: Any) -> SparseTensor:
+    """Returns a sparse tensor as a matrix that keeps the last dimension."""
+    shape = sparse.dense_shape
+    leading = reduce_prod(shape[: depth - 1], keepdims=True)
+    return sparse_reshape(sparse, concat([leading, shape[depth - 1 : depth]], 0))
+
+
+def _pruned(ids: SparseTensor, weights: SparseTensor | None, combiner: str) -> tuple[SparseTensor, SparseTensor | None]:
+    """Leaves out ids below 0; and those without weight, unless they are summed."""
+    valid = greater_equal(ids.values, zeros([], ids.dtype))
+    if weights is not None and combiner != "sum":
+        valid = logical_and(valid, greater(weights.values, zeros([], weights.dtype)))
+    return sparse_retain(ids, valid), None if weights is None else sparse_retain(weights, valid)

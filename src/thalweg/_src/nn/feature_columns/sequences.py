@@ -1,0 +1,186 @@
+"""Columns of sequences, for recurrent networks: each example has a number of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph.sparse_tensor import SparseTensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.input.features import VarLenFeature
+from thalweg._src.nn.feature_columns.base import CategoricalColumn, DenseColumn, Features, IdsAndWeights
+from thalweg._src.nn.feature_columns.categorical import (
+    HashedCategoricalColumn,
+    IdentityCategoricalColumn,
+    VocabularyFileCategoricalColumn,
+    VocabularyListCategoricalColumn,
+)
+from thalweg._src.nn.feature_columns.dense import EmbeddingColumn, IndicatorColumn, variable_collections
+from thalweg._src.ops.concat import concat
+from thalweg._src.ops.math import cast, ceil
+from thalweg._src.ops.pad_tile import pad
+from thalweg._src.ops.reshape import reshape, shape as shape_of
+from thalweg._src.ops.segment import segment_max
+from thalweg._src.ops.sparse import sparse_tensor_to_dense
+from thalweg._src.ops.sparse_shaping import sparse_reshape
+from thalweg._src.variables.variable_scope import variable_scope
+
+
+class SequenceCategoricalColumn(CategoricalColumn):
+    """The categories of each step: those of another column, each position a step of its own."""
+
+    _fields = ("categorical_column",)
+
+    def __init__(self, categorical_column: CategoricalColumn) -> None:
+        self.categorical_column = categorical_column
+
+    @property
+    def name(self) -> str:
+        return self.categorical_column.name
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        return self.categorical_column.parse_example_spec
+
+    @property
+    def num_buckets(self) -> int:
+        return self.categorical_column.num_buckets
+
+    def transform(self, features: Features) -> Any:
+        return features.get(self.categorical_column)
+
+    def sparse(self, features: Features) -> IdsAndWeights:
+        """Returns the categories as [batch, steps, categories of a step]."""
+        ids, weights = self.categorical_column.sparse(features)
+        return IdsAndWeights(_by_steps(ids), None if weights is None else _by_steps(weights))
+
+
+def _by_steps(sparse: SparseTensor) -> SparseTensor:
+    if sparse._shape is not None and len(sparse._shape) == 3:
+        return sparse
+    return sparse_reshape(sparse, concat([sparse.dense_shape, [1]], 0))
+
+
+def sequence_length_of(ids: SparseTensor, width: int = 1) -> Tensor:
+    """Returns how many steps each example has; width is the number of values in a step."""
+    rows, columns = ids.indices[:, 0], ids.indices[:, 1] + 1
+    steps = cast(ceil(cast(segment_max(columns, rows), dtypes.float64) / width), dtypes.int64)
+    missing = cast(ids.dense_shape[0], dtypes.int32) - shape_of(steps)[0]
+    return pad(steps, [[0, missing]])
+
+
+class SequenceNumericColumn(DenseColumn):
+    """Numbers of each step."""
+
+    _fields = ("key", "shape", "default_value", "dtype", "normalizer_fn")
+
+    def __init__(
+        self,
+        key: str,
+        shape: Any = (1,),
+        default_value: float = 0.0,
+        dtype: Any = dtypes.float32,
+        normalizer_fn: Callable[[Any], Any] | None = None,
+    ) -> None:
+        shape = (shape,) if isinstance(shape, int) else tuple(int(size) for size in shape)
+        if any(size < 1 for size in shape):
+            raise ValueError(f"shape dimensions must be greater than 0. shape: {shape}")
+        dtype = dtypes.as_dtype(dtype)
+        if not (dtype.is_integer or dtype.is_floating):
+            raise ValueError(f"dtype must be convertible to float. dtype: {dtype.name}, key: {key}")
+        if normalizer_fn is not None and not callable(normalizer_fn):
+            raise TypeError(f"normalizer_fn must be a callable. Given: {normalizer_fn}")
+        self.key, self.shape, self.default_value = key, shape, default_value
+        self.dtype, self.normalizer_fn = dtype, normalizer_fn
+
+    @property
+    def name(self) -> str:
+        return self.key
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        return {self.key: VarLenFeature(self.dtype)}
+
+    @property
+    def variable_shape(self) -> Sequence[int]:
+        return self.shape  # type: ignore[no-any-return]
+
+    def transform(self, features: Features) -> Any:
+        return features.get(self.key)
+
+    def steps(self, features: Features) -> tuple[Tensor, Tensor]:
+        """Returns the numbers [batch, steps, ...] and how many steps each example has."""
+        sparse = features.get(self)
+        dense = sparse_tensor_to_dense(sparse, default_value=cast(self.default_value, sparse.dtype))
+        shaped = reshape(dense, concat([shape_of(dense)[:1], [-1], list(self.shape)], 0))
+        if self.normalizer_fn is not None:
+            shaped = self.normalizer_fn(shaped)
+        width = self.size if len(sparse._shape or (0, 0)) == 2 else 1
+        return cast(shaped, dtypes.float32), sequence_length_of(sparse, width)
+
+
+sequence_numeric_column = SequenceNumericColumn
+
+
+def sequence_categorical_column_with_hash_bucket(
+    key: str, hash_bucket_size: int, dtype: Any = dtypes.string
+) -> SequenceCategoricalColumn:
+    """Returns a column of sequences of categories by hash."""
+    return SequenceCategoricalColumn(HashedCategoricalColumn(key, hash_bucket_size, dtype))
+
+
+def sequence_categorical_column_with_identity(
+    key: str, num_buckets: int, default_value: int | None = None
+) -> SequenceCategoricalColumn:
+    """Returns a column of sequences of numbered categories."""
+    return SequenceCategoricalColumn(IdentityCategoricalColumn(key, num_buckets, default_value))
+
+
+def sequence_categorical_column_with_vocabulary_list(
+    key: str, vocabulary_list: Any, dtype: Any = None, default_value: int = -1, num_oov_buckets: int = 0
+) -> SequenceCategoricalColumn:
+    """Returns a column of sequences of categories in a list."""
+    return SequenceCategoricalColumn(
+        VocabularyListCategoricalColumn(key, vocabulary_list, dtype, default_value, num_oov_buckets)
+    )
+
+
+def sequence_categorical_column_with_vocabulary_file(
+    key: str,
+    vocabulary_file: str,
+    vocabulary_size: int | None = None,
+    num_oov_buckets: int = 0,
+    default_value: int | None = None,
+    dtype: Any = dtypes.string,
+) -> SequenceCategoricalColumn:
+    """Returns a column of sequences of categories in a file."""
+    return SequenceCategoricalColumn(
+        VocabularyFileCategoricalColumn(key, vocabulary_file, vocabulary_size, num_oov_buckets, default_value, dtype)
+    )
+
+
+def sequence_input_layer(
+    features: Any, feature_columns: Any, weight_collections: Any = None, trainable: bool = True
+) -> tuple[Tensor, Tensor]:
+    """Returns the numbers of all columns, [batch, steps, width], and how many steps each example has."""
+    collections = variable_collections(weight_collections)
+    columns = sorted(feature_columns, key=lambda column: str(column.name))
+    with variable_scope(None, "sequence_input_layer", list(features.values())):
+        known = Features(features)
+        outputs, lengths = [], []
+        for column in columns:
+            with variable_scope(None, column.scope):
+                if isinstance(column, SequenceNumericColumn):
+                    numbers, length = column.steps(known)
+                elif isinstance(column, EmbeddingColumn | IndicatorColumn) and isinstance(
+                    column.categorical_column, SequenceCategoricalColumn
+                ):
+                    numbers = column.dense(known, collections, trainable)
+                    length = sequence_length_of(column.categorical_column.sparse(known).id_tensor)
+                else:
+                    raise ValueError(f"All feature_columns must be of sequences. Given: {column}")
+                sizes = shape_of(numbers)
+                outputs.append(reshape(numbers, [sizes[0], sizes[1], column.size]))
+                lengths.append(length)
+        return concat(outputs, -1) if len(outputs) > 1 else outputs[0], lengths[0]

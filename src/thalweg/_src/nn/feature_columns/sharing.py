@@ -1,0 +1,79 @@
+"""Constructors of embedding columns: with a table of its own, or one for several columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.nn.feature_columns.base import CategoricalColumn
+from thalweg._src.nn.feature_columns.categorical import WeightedCategoricalColumn
+from thalweg._src.nn.feature_columns.dense import EmbeddingColumn
+
+
+def embedding_column(
+    categorical_column: Any,
+    dimension: int,
+    combiner: str = "mean",
+    initializer: Any = None,
+    ckpt_to_load_from: Any = None,
+    tensor_name_in_ckpt: Any = None,
+    max_norm: Any = None,
+    trainable: bool = True,
+    use_safe_embedding_lookup: bool = True,
+) -> EmbeddingColumn:
+    """Returns the column of the combined vectors of an example's categories."""
+    return EmbeddingColumn(
+        categorical_column,
+        dimension,
+        combiner,
+        initializer,
+        ckpt_to_load_from,
+        tensor_name_in_ckpt,
+        max_norm,
+        trainable,
+        use_safe_embedding_lookup,
+    )
+
+
+def shared_embedding_columns(
+    categorical_columns: Any,
+    dimension: int,
+    combiner: str = "mean",
+    initializer: Any = None,
+    shared_embedding_collection_name: str | None = None,
+    ckpt_to_load_from: Any = None,
+    tensor_name_in_ckpt: Any = None,
+    max_norm: Any = None,
+    trainable: bool = True,
+    use_safe_embedding_lookup: bool = True,
+) -> list[EmbeddingColumn]:
+    """Returns a column for each categorical one, all with one table."""
+    plain = [c.categorical_column if isinstance(c, WeightedCategoricalColumn) else c for c in categorical_columns]
+    first = plain[0]
+    for column in plain:
+        if not isinstance(column, CategoricalColumn) or type(column) is not type(first):
+            raise ValueError(
+                "To use shared_embedding_column, all categorical_columns must have the same type, or be "
+                f"weighted_categorical_column of the same type. Given: {first}, {column}"
+            )
+        if column.num_buckets != first.num_buckets:
+            raise ValueError(
+                "To use shared_embedding_column, all categorical_columns must have the same number of buckets. "
+                f"Given: {first.name} with {first.num_buckets} and {column.name} with {column.num_buckets}"
+            )
+    joined = "_".join(sorted(column.name for column in categorical_columns))
+    name = shared_embedding_collection_name or f"{joined}_shared_embedding"
+    return [
+        EmbeddingColumn(
+            column,
+            dimension,
+            combiner,
+            initializer,
+            ckpt_to_load_from,
+            tensor_name_in_ckpt,
+            max_norm,
+            trainable,
+            use_safe_embedding_lookup,
+            shared_name=name,
+        )
+        for column in categorical_columns
+    ]

@@ -1,0 +1,1 @@
+"""Images: compositions of image operations."""

@@ -1,0 +1,57 @@
+"""Brightness: steps, powers and standardization."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.control import with_dependencies
+from thalweg._src.ops.image_color import convert_image_dtype, in_floats
+from thalweg._src.ops.image_transform import image_tensor
+from thalweg._src.ops.math import add, cast, maximum, realdiv, rsqrt, sqrt, square
+from thalweg._src.ops.printing import Assert
+from thalweg._src.ops.random import random_uniform
+from thalweg._src.ops.reduction import reduce_mean, reduce_prod
+from thalweg._src.ops.reshape import shape as shape_of
+
+
+def adjust_brightness(image: Any, delta: Any) -> Tensor:
+    """Adds a delta to pixels in the scale of [0, 1)."""
+    with name_scope(None, "adjust_brightness", [image, delta]) as scope:
+        image = convert_to_tensor(image, name="image")
+        pixels = in_floats(image)
+        adjusted = add(pixels, cast(delta, pixels.dtype), name=scope)
+        return convert_image_dtype(adjusted, image.dtype, saturate=True)
+
+
+def random_brightness(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
+    """Adds a random delta of [-max_delta, max_delta)."""
+    if max_delta < 0:
+        raise ValueError("max_delta must be non-negative.")
+    return adjust_brightness(image, random_uniform([], -max_delta, max_delta, seed=seed))
+
+
+def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
+    """Raises pixels to a power and multiplies them by a gain."""
+    with name_scope(None, "adjust_gamma", [image, gamma, gain]):
+        image = convert_to_tensor(image, name="image")
+        pixels = in_floats(image)
+        message = "gamma is negative"
+        if isinstance(gamma, Tensor):
+            gamma = with_dependencies([Assert(gamma >= 0, [message])], gamma)
+        elif gamma < 0:
+            raise ValueError(message)
+        return convert_image_dtype(gain * pixels**gamma, image.dtype, saturate=True)
+
+
+def per_image_standardization(image: Any) -> Tensor:
+    """Scales each image to mean 0 and deviation 1; that of an image without contrast is taken to be small."""
+    with name_scope(None, "per_image_standardization", [image]) as scope:
+        pixels = cast(image_tensor(image), dtypes.float32)
+        count = reduce_prod(shape_of(pixels)[-3:])
+        centered = pixels - reduce_mean(pixels, [-1, -2, -3], keepdims=True)
+        deviation = sqrt(reduce_mean(square(centered), [-1, -2, -3], keepdims=True))
+        return realdiv(centered, maximum(deviation, rsqrt(cast(count, dtypes.float32))), name=scope)

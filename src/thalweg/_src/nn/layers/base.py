@@ -1,0 +1,445 @@
+"""Layer: a function with variables of its own, made when it is first called and shared by all later calls."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import functools
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.checkpoint.trackable import Part, attributes_of, is_trackable, parts_of
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import GraphKeys, get_collection_ref, init_scope, name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.layers.input_spec import require_inputs
+from thalweg._src.ops.math import cast
+from thalweg._src.ops.reshape import shape as shape_of
+from thalweg._src.variables.partitions import PartitionedVariable
+from thalweg._src.variables.variable_scope import VariableScope, get_variable, variable_scope, variable_store
+from thalweg._src.variables.variables import Variable, VariableAggregation, VariableSynchronization
+
+_LISTED = frozenset(("_trainable_weights", "_non_trainable_weights", "_losses", "_updates", "_calls", "_named_weights"))
+_IGNORED = {"input_shape", "batch_input_shape", "batch_size", "weights", "autocast", "dynamic"}
+_SHARED_BY_COPIES = (Graph, Tensor, Operation, Variable, PartitionedVariable, VariableScope, variable_scope)
+
+
+class Layer:
+    """What all layers share; a subclass makes its variables in `build` and computes in `call`.
+
+    Variables are named under a variable scope that the first call opens: the name given, or one made from the name of
+    the class.
+    """
+
+    built = False
+    trainable = True
+    stateful = False
+    input_spec: Any = None
+    _reuse: Any = None
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        # Here rather than in __init__, which subclasses in published programs sometimes forget to call.
+        layer = super().__new__(cls)
+        layer._name = None
+        layer._base_name = None
+        layer._dtype = None
+        layer._scope = None
+        layer._activity_regularizer = None
+        layer._trainable_weights = []
+        layer._non_trainable_weights = []
+        layer._updates = []
+        layer._losses = []
+        layer._calls = []
+        layer._named_weights = {}
+        return layer
+
+    def __init__(self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any) -> None:
+        scope, self._reuse = kwargs.pop("_scope", None), kwargs.pop("_reuse", None)
+        self._activity_regularizer: Callable[[Any], Any] | None = kwargs.pop("activity_regularizer", None)
+        for key in kwargs:
+            if key not in _IGNORED:
+                raise TypeError(f"Keyword argument not understood: {key!r}")
+        self.trainable = trainable
+        self._dtype: str | None = None if dtype is None else dtypes.as_dtype(dtype).name
+        self._base_name: str | None = name.name if isinstance(name, VariableScope) else name
+        self._name: str | None = name if isinstance(name, str) and name else self._unique_name()
+        self._scope: VariableScope | None = None
+        self._trainable_weights: list[Any]
+        self._non_trainable_weights: list[Any]
+        self._updates: list[Operation]
+        self._losses: list[Tensor]
+        self._calls: list[tuple[Any, Any]]
+        self._named_weights: dict[str, Any]
+        if scope:
+            with variable_scope(scope) as captured:
+                self._scope = captured
+
+    # -- names --------------------------------------------------------------------------------------------------------
+
+    def _unique_name(self) -> str:
+        """Returns the class's name and how many such layers this graph has."""
+        counts = get_default_graph().kept("layer_names", collections.Counter)
+        base = snake_case(type(self).__name__)
+        counts[base] += 1
+        return f"{base}_{counts[base]}"
+
+    @property
+    def name(self) -> str:
+        if self._name is None:
+            self._name = self._unique_name()
+        return self._name
+
+    @property
+    def dtype(self) -> str | None:
+        """The name of the variables' dtype; until the first call, that which was given or None."""
+        return self._dtype
+
+    @property
+    def scope_name(self) -> str:
+        if self._scope is None:
+            raise ValueError(f"Layer {self.name!r} has no scope name before its first call.")
+        return self._scope.name
+
+    def _set_scope(self, scope: Any = None) -> None:
+        if self._scope is not None:
+            return
+        base = self._base_name or snake_case(type(self).__name__)
+        if self._reuse:
+            opened = variable_scope(base if scope is None else scope)
+        else:
+            opened = variable_scope(scope, default_name=base)
+        with opened as captured:
+            self._scope = captured
+
+    # -- variables ----------------------------------------------------------------------------------------------------
+
+    def add_weight(
+        self,
+        name: str,
+        shape: Any = (),
+        dtype: Any = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        trainable: bool | None = None,
+        constraint: Any = None,
+        use_resource: bool | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        partitioner: Any = None,
+    ) -> Any:
+        """Returns a variable of this layer, made or found as its scope says; its penalty counts once."""
+        on_read = synchronization is VariableSynchronization.ON_READ
+        if on_read and trainable:
+            raise ValueError("a variable with synchronization=ON_READ cannot be trainable")
+        trainable = (not on_read if trainable is None else trainable) and self.trainable
+        self._set_scope()
+        assert self._scope is not None
+        store = variable_store()
+        before = len(store.variables)
+        with (
+            variable_scope(self._scope, reuse=self.built or self._reuse, auxiliary_name_scope=False) as scope,
+            name_scope(scope.original_name_scope),
+        ):
+            variable = get_variable(
+                name,
+                shape=shape,
+                dtype=dtypes.as_dtype(dtype or self._dtype or dtypes.float32),
+                initializer=initializer,
+                trainable=trainable,
+                constraint=constraint,
+                partitioner=partitioner,
+                use_resource=use_resource,
+                synchronization=synchronization,
+                aggregation=aggregation,
+            )
+            parts = list(variable) if isinstance(variable, PartitionedVariable) else [variable]
+            if regularizer is not None and len(store.variables) > before:
+                for part in parts:
+                    with name_scope(f"{name}/Regularizer"), init_scope():
+                        self.add_loss(regularizer(part))
+        for part in parts:
+            trained = trainable and getattr(part, "trainable", True)  # a custom getter may have said otherwise
+            (self._trainable_weights if trained else self._non_trainable_weights).append(part)
+        self._named_weights.setdefault(name, variable)
+        return variable
+
+    def add_variable(self, *args: Any, **kwargs: Any) -> Any:
+        """Is the older name of `add_weight`."""
+        return self.add_weight(*args, **kwargs)
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        return list(self._trainable_weights) if self.trainable else []
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        return (
+            list(self._non_trainable_weights)
+            if self.trainable
+            else self._trainable_weights + self._non_trainable_weights
+        )
+
+    @property
+    def weights(self) -> list[Any]:
+        return self.trainable_weights + self.non_trainable_weights
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        return self.trainable_weights
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        return self.non_trainable_weights
+
+    @property
+    def variables(self) -> list[Any]:
+        return self.weights
+
+    def count_params(self) -> int:
+        """Returns how many numbers the variables hold."""
+        if not self.built:
+            raise ValueError(f"Layer {self.name!r} has no parameters to count before it is built.")
+        return sum(math.prod(weight.get_shape().as_list()) for weight in self.weights)
+
+    # -- losses and updates -------------------------------------------------------------------------------------------
+
+    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+        """Adds penalties, which also go to the collection of regularization losses."""
+        for loss in _listed(losses):
+            loss = loss() if callable(loss) else loss
+            if loss is not None:
+                tensor = convert_to_tensor(loss)
+                self._losses.append(tensor)
+                _add_once(GraphKeys.REGULARIZATION_LOSSES, tensor)
+
+    def add_update(self, updates: Any, inputs: Any = None) -> None:
+        """Adds operations to run with each training step, which also go to the collection UPDATE_OPS."""
+        for update in _listed(updates):
+            update = update() if callable(update) else update
+            if update is not None:
+                self._updates.append(update if isinstance(update, Operation) else update.op)
+
+    @property
+    def losses(self) -> list[Tensor]:
+        return list(self._losses)
+
+    @property
+    def updates(self) -> list[Operation]:
+        return list(self._updates) if self.trainable or self.stateful else []
+
+    def get_losses_for(self, inputs: Any) -> list[Tensor]:
+        """Returns the losses made from the inputs; for None, those made from no input of the layer."""
+        return [loss for loss in self.losses if self._belongs(loss.op, inputs)]
+
+    def get_updates_for(self, inputs: Any) -> list[Operation]:
+        """Returns the updates made from the inputs; for None, those made from no input of the layer."""
+        return [update for update in self.updates if self._belongs(update, inputs)]
+
+    def _belongs(self, operation: Operation, inputs: Any) -> bool:
+        if inputs is None:
+            return not _depends(operation, {x for given, _ in self._calls for x in flat(given)})
+        return _depends(operation, set(flat(inputs)))
+
+    # -- calls --------------------------------------------------------------------------------------------------------
+
+    def build(self, input_shape: Any) -> None:
+        """Makes the variables, once the shape of the first inputs is known."""
+        self.built = True
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Computes the outputs."""
+        return inputs
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Returns the shape of the outputs for inputs of a shape."""
+        raise NotImplementedError(f"{type(self).__name__} defines no compute_output_shape")
+
+    def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Is the older way to call a layer."""
+        return self(inputs, *args, **kwargs)
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Calls the layer on inputs under its scope; its variables are made the first time."""
+        self._set_scope(kwargs.pop("scope", None))
+        assert self._scope is not None
+        reuse = True if self.built else self._reuse
+        with variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False) as scope:
+            if _takes_scope(getattr(self.call, "__func__", self.call)):
+                kwargs["scope"] = scope
+            with name_scope(scope.original_name_scope):
+                inputs = _arrays_as_tensors(inputs)
+                tensors = flat(inputs)
+                if self.input_spec is not None:
+                    require_inputs(self.input_spec, tensors, self.name)
+                if not self.built:
+                    self._build(inputs, tensors)
+                outputs = self.call(inputs, *args, **kwargs)
+                if outputs is None:
+                    raise ValueError(f"Layer {self.name!r}: call() returned None, expected tensors.")
+                if self._activity_regularizer is not None:
+                    self._regularize_activity(outputs)
+        self._calls.append((inputs, outputs))
+        for update in self.updates:
+            _add_once(GraphKeys.UPDATE_OPS, update)
+        return outputs
+
+    def _build(self, inputs: Any, tensors: Sequence[Any]) -> None:
+        if self._dtype is None and tensors:
+            self._dtype = tensors[0].dtype.base_dtype.name
+        self.build(_map(lambda x: x.get_shape(), inputs))
+        self.built = True
+        if self.input_spec is not None:
+            require_inputs(self.input_spec, tensors, self.name)
+
+    def _regularize_activity(self, outputs: Any) -> None:
+        """Adds the penalty of the outputs, by the size of the batch."""
+        assert self._activity_regularizer is not None
+        with name_scope("ActivityRegularizer"):
+            for output in flat(outputs):
+                loss = convert_to_tensor(self._activity_regularizer(output))
+                self.add_loss(loss / cast(shape_of(output)[0], loss.dtype))
+
+    @property
+    def activity_regularizer(self) -> Any:
+        return self._activity_regularizer
+
+    @activity_regularizer.setter
+    def activity_regularizer(self, regularizer: Any) -> None:
+        self._activity_regularizer = regularizer
+
+    # -- inputs and outputs of calls ----------------------------------------------------------------------------------
+
+    def _at(self, node_index: int, which: int, what: str) -> Any:
+        if not 0 <= node_index < len(self._calls):
+            raise ValueError(f"layer {self.name} was called {len(self._calls)} times: there is no {what} {node_index}")
+        return self._calls[node_index][which]
+
+    def _only(self, which: int, what: str) -> Any:
+        if not self._calls:
+            raise AttributeError(f"Layer {self.name} has not been called, it has no {what}.")
+        found = [call[which] for call in self._calls]
+        if any(other is not found[0] for other in found):
+            raise AttributeError(f"Layer {self.name} was called more than once; use `get_{what}_at` instead.")
+        return found[0]
+
+    def get_input_at(self, node_index: int) -> Any:
+        return self._at(node_index, 0, "input")
+
+    def get_output_at(self, node_index: int) -> Any:
+        return self._at(node_index, 1, "output")
+
+    def get_input_shape_at(self, node_index: int) -> Any:
+        return _map(_sizes, self._at(node_index, 0, "input shape"))
+
+    def get_output_shape_at(self, node_index: int) -> Any:
+        return _map(_sizes, self._at(node_index, 1, "output shape"))
+
+    @property
+    def input(self) -> Any:
+        return self._only(0, "input")
+
+    @property
+    def output(self) -> Any:
+        return self._only(1, "output")
+
+    @property
+    def input_shape(self) -> Any:
+        return _map(_sizes, self._only(0, "input"))
+
+    @property
+    def output_shape(self) -> Any:
+        return _map(_sizes, self._only(1, "output"))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """Copies the layer's own state; what belongs to the graph is shared."""
+        result = memo[id(self)] = type(self).__new__(type(self))
+        for key, value in vars(self).items():
+            if isinstance(value, _SHARED_BY_COPIES):
+                setattr(result, key, value)
+            elif any(isinstance(leaf, _SHARED_BY_COPIES) for leaf in flat(value)):
+                setattr(result, key, copy.copy(value))
+            else:
+                setattr(result, key, copy.deepcopy(value, memo))
+        return result
+
+
+@parts_of.register(Layer)
+def _parts(layer: Layer) -> Iterator[Part]:
+    """Yields a layer's variables by the names that it gave them, then its attributes."""
+    yield from ((name, weight) for name, weight in layer._named_weights.items() if is_trackable(weight))
+    yield from (
+        (name, part) for name, part in attributes_of(layer, without=_LISTED) if name not in layer._named_weights
+    )
+
+
+def snake_case(name: str) -> str:
+    """Returns the name of a class as the name of a scope: BatchNormalization as batch_normalization."""
+    apart = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
+    whole = re.sub("([a-z])([A-Z])", r"\1_\2", apart).lower()
+    return f"private{whole}" if whole.startswith("_") else whole
+
+
+def flat(structure: Any) -> list[Any]:
+    """Returns the leaves of nested lists, tuples and dictionaries."""
+    if isinstance(structure, dict):
+        return [leaf for key in sorted(structure) for leaf in flat(structure[key])]
+    if isinstance(structure, list | tuple):
+        return [leaf for item in structure for leaf in flat(item)]
+    return [structure]
+
+
+def _map(function: Callable[[Any], Any], structure: Any) -> Any:
+    if isinstance(structure, dict):
+        return {key: _map(function, value) for key, value in structure.items()}
+    if isinstance(structure, list | tuple):
+        items = [_map(function, item) for item in structure]
+        return type(structure)(*items) if hasattr(structure, "_fields") else type(structure)(items)
+    return function(structure)
+
+
+def _arrays_as_tensors(inputs: Any) -> Any:
+    if any(isinstance(x, np.ndarray | float | int | Variable | PartitionedVariable) for x in flat(inputs)):
+        return _map(convert_to_tensor, inputs)
+    return inputs
+
+
+def _sizes(tensor: Any) -> Any:
+    shape = tensor.get_shape()
+    return None if shape.ndims is None else tuple(shape.as_list())
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _add_once(collection: str, element: Any) -> None:
+    members = get_collection_ref(collection)
+    if not any(member is element for member in members):
+        members.append(element)
+
+
+def _depends(operation: Operation, tensors: set[Any]) -> bool:
+    """Tells whether an operation uses one of the tensors, directly or not."""
+    stack, seen = [operation], {operation}
+    while stack:
+        current = stack.pop()
+        if not tensors.isdisjoint(current.outputs) or not tensors.isdisjoint(current.inputs):
+            return True
+        before = {tensor.op for tensor in current.inputs}.union(current.control_inputs) - seen
+        seen |= before
+        stack += before
+    return False
+
+
+@functools.lru_cache(maxsize=1024)
+def _takes_scope(function: Callable[..., Any]) -> bool:
+    return "scope" in inspect.signature(function).parameters

@@ -1,0 +1,88 @@
+"""Dropout and flattening: layers without variables."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.layers.base import Layer
+from thalweg._src.nn.layers.input_spec import InputSpec
+from thalweg._src.nn.layers.windows import data_format_of
+from thalweg._src.nn.smart_cond import smart_cond
+from thalweg._src.ops import nn
+from thalweg._src.ops.identity import identity
+from thalweg._src.ops.reshape import expand_dims, reshape, shape, transpose
+from thalweg._src.shapes import TensorShape, as_shape
+
+
+class Dropout(Layer):
+    """Sets a random part of the inputs to zero in training and scales the others up; changes nothing otherwise."""
+
+    def __init__(
+        self, rate: Any = 0.5, noise_shape: Any = None, seed: int | None = None, name: Any = None, **kwargs: Any
+    ) -> None:
+        super().__init__(name=name, **kwargs)
+        self.rate = rate
+        self.noise_shape = noise_shape
+        self.seed = seed
+
+    def call(self, inputs: Any, training: Any = False, **kwargs: Any) -> Tensor:
+        """Drops if `training`, which may be a tensor."""
+        return smart_cond(  # type: ignore[no-any-return]
+            False if training is None else training,
+            lambda: nn.dropout(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate),
+            lambda: identity(inputs),
+        )
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        return input_shape
+
+
+def dropout(
+    inputs: Any,
+    rate: Any = 0.5,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    training: Any = False,
+    name: str | None = None,
+) -> Tensor:
+    """Sets a random part of the inputs to zero if `training` and scales the others up."""
+    return Dropout(rate, noise_shape, seed, name=name)(inputs, training=training)  # type: ignore[no-any-return]
+
+
+class Flatten(Layer):
+    """Makes all axes but the first one."""
+
+    def __init__(self, data_format: str | None = "channels_last", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.data_format = data_format_of(data_format)
+        self.input_spec = InputSpec(min_ndim=1)
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+        """Reshapes; channels that come first are moved last before."""
+        inputs = convert_to_tensor(inputs)
+        sizes = inputs._shape
+        if sizes is not None and len(sizes) == 1:
+            return expand_dims(inputs, -1)
+        if self.data_format == "channels_first" and sizes is not None and len(sizes) > 2:
+            inputs = transpose(inputs, [0, *range(2, len(sizes)), 1])
+        if sizes is not None and None not in sizes[1:]:
+            return reshape(inputs, [-1 if sizes[0] is None else sizes[0], math.prod(s or 0 for s in sizes[1:])])
+        if sizes is not None and sizes[0] is not None:
+            return reshape(inputs, [sizes[0], -1])
+        return reshape(inputs, [shape(inputs)[0], -1])
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        """Returns the batch and the product of the other sizes."""
+        sizes = as_shape(input_shape)
+        if not sizes:
+            raise ValueError(f"Flatten needs inputs of a known rank of one at least, got {input_shape}")
+        rest = sizes[1:]
+        return TensorShape((sizes[0], None if None in rest else math.prod(s or 0 for s in rest)))
+
+
+def flatten(inputs: Any, name: str | None = None, data_format: str | None = "channels_last") -> Tensor:
+    """Makes all axes but the first one."""
+    return Flatten(data_format, name=name)(inputs)  # type: ignore[no-any-return]

@@ -1,0 +1,33 @@
+"""Layers as functions: one call makes a layer and uses it once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src.nn.layers.base import Layer, snake_case
+
+_PLAIN = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+def function_of(layer_class: type[Layer], shares: bool = True) -> Callable[..., Any]:
+    """Returns the function that takes the inputs and then what the layer's constructor takes.
+
+    With `shares` a last argument, `reuse`, says whether variables of the same name are shared.
+    """
+    own = [p for p in inspect.signature(layer_class).parameters.values() if p.kind is _PLAIN]
+    last = [inspect.Parameter("reuse", _PLAIN, default=None)] if shares else []
+    signature = inspect.Signature([inspect.Parameter("inputs", _PLAIN), *own, *last])
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs).arguments
+        inputs, reuse = given.pop("inputs"), given.pop("reuse", None)
+        if shares:
+            given.update(_reuse=reuse, _scope=given.get("name"))
+        return layer_class(**given)(inputs)
+
+    function.__name__ = function.__qualname__ = snake_case(layer_class.__name__)
+    function.__doc__ = f"Makes a {layer_class.__name__} and applies it. {layer_class.__doc__}"
+    function.__signature__ = signature  # type: ignore[attr-defined]
+    return function

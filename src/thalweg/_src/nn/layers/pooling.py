@@ -1,0 +1,128 @@
+"""Pools: the mean or the largest element of each window."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.layers.base import Layer
+from thalweg._src.nn.layers.functions import function_of
+from thalweg._src.nn.layers.input_spec import InputSpec
+from thalweg._src.nn.layers.windows import (
+    around,
+    data_format_of,
+    layout,
+    padding_of,
+    sizes_of,
+    split_sizes,
+    window_output,
+)
+from thalweg._src.ops import pooling
+from thalweg._src.ops.reshape import expand_dims, squeeze
+from thalweg._src.shapes import TensorShape, as_shape
+
+
+class _Pooling(Layer):
+    """Reduces each window of the spatial axes to one element."""
+
+    _rank: ClassVar[int]
+    _function: ClassVar[Any]
+
+    def __init__(
+        self,
+        pool_size: Any,
+        strides: Any,
+        padding: str = "valid",
+        data_format: str | None = "channels_last",
+        name: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name, **kwargs)
+        rank = self._rank
+        self.pool_size = sizes_of(pool_size, rank, "pool_size")
+        self.strides = self.pool_size if strides is None else sizes_of(strides, rank, "strides")
+        self.padding = padding_of(padding)
+        self.data_format = data_format_of(data_format)
+        self.input_spec = InputSpec(ndim=rank + 2)
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+        """Pools."""
+        form = self.data_format
+        return self._function(  # type: ignore[no-any-return]
+            inputs,
+            around(self.pool_size, form),
+            around(self.strides, form),
+            self.padding.upper(),
+            data_format=layout(form, self._rank),
+        )
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        """Returns the shape with how many places the window takes along each spatial axis."""
+        sizes = as_shape(input_shape)
+        assert sizes is not None
+        spatial, channels = split_sizes(sizes, self.data_format)
+        places = [window_output(n, w, self.padding, s) for n, w, s in zip(spatial, self.pool_size, self.strides)]
+        return TensorShape(around(places, self.data_format, sizes[0], channels))
+
+
+class _Pooling1D(_Pooling):
+    """Pools sequences as images of width one."""
+
+    _rank = 1
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+        """Pools."""
+        form = self.data_format
+        axis = 2 if form == "channels_last" else 3
+        images = expand_dims(inputs, axis)
+        sizes, strides = around((*self.pool_size, 1), form), around((*self.strides, 1), form)
+        pooled = self._function(images, sizes, strides, self.padding.upper(), data_format=layout(form, 2))
+        return squeeze(pooled, [axis])
+
+
+class MaxPooling1D(_Pooling1D):
+    """Returns the largest element of each window of sequences."""
+
+    _function = staticmethod(pooling.max_pool)
+
+
+class MaxPooling2D(_Pooling):
+    """Returns the largest element of each window of images."""
+
+    _rank = 2
+    _function = staticmethod(pooling.max_pool)
+
+
+class MaxPooling3D(_Pooling):
+    """Returns the largest element of each window of volumes."""
+
+    _rank = 3
+    _function = staticmethod(pooling.max_pool3d)
+
+
+class AveragePooling1D(_Pooling1D):
+    """Returns the mean of each window of sequences."""
+
+    _function = staticmethod(pooling.avg_pool)
+
+
+class AveragePooling2D(_Pooling):
+    """Returns the mean of each window of images."""
+
+    _rank = 2
+    _function = staticmethod(pooling.avg_pool)
+
+
+class AveragePooling3D(_Pooling):
+    """Returns the mean of each window of volumes."""
+
+    _rank = 3
+    _function = staticmethod(pooling.avg_pool3d)
+
+
+max_pooling1d = function_of(MaxPooling1D, shares=False)
+max_pooling2d = function_of(MaxPooling2D, shares=False)
+max_pooling3d = function_of(MaxPooling3D, shares=False)
+average_pooling1d = function_of(AveragePooling1D, shares=False)
+average_pooling2d = function_of(AveragePooling2D, shares=False)
+average_pooling3d = function_of(AveragePooling3D, shares=False)

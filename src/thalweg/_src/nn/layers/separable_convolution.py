@@ -1,0 +1,138 @@
+"""Separable convolutions: each channel by itself, then the channels of each place together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.layers.convolution import _Conv
+from thalweg._src.nn.layers.functions import function_of
+from thalweg._src.nn.layers.named import ZEROS, initializer_of
+from thalweg._src.nn.layers.windows import around, layout
+from thalweg._src.ops.convolution import separable_conv2d as separable2d
+from thalweg._src.ops.nn import bias_add
+from thalweg._src.ops.pad_tile import pad
+from thalweg._src.ops.reshape import expand_dims, squeeze
+
+
+class _SeparableConv(_Conv):
+    """What separable convolutions share."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = "channels_last",
+        dilation_rate: Any = 1,
+        depth_multiplier: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = None,
+        pointwise_initializer: Any = None,
+        bias_initializer: Any = ZEROS,
+        depthwise_regularizer: Any = None,
+        pointwise_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        depthwise_constraint: Any = None,
+        pointwise_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            filters,
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            dilation_rate,
+            activation,
+            use_bias,
+            bias_initializer=bias_initializer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            bias_constraint=bias_constraint,
+            trainable=trainable,
+            name=name,
+            **kwargs,
+        )
+        self.depth_multiplier = depth_multiplier
+        self.depthwise_initializer = initializer_of(depthwise_initializer)
+        self.pointwise_initializer = initializer_of(pointwise_initializer)
+        self.depthwise_regularizer = depthwise_regularizer
+        self.pointwise_regularizer = pointwise_regularizer
+        self.depthwise_constraint = depthwise_constraint
+        self.pointwise_constraint = pointwise_constraint
+
+    def build(self, input_shape: Any) -> None:
+        """Makes both kernels and the bias."""
+        channels = self._input_channels(input_shape)
+        self.depthwise_kernel = self.add_weight(
+            "depthwise_kernel",
+            shape=[*self.kernel_size, channels, self.depth_multiplier],
+            initializer=self.depthwise_initializer,
+            regularizer=self.depthwise_regularizer,
+            constraint=self.depthwise_constraint,
+        )
+        self.pointwise_kernel = self.add_weight(
+            "pointwise_kernel",
+            shape=[*(1,) * self.rank, self.depth_multiplier * channels, self.filters],
+            initializer=self.pointwise_initializer,
+            regularizer=self.pointwise_regularizer,
+            constraint=self.pointwise_constraint,
+        )
+        self._add_bias()
+        self.built = True
+
+
+class SeparableConv1D(_SeparableConv):
+    """Convolves each channel of sequences, then mixes the channels."""
+
+    _rank = 1
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+        """Convolves sequences as images of height one."""
+        form, padding = self.data_format, self.padding
+        if padding == "causal":
+            before = [self.dilation_rate[0] * (self.kernel_size[0] - 1), 0]
+            inputs, padding = pad(inputs, around([before], form, [0, 0], [0, 0])), "valid"
+        axis = 1 if form == "channels_last" else 2
+        outputs = separable2d(
+            expand_dims(inputs, axis),
+            expand_dims(self.depthwise_kernel, 0),
+            expand_dims(self.pointwise_kernel, 0),
+            around(self.strides * 2, form),
+            padding.upper(),
+            rate=[1, *self.dilation_rate],
+            data_format=layout(form, 2),
+        )
+        if self.bias is not None:
+            outputs = bias_add(outputs, self.bias, data_format=layout(form, 2))
+        return self._finished(squeeze(outputs, [axis]))
+
+
+class SeparableConv2D(_SeparableConv):
+    """Convolves each channel of images, then mixes the channels."""
+
+    _rank = 2
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+        """Convolves."""
+        outputs = separable2d(
+            inputs,
+            self.depthwise_kernel,
+            self.pointwise_kernel,
+            around(self.strides, self.data_format),
+            self.padding.upper(),
+            rate=list(self.dilation_rate),
+            data_format=layout(self.data_format, 2),
+        )
+        return self._finished(self._biased(outputs))
+
+
+separable_conv1d = function_of(SeparableConv1D)
+separable_conv2d = function_of(SeparableConv2D)

@@ -1,0 +1,115 @@
+"""Transposed convolutions: from the places of a kernel back to the inputs it covers."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.layers.convolution import Conv2D, Conv3D
+from thalweg._src.nn.layers.functions import function_of
+from thalweg._src.nn.layers.named import ZEROS
+from thalweg._src.nn.layers.windows import around, layout, padding_of, split_sizes, transposed_output
+from thalweg._src.ops.convolution import conv2d_transpose as transpose2d, conv3d_transpose as transpose3d
+from thalweg._src.ops.reshape import shape as shape_of
+from thalweg._src.shapes import TensorShape, as_shape
+
+
+class _Transposed:
+    """What transposed convolutions share; comes before the convolution among the base classes."""
+
+    _function: ClassVar[Any]
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = "channels_last",
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = ZEROS,
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(  # type: ignore[call-arg]
+            filters=filters,
+            kernel_size=kernel_size,
+            strides=strides,
+            padding=padding_of(padding),
+            data_format=data_format,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+            trainable=trainable,
+            name=name,
+            **kwargs,
+        )
+
+    def build(self: Any, input_shape: Any) -> None:
+        """Makes the kernel, whose last axis is that of the inputs, and the bias."""
+        self.kernel = self.add_weight(
+            "kernel",
+            shape=[*self.kernel_size, self.filters, self._input_channels(input_shape)],
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+        self._add_bias()
+        self.built = True
+
+    def call(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
+        """Convolves backward."""
+        inputs, form = convert_to_tensor(inputs), self.data_format
+        known = inputs._shape
+        dynamic = shape_of(inputs)
+        sizes = [dynamic[i] if size is None else size for i, size in enumerate(known)]
+        outputs = self._function(
+            inputs,
+            self.kernel,
+            self._output_sizes(sizes),
+            around(self.strides, form),
+            self.padding.upper(),
+            data_format=layout(form, self.rank),
+        )
+        outputs.set_shape(self.compute_output_shape(known))
+        return self._finished(self._biased(outputs))  # type: ignore[no-any-return]
+
+    def _output_sizes(self: Any, sizes: Any) -> list[Any]:
+        windows = zip(split_sizes(sizes, self.data_format)[0], self.kernel_size, self.strides)
+        spatial = [transposed_output(n, k, self.padding, s) for n, k, s in windows]
+        return around(spatial, self.data_format, sizes[0], self.filters)
+
+    def compute_output_shape(self, input_shape: Any) -> TensorShape:
+        """Returns the shape of what the kernel covers."""
+        return TensorShape(self._output_sizes(as_shape(input_shape)))
+
+
+class Conv2DTranspose(_Transposed, Conv2D):
+    """Transposes a convolution of images."""
+
+    _function = staticmethod(transpose2d)
+
+
+class Conv3DTranspose(_Transposed, Conv3D):
+    """Transposes a convolution of volumes."""
+
+    _function = staticmethod(transpose3d)
+
+
+conv2d_transpose = function_of(Conv2DTranspose)
+conv3d_transpose = function_of(Conv3DTranspose)

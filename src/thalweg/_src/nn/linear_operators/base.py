@@ -1,0 +1,386 @@
+"""LinearOperator: a matrix, or a batch of them, that may know shorter ways than its elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import check
+from thalweg._src.ops.concat import concat
+from thalweg._src.ops.constants import constant
+from thalweg._src.ops.decompositions import cholesky, self_adjoint_eigvals, svd
+from thalweg._src.ops.diagonal import eye, matrix_diag_part
+from thalweg._src.ops.linalg import adjoint as adjoint_of, cholesky_solve, matrix_determinant, matrix_solve, slogdet
+from thalweg._src.ops.math import abs as abs_of, add, cast, exp, log, real, subtract, truediv
+from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.pad_tile import broadcast_dynamic_shape, broadcast_to
+from thalweg._src.ops.reduction import reduce_max, reduce_min, reduce_sum
+from thalweg._src.ops.reshape import expand_dims, shape as shape_of, size, squeeze
+from thalweg._src.shapes import Dimension, Shape, TensorShape, is_fully_defined
+
+
+class LinearOperator:
+    """A matrix by what it does: a subclass gives `_shape`, `_shape_tensor` and `_to_dense`, and what it does faster.
+
+    Hints (`is_square` and the like) are True, False, or None if nobody says; they are believed.
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        graph_parents: Any = None,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str | None = None,
+        parameters: Any = None,
+    ) -> None:
+        if is_positive_definite:
+            if is_non_singular is False:
+                raise ValueError("is_non_singular=False contradicts is_positive_definite=True.")
+            is_non_singular = True
+        if is_non_singular or is_positive_definite or is_self_adjoint:
+            if is_square is False:
+                raise ValueError("A non-singular or self-adjoint operator is always square.")
+            is_square = True
+        self._dtype = None if dtype is None else dtypes.as_dtype(dtype)
+        self._graph_parents = list(graph_parents or [])
+        self._is_non_singular = is_non_singular
+        self._is_self_adjoint = is_self_adjoint
+        self._is_positive_definite = is_positive_definite
+        self._is_square = is_square
+        self._name = name or type(self).__name__
+        self._parameters = parameters
+
+    # -- what a subclass may know ------------------------------------------------------------------------------------
+
+    def _shape(self) -> Shape:
+        raise TypeError(f"{type(self).__name__} does not say what shape it has")
+
+    def _shape_tensor(self) -> Tensor:
+        raise TypeError(f"{type(self).__name__} does not say what shape it has")
+
+    def _to_dense(self) -> Tensor:
+        return self._matmul(eye(self.domain_dimension_tensor(), dtype=self.dtype))
+
+    def _matmul(self, x: Tensor, /, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
+        return matmul(self.to_dense(), x, adjoint_a=adjoint, adjoint_b=adjoint_arg)
+
+    def _solve(self, rhs: Tensor, /, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
+        right = adjoint_of(rhs) if adjoint_arg else rhs
+        if self.is_self_adjoint and self.is_positive_definite:
+            return cholesky_solve(cholesky(self.to_dense()), right)
+        matrix, right = same_batches(self.to_dense(), right)
+        return matrix_solve(matrix, right, adjoint=adjoint)
+
+    def _determinant(self) -> Tensor:
+        if self.is_self_adjoint and self.is_positive_definite:
+            return cast(exp(self._log_abs_determinant()), self.dtype)  # type: ignore[no-any-return]
+        return matrix_determinant(self.to_dense())
+
+    def _log_abs_determinant(self) -> Tensor:
+        if self.is_self_adjoint and self.is_positive_definite:
+            diagonal = real(matrix_diag_part(cholesky(self.to_dense())))
+            return 2 * reduce_sum(log(diagonal), axis=[-1])
+        return real(slogdet(self.to_dense())[1])
+
+    def _diag_part(self) -> Tensor:
+        return matrix_diag_part(self.to_dense())
+
+    def _trace(self) -> Tensor:
+        return reduce_sum(self.diag_part(), axis=-1)
+
+    def _add_to_tensor(self, x: Tensor) -> Tensor:
+        return add(self.to_dense(), x)
+
+    def _eigvals(self) -> Tensor:
+        return self_adjoint_eigvals(self.to_dense())
+
+    def _cond(self) -> Tensor:
+        if self.is_self_adjoint:
+            values = abs_of(self._eigvals())
+        else:
+            values = svd(self.to_dense(), compute_uv=False)
+        return truediv(reduce_max(values, axis=-1), reduce_min(values, axis=-1))
+
+    def _adjoint(self) -> LinearOperator:
+        from thalweg._src.nn.linear_operators.combined import LinearOperatorAdjoint
+
+        return LinearOperatorAdjoint(self)
+
+    def _inverse(self) -> LinearOperator:
+        from thalweg._src.nn.linear_operators.combined import LinearOperatorInversion
+
+        return LinearOperatorInversion(self)
+
+    def _cholesky(self) -> LinearOperator:
+        from thalweg._src.nn.linear_operators.plain import LinearOperatorLowerTriangular
+
+        return LinearOperatorLowerTriangular(cholesky(self.to_dense()), is_non_singular=True)
+
+    # -- facts -------------------------------------------------------------------------------------------------------
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return dict(self._parameters or {})
+
+    @property
+    def dtype(self) -> Any:
+        return self._dtype
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def graph_parents(self) -> list[Any]:
+        return self._graph_parents
+
+    @property
+    def is_non_singular(self) -> bool | None:
+        return self._is_non_singular
+
+    @property
+    def is_self_adjoint(self) -> bool | None:
+        return self._is_self_adjoint
+
+    @property
+    def is_positive_definite(self) -> bool | None:
+        return self._is_positive_definite
+
+    @property
+    def is_square(self) -> bool | None:
+        """Tells whether the operator is square, by its hint or its shape."""
+        dims = self._shape()
+        if self._is_square is None and dims is not None and None not in dims[-2:]:
+            return dims[-2] == dims[-1]
+        return self._is_square
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self._shape())
+
+    @property
+    def batch_shape(self) -> TensorShape:
+        dims = self._shape()
+        return TensorShape(None if dims is None else dims[:-2])
+
+    @property
+    def tensor_rank(self) -> int | None:
+        dims = self._shape()
+        return None if dims is None else len(dims)
+
+    @property
+    def domain_dimension(self) -> Dimension:
+        dims = self._shape()
+        return Dimension(None if dims is None else dims[-1])
+
+    @property
+    def range_dimension(self) -> Dimension:
+        dims = self._shape()
+        return Dimension(None if dims is None else dims[-2])
+
+    def shape_tensor(self, name: str = "shape_tensor") -> Tensor:
+        """Returns the shape as a tensor."""
+        with self._scope(name):
+            dims = self._shape()
+            return constant(list(dims or ()), dtypes.int32) if is_fully_defined(dims) else self._shape_tensor()
+
+    def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
+        with self._scope(name):
+            return self.shape_tensor()[:-2]
+
+    def tensor_rank_tensor(self, name: str = "tensor_rank_tensor") -> Tensor:
+        with self._scope(name):
+            return size(self.shape_tensor())
+
+    def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Tensor:
+        with self._scope(name):
+            return self.shape_tensor()[-1]
+
+    def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Tensor:
+        with self._scope(name):
+            return self.shape_tensor()[-2]
+
+    # -- what it does ------------------------------------------------------------------------------------------------
+
+    def to_dense(self, name: str = "to_dense") -> Tensor:
+        """Returns the elements."""
+        with self._scope(name):
+            return self._to_dense()
+
+    def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul") -> Any:
+        """Returns the product with a matrix, or with another operator as an operator."""
+        if isinstance(x, LinearOperator):
+            from thalweg._src.nn.linear_operators.combined import LinearOperatorComposition
+
+            return LinearOperatorComposition([self.H if adjoint else self, x.H if adjoint_arg else x])
+        with self._scope(name, x):
+            right = self._operand(x, "x", self.range_dimension if adjoint else self.domain_dimension, adjoint_arg)
+            return self._matmul(right, adjoint, adjoint_arg)
+
+    def __matmul__(self, other: Any) -> Any:
+        return self.matmul(other)
+
+    def matvec(self, x: Any, adjoint: bool = False, name: str = "matvec") -> Tensor:
+        """Returns the product with vectors."""
+        with self._scope(name, x):
+            columns = expand_dims(convert_to_tensor(x, dtype=self.dtype, name="x"), -1)
+            result: Tensor = self.matmul(columns, adjoint=adjoint)
+            return squeeze(result, [-1])
+
+    def solve(self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "solve") -> Any:
+        """Solves equations for the columns of a matrix; for an operator it gives an operator."""
+        if self.is_non_singular is False:
+            raise NotImplementedError("solve: the operator is declared singular (is_non_singular=False).")
+        if self.is_square is False:
+            raise NotImplementedError("solve: the operator is declared not square (is_square=False).")
+        if isinstance(rhs, LinearOperator):
+            left = self.H if adjoint else self
+            return left.inverse().matmul(rhs, adjoint_arg=adjoint_arg)
+        with self._scope(name, rhs):
+            right = self._operand(rhs, "rhs", self.domain_dimension if adjoint else self.range_dimension, adjoint_arg)
+            return self._solve(right, adjoint, adjoint_arg)
+
+    def solvevec(self, rhs: Any, adjoint: bool = False, name: str = "solve") -> Tensor:
+        """Solves equations for vectors."""
+        with self._scope(name, rhs):
+            columns = expand_dims(convert_to_tensor(rhs, dtype=self.dtype, name="rhs"), -1)
+            result: Tensor = self.solve(columns, adjoint=adjoint)
+            return squeeze(result, [-1])
+
+    def determinant(self, name: str = "det") -> Tensor:
+        self._require_square("determinant")
+        with self._scope(name):
+            return self._determinant()
+
+    def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
+        """Returns log |det|."""
+        self._require_square("determinant")
+        with self._scope(name):
+            return self._log_abs_determinant()
+
+    def diag_part(self, name: str = "diag_part") -> Tensor:
+        with self._scope(name):
+            return self._diag_part()
+
+    def trace(self, name: str = "trace") -> Tensor:
+        with self._scope(name):
+            return self._trace()
+
+    def add_to_tensor(self, x: Any, name: str = "add_to_tensor") -> Tensor:
+        """Returns the sum of the elements and a tensor."""
+        with self._scope(name, x):
+            return self._add_to_tensor(convert_to_tensor(x, dtype=self.dtype, name="x"))
+
+    def eigvals(self, name: str = "eigvals") -> Tensor:
+        """Returns the eigenvalues of a self-adjoint operator."""
+        if not self.is_self_adjoint:
+            raise NotImplementedError("Only self-adjoint operators have their eigenvalues computed.")
+        with self._scope(name):
+            return self._eigvals()
+
+    def cond(self, name: str = "cond") -> Tensor:
+        """Returns the ratio of the greatest and the least singular value."""
+        with self._scope(name):
+            return self._cond()
+
+    def adjoint(self, name: str = "adjoint") -> LinearOperator:
+        """Returns the adjoint operator."""
+        if self.is_self_adjoint:
+            return self
+        with self._scope(name):
+            return self._adjoint()
+
+    H = property(adjoint)
+
+    def inverse(self, name: str = "inverse") -> LinearOperator:
+        """Returns the inverse operator."""
+        if self.is_square is False:
+            raise ValueError(f"Cannot get the inverse of {self.name}, which is not square.")
+        if self.is_non_singular is False:
+            raise ValueError(f"Cannot get the inverse of {self.name}, which is singular.")
+        with self._scope(name):
+            return self._inverse()
+
+    def cholesky(self, name: str = "cholesky") -> LinearOperator:
+        """Returns the Cholesky factor as an operator."""
+        if not (self.is_self_adjoint and self.is_positive_definite):
+            raise ValueError("cholesky: the operator must be declared positive definite and self-adjoint.")
+        with self._scope(name):
+            return self._cholesky()
+
+    # -- assertions --------------------------------------------------------------------------------------------------
+
+    def assert_non_singular(self, name: str = "assert_non_singular") -> Any:
+        """Returns an operation that fails if the operator is singular, as far as rounding lets one tell."""
+        with self._scope(name):
+            limit = np.array(1.0 / np.finfo(self.dtype.real_dtype.as_numpy_dtype).eps)
+            return check.assert_less(
+                cast(real(self.cond()), dtypes.float64),
+                limit,
+                message="The operator is singular within the precision of its dtype.",
+            )
+
+    def assert_positive_definite(self, name: str = "assert_positive_definite") -> Any:
+        """Returns an operation that requires a positive definite matrix."""
+        with self._scope(name):
+            diagonal = real(matrix_diag_part(cholesky(self.to_dense())))
+            return check.assert_positive(diagonal, message="The operator is not positive definite.")
+
+    def assert_self_adjoint(self, name: str = "assert_self_adjoint") -> Any:
+        """Returns an operation that requires a self-adjoint matrix."""
+        with self._scope(name):
+            dense = self.to_dense()
+            difference = real(abs_of(subtract(dense, adjoint_of(dense))))
+            tolerance = 1e-3 if self.dtype.real_dtype.size < 8 else 1e-8
+            return check.assert_less_equal(
+                reduce_max(difference),
+                cast(tolerance, difference.dtype),
+                message="The operator differs from its adjoint.",
+            )
+
+    # -- own ---------------------------------------------------------------------------------------------------------
+
+    def _scope(self, name: str, *values: Any) -> name_scope:
+        return name_scope(f"{self.name}/{name}", None, values)
+
+    def _operand(self, x: Any, name: str, wanted: Dimension, adjoint_arg: bool) -> Tensor:
+        tensor = convert_to_tensor(x, dtype=self.dtype, name=name)
+        if tensor._shape is not None:
+            if len(tensor._shape) < 2:
+                raise ValueError(f"{self.name}: {name} must be a matrix, got rank {len(tensor._shape)}.")
+            rows = tensor._shape[-1 if adjoint_arg else -2]
+            if not wanted.is_compatible_with(rows):
+                raise ValueError(f"{self.name}: {name} has {rows} rows, expected {wanted}.")
+        return tensor
+
+    def _require_square(self, what: str) -> None:
+        if self.is_square is False:
+            raise NotImplementedError(f"{what}: the operator is declared not square (is_square=False).")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
+
+
+def same_batches(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns matrices with the leading dimensions that both broadcast to."""
+    if a._shape is not None and b._shape is not None and a._shape[:-2] == b._shape[:-2] and None not in a._shape[:-2]:
+        return a, b
+    batch = broadcast_dynamic_shape(shape_of(a)[:-2], shape_of(b)[:-2])
+    first, second = (broadcast_to(x, concat([batch, shape_of(x)[-2:]], 0)) for x in (a, b))
+    return first, second
+
+
+def common_batch(*tensors: Tensor) -> Tensor:
+    """Returns the leading dimensions that shapes of matrices, given as tensors, broadcast to."""
+    result = tensors[0]
+    for other in tensors[1:]:
+        result = broadcast_dynamic_shape(result, other)
+    return result

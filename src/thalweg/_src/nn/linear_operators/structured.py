@@ -1,0 +1,335 @@
+"""Operators with a structure: a change of low rank, reflections, permutations, constant or few diagonals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.linear_operators.base import LinearOperator, common_batch, same_batches
+from thalweg._src.nn.linear_operators.plain import LinearOperatorDiag, LinearOperatorIdentity, elements
+from thalweg._src.ops.concat import concat
+from thalweg._src.ops.diagonal import matrix_diag, matrix_set_diag
+from thalweg._src.ops.gather import gather
+from thalweg._src.ops.linalg import matrix_determinant, matrix_solve, slogdet
+from thalweg._src.ops.math import abs as abs_of, add, cast, conj, divide, multiply, real, sqrt, square, subtract
+from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.ops.reshape import expand_dims, matrix_transpose, ones, shape as shape_of, zeros
+from thalweg._src.ops.sequences import range as range_of
+from thalweg._src.ops.tridiagonal import compact_diagonals, tridiagonal_matmul, tridiagonal_solve
+from thalweg._src.ops.where import one_hot
+from thalweg._src.shapes import Shape, broadcast
+
+
+def _turned(x: Tensor, adjoint_arg: bool) -> Tensor:
+    return matrix_transpose(x, conjugate=True) if adjoint_arg else x
+
+
+class LinearOperatorLowRankUpdate(LinearOperator):
+    """Another operator L plus U @ D @ adjoint(V), with few columns in U and V, solved after Woodbury."""
+
+    def __init__(
+        self,
+        base_operator: LinearOperator,
+        u: Any,
+        diag_update: Any = None,
+        v: Any = None,
+        is_diag_update_positive: bool | None = None,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorLowRankUpdate",
+    ) -> None:
+        self._base = base_operator
+        self._u = convert_to_tensor(u, dtype=base_operator.dtype, name="u")
+        self._v = self._u if v is None else convert_to_tensor(v, dtype=base_operator.dtype, name="v")
+        positive = True if diag_update is None else is_diag_update_positive
+        self._is_diag_update_positive = positive
+        self._diag: LinearOperator
+        if diag_update is None:
+            self._diag = LinearOperatorIdentity(shape_of(self._u)[-1], dtype=base_operator.dtype)
+        else:
+            diagonal = convert_to_tensor(diag_update, dtype=base_operator.dtype, name="diag_update")
+            self._diag = LinearOperatorDiag(diagonal, is_positive_definite=positive)
+        if v is None and base_operator.is_self_adjoint and is_self_adjoint is None:
+            is_self_adjoint = True if diag_update is None or not base_operator.dtype.is_complex else None
+        if v is None and base_operator.is_positive_definite and positive and is_positive_definite is None:
+            is_positive_definite = True
+        parents = [*base_operator.graph_parents, self._u, self._v]
+        super().__init__(
+            base_operator.dtype, parents, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name
+        )
+
+    @property
+    def base_operator(self) -> LinearOperator:
+        return self._base
+
+    @property
+    def u(self) -> Tensor:
+        return self._u
+
+    @property
+    def v(self) -> Tensor:
+        return self._v
+
+    @property
+    def diag_operator(self) -> LinearOperator:
+        return self._diag
+
+    @property
+    def diag_update(self) -> Tensor | None:
+        return self._diag.diag if isinstance(self._diag, LinearOperatorDiag) else None
+
+    @property
+    def is_diag_update_positive(self) -> bool | None:
+        return self._is_diag_update_positive
+
+    def _shape(self) -> Shape:
+        base, u, v = self._base._shape(), self._u._shape, self._v._shape
+        if base is None or u is None or v is None:
+            return None
+        batch: Any = broadcast(broadcast(base[:-2], u[:-2]), v[:-2])
+        return (*batch, *base[-2:])
+
+    def _shape_tensor(self) -> Tensor:
+        base = self._base.shape_tensor()
+        return concat([common_batch(base[:-2], shape_of(self._u)[:-2], shape_of(self._v)[:-2]), base[-2:]], 0)
+
+    def _sides(self, adjoint: bool) -> tuple[Tensor, Tensor]:
+        return (self._v, self._u) if adjoint else (self._u, self._v)
+
+    def _to_dense(self) -> Tensor:
+        return add(matmul(self._u, self._diag.matmul(matrix_transpose(self._v, conjugate=True))), self._base.to_dense())
+
+    def _matmul(self, x: Tensor, /, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
+        left, right = self._sides(adjoint)
+        x = _turned(x, adjoint_arg)
+        inner = self._diag.matmul(matmul(right, x, adjoint_a=True), adjoint=adjoint)
+        return add(self._base.matmul(x, adjoint=adjoint), matmul(left, inner))
+
+    def _capacitance(self, solved: Tensor, right: Tensor, adjoint: bool) -> Tensor:
+        inverse = self._diag.inverse().to_dense()
+        inverse = matrix_transpose(inverse, conjugate=True) if adjoint else inverse
+        return add(inverse, matmul(right, solved, adjoint_a=True))
+
+    def _solve(self, rhs: Tensor, /, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
+        left, right = self._sides(adjoint)
+        plain = self._base.solve(_turned(rhs, adjoint_arg), adjoint=adjoint)
+        solved = self._base.solve(left, adjoint=adjoint)
+        small, rest = same_batches(self._capacitance(solved, right, adjoint), matmul(right, plain, adjoint_a=True))
+        return subtract(plain, matmul(solved, matrix_solve(small, rest)))
+
+    def _determinant(self) -> Tensor:
+        small = self._capacitance(self._base.solve(self._u), self._v, False)
+        return multiply(multiply(matrix_determinant(small), self._diag.determinant()), self._base.determinant())
+
+    def _log_abs_determinant(self) -> Tensor:
+        small = self._capacitance(self._base.solve(self._u), self._v, False)
+        parts = add(real(slogdet(small)[1]), self._diag.log_abs_determinant())
+        return add(parts, self._base.log_abs_determinant())
+
+
+class LinearOperatorHouseholder(LinearOperator):
+    """The reflection at the plane that stands on a vector."""
+
+    def __init__(
+        self,
+        reflection_axis: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorHouseholder",
+    ) -> None:
+        if False in (is_square, is_self_adjoint, is_non_singular) or is_positive_definite:
+            raise ValueError("A reflection is always square, self-adjoint, non-singular and not positive definite.")
+        self._axis = elements(reflection_axis, "reflection_axis", 1)
+        super().__init__(self._axis.dtype, [self._axis], True, True, False, True, name)
+
+    @property
+    def reflection_axis(self) -> Tensor:
+        return self._axis
+
+    def _shape(self) -> Shape:
+        dims = self._axis._shape
+        return None if dims is None else (*dims, dims[-1])
+
+    def _shape_tensor(self) -> Tensor:
+        dims = shape_of(self._axis)
+        return concat([dims, dims[-1:]], 0)
+
+    def _unit(self) -> Tensor:
+        length = sqrt(reduce_sum(square(abs_of(self._axis)), axis=-1, keepdims=True))
+        return divide(self._axis, cast(length, self.dtype))
+
+    def _matmul(self, x: Tensor, /, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
+        x, unit = _turned(x, adjoint_arg), expand_dims(self._unit(), -1)
+        return subtract(x, multiply(2, matmul(unit, matmul(unit, x, adjoint_a=True))))
+
+    _solve = _matmul
+
+    def _to_dense(self) -> Tensor:
+        unit = expand_dims(self._unit(), -1)
+        outer = multiply(-2, matmul(unit, unit, adjoint_b=True))
+        return matrix_set_diag(outer, self._diag_part())
+
+    def _diag_part(self) -> Tensor:
+        unit = self._unit()
+        return subtract(cast(1, self.dtype), multiply(2, multiply(unit, conj(unit))))
+
+    def _determinant(self) -> Tensor:
+        return -ones(self.batch_shape_tensor(), self.dtype)
+
+    def _log_abs_determinant(self) -> Tensor:
+        return zeros(self.batch_shape_tensor(), self.dtype.real_dtype)
+
+    def _cond(self) -> Tensor:
+        return ones(self.batch_shape_tensor(), self.dtype)
+
+    def _inverse(self) -> LinearOperator:
+        return self
+
+
+class LinearOperatorPermutation(LinearOperator):
+    """The matrix that has a one in each row i, in column perm[i]."""
+
+    def __init__(
+        self,
+        perm: Any,
+        dtype: Any = dtypes.float32,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorPermutation",
+    ) -> None:
+        if False in (is_non_singular, is_square):
+            raise ValueError("A hint is False that holds for every permutation: it is square and non-singular.")
+        self._perm = convert_to_tensor(perm, name="perm")
+        if not self._perm.dtype.is_integer:
+            raise TypeError(f"perm must hold integers, got {self._perm.dtype.name}.")
+        super().__init__(dtype, [self._perm], True, is_self_adjoint, is_positive_definite, True, name)
+
+    @property
+    def perm(self) -> Tensor:
+        return self._perm
+
+    def _shape(self) -> Shape:
+        dims = self._perm._shape
+        return None if dims is None else (*dims, dims[-1])
+
+    def _shape_tensor(self) -> Tensor:
+        dims = shape_of(self._perm)
+        return concat([dims, dims[-1:]], 0)
+
+    def _to_dense(self) -> Tensor:
+        return one_hot(self._perm, shape_of(self._perm)[-1], dtype=self.dtype)
+
+    def _solve(self, rhs: Tensor, /, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
+        return self._matmul(rhs, not adjoint, adjoint_arg)
+
+    def _log_abs_determinant(self) -> Tensor:
+        return zeros(self.batch_shape_tensor(), self.dtype.real_dtype)
+
+    def _cond(self) -> Tensor:
+        return ones(self.batch_shape_tensor(), self.dtype)
+
+
+class LinearOperatorToeplitz(LinearOperator):
+    """A matrix with constant diagonals, given by its first column and row."""
+
+    def __init__(
+        self,
+        col: Any,
+        row: Any,
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorToeplitz",
+    ) -> None:
+        if is_square is False:
+            raise ValueError("Only square Toeplitz operators are supported.")
+        self._col, self._row = elements(col, "col", 1), elements(row, "row", 1)
+        hints = is_non_singular, is_self_adjoint, is_positive_definite, True
+        super().__init__(self._row.dtype, [self._col, self._row], *hints, name=name)
+
+    @property
+    def col(self) -> Tensor:
+        return self._col
+
+    @property
+    def row(self) -> Tensor:
+        return self._row
+
+    def _shape(self) -> Shape:
+        batch: Any = broadcast(self._col._shape, self._row._shape)
+        return None if batch is None else (*batch, batch[-1])
+
+    def _shape_tensor(self) -> Tensor:
+        dims = common_batch(shape_of(self._col), shape_of(self._row))
+        return concat([dims, dims[-1:]], 0)
+
+    def _to_dense(self) -> Tensor:
+        count = shape_of(self._row)[-1]
+        batch = common_batch(shape_of(self._col)[:-1], shape_of(self._row)[:-1])
+        column, row = (add(x, zeros(concat([batch, [1]], 0), x.dtype)) for x in (self._col, self._row))
+        # All diagonals from the lowest to the highest, then those that each row of the matrix shows.
+        diagonals = concat([column[..., ::-1], row[..., 1:]], -1)
+        positions = range_of(count)
+        return gather(diagonals, positions[None, :] - positions[:, None] + count - 1, axis=-1)
+
+
+class LinearOperatorTridiag(LinearOperator):
+    """A matrix with three diagonals."""
+
+    def __init__(
+        self,
+        diagonals: Any,
+        diagonals_format: str = "compact",
+        is_non_singular: bool | None = None,
+        is_self_adjoint: bool | None = None,
+        is_positive_definite: bool | None = None,
+        is_square: bool | None = None,
+        name: str = "LinearOperatorTridiag",
+    ) -> None:
+        self._format = diagonals_format
+        self._given = diagonals
+        self._rows = compact_diagonals(diagonals, diagonals_format)
+        hints = is_non_singular, is_self_adjoint, is_positive_definite, True
+        super().__init__(self._rows.dtype, [self._rows], *hints, name=name)
+
+    @property
+    def diagonals(self) -> Any:
+        return self._given
+
+    @property
+    def diagonals_format(self) -> str:
+        return self._format
+
+    def _shape(self) -> Shape:
+        dims = self._rows._shape
+        return None if dims is None else (*dims[:-2], dims[-1], dims[-1])
+
+    def _shape_tensor(self) -> Tensor:
+        dims = shape_of(self._rows)
+        return concat([dims[:-2], dims[-1:], dims[-1:]], 0)
+
+    def _to_dense(self) -> Tensor:
+        return matrix_diag(self._rows, k=(-1, 1), align="LEFT_RIGHT")
+
+    def _matmul(self, x: Tensor, /, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
+        if adjoint:
+            return super()._matmul(x, adjoint, adjoint_arg)
+        return tridiagonal_matmul(*same_batches(self._rows, _turned(x, adjoint_arg)))
+
+    def _solve(self, rhs: Tensor, /, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
+        if adjoint:
+            return super()._solve(rhs, adjoint, adjoint_arg)
+        return tridiagonal_solve(*same_batches(self._rows, _turned(rhs, adjoint_arg)))
+
+    def _diag_part(self) -> Tensor:
+        return self._rows[..., 1, :]

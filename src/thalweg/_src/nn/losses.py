@@ -1,0 +1,369 @@
+"""Losses: how far predictions are from labels, weighted, reduced to one number and kept in a collection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import GraphKeys, add_to_collection, control_dependencies, get_collection, name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.weights import (
+    assert_broadcastable,
+    broadcast_weights,
+    require_compatible,
+    squeezed_alike,
+    squeezed_to,
+)
+from thalweg._src.ops.comparison import greater, not_equal
+from thalweg._src.ops.constants import constant
+from thalweg._src.ops.identity import stop_gradient
+from thalweg._src.ops.math import (
+    abs as absolute,
+    add,
+    add_n,
+    cast,
+    div_no_nan,
+    log,
+    maximum,
+    minimum,
+    multiply,
+    square,
+    squared_difference,
+    subtract,
+)
+from thalweg._src.ops.nn import (
+    relu,
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits_v2,
+    sparse_softmax_cross_entropy_with_logits,
+)
+from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.ops.reshape import ones_like, rank, shape, size, zeros_like
+from thalweg._src.ops.sequences import range
+from thalweg._src.ops.where import where
+
+
+class Reduction:
+    """How weighted losses become the result: as they are, summed, or averaged in one of three ways."""
+
+    NONE = "none"
+    SUM = "weighted_sum"
+    MEAN = "weighted_mean"
+    SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
+    SUM_BY_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
+    SUM_OVER_NONZERO_WEIGHTS = SUM_BY_NONZERO_WEIGHTS
+
+    @classmethod
+    def all(cls) -> tuple[str, ...]:
+        return (
+            cls.NONE,
+            cls.SUM,
+            cls.MEAN,
+            cls.SUM_OVER_BATCH_SIZE,
+            cls.SUM_OVER_NONZERO_WEIGHTS,
+            cls.SUM_BY_NONZERO_WEIGHTS,
+        )
+
+    @classmethod
+    def validate(cls, key: Any) -> None:
+        """Raises ValueError unless the key is a reduction."""
+        if key not in cls.all():
+            raise ValueError(f"Invalid Reduction Key {key}; it is one of {', '.join(dict.fromkeys(cls.all()))}.")
+
+
+_BY_NONZERO_WEIGHTS = Reduction.SUM_BY_NONZERO_WEIGHTS
+
+
+# -- collections ------------------------------------------------------------------------------------------------------
+
+
+def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:
+    """Adds a loss to a collection, if one is given."""
+    if loss_collection:
+        add_to_collection(loss_collection, loss)
+
+
+def get_losses(scope: str | None = None, loss_collection: Any = GraphKeys.LOSSES) -> list[Any]:
+    return get_collection(loss_collection, scope)
+
+
+def get_regularization_losses(scope: str | None = None) -> list[Any]:
+    return get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
+
+
+def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
+    """Returns the sum of the regularization losses; 0 if there are none."""
+    losses = get_regularization_losses(scope)
+    return add_n(losses, name=name) if losses else constant(0.0)
+
+
+def get_total_loss(
+    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
+) -> Tensor:
+    """Returns the sum of all losses, those of regularizers included if asked for."""
+    losses = get_losses(scope)
+    if add_regularization_losses:
+        losses = losses + get_regularization_losses(scope)
+    return add_n(losses, name=name)
+
+
+# -- weights and reductions -------------------------------------------------------------------------------------------
+
+
+def compute_weighted_loss(
+    losses: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """Returns losses times weights, reduced; weights are a scalar or broadcast to the losses."""
+    Reduction.validate(reduction)
+    with name_scope(scope, "weighted_loss", [losses, weights]):
+        losses = convert_to_tensor(losses)
+        values = cast(losses, dtypes.float32)
+        if isinstance(weights, int | float) and weights == 1:  # what nearly every program uses needs no weights at all
+            loss = _reduced(values, size(values), reduction)
+        else:
+            weights = cast(convert_to_tensor(weights, name="weights"), dtypes.float32)
+            with control_dependencies([assert_broadcastable(weights, losses)]):
+                loss = _reduced(multiply(values, weights), _count(values, weights, reduction), reduction)
+        result: Tensor = cast(loss, losses.dtype)
+        add_loss(result, loss_collection)
+        return result
+
+
+def _count(losses: Tensor, weights: Tensor, reduction: str) -> Tensor | None:
+    """Returns what the sum of the weighted losses is divided by."""
+    if reduction == Reduction.MEAN:
+        return reduce_sum(multiply(ones_like(losses), weights))
+    if reduction == Reduction.SUM_BY_NONZERO_WEIGHTS:
+        return reduce_sum(_present(losses, weights), name="num_present")
+    return size(losses) if reduction == Reduction.SUM_OVER_BATCH_SIZE else None
+
+
+def _reduced(weighted: Tensor, count: Tensor | None, reduction: str) -> Tensor:
+    if reduction == Reduction.NONE:
+        return weighted
+    total = reduce_sum(weighted)
+    return total if reduction == Reduction.SUM else div_no_nan(total, cast(count, dtypes.float32), name="value")
+
+
+def _present(losses: Tensor, weights: Tensor) -> Tensor:
+    """Returns 1 for each loss whose weight is not 0, and 0 for the others."""
+    return broadcast_weights(cast(not_equal(weights, 0.0), dtypes.float32), losses)
+
+
+def _require(**arguments: Any) -> None:
+    for name, value in arguments.items():
+        if value is None:
+            raise ValueError(f"Argument `{name}` must not be None.")
+
+
+def _as_float(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
+    """Returns both as float32 tensors, whose shapes must agree."""
+    predictions, labels = cast(predictions, dtypes.float32), cast(labels, dtypes.float32)
+    require_compatible(predictions, labels)
+    return labels, predictions
+
+
+# -- the losses -------------------------------------------------------------------------------------------------------
+
+
+def absolute_difference(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """Returns the weighted |predictions - labels|."""
+    _require(labels=labels, predictions=predictions)
+    with name_scope(scope, "absolute_difference", [predictions, labels, weights]) as name:
+        labels, predictions = _as_float(labels, predictions)
+        losses = absolute(subtract(predictions, labels))
+        return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
+
+
+def cosine_distance(
+    labels: Any,
+    predictions: Any,
+    axis: int | None = None,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO_WEIGHTS,
+    dim: int | None = None,
+) -> Tensor:
+    """Returns the weighted 1 - sum(predictions * labels) along an axis, along which both have length 1."""
+    if axis is not None and dim is not None:
+        raise ValueError("Cannot specify both 'axis' and 'dim'.")
+    axis = dim if axis is None else axis
+    _require(axis=axis, labels=labels, predictions=predictions)
+    with name_scope(scope, "cosine_distance_loss", [predictions, labels, weights]) as name:
+        labels, predictions = _as_float(labels, predictions)
+        losses = subtract(1.0, reduce_sum(multiply(predictions, labels), axis=[axis], keepdims=True))
+        return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
+
+
+def hinge_loss(
+    labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """Returns the weighted max(0, 1 - (2 labels - 1) logits), for labels 0 and 1."""
+    _require(labels=labels, logits=logits)
+    with name_scope(scope, "hinge_loss", [logits, labels, weights]) as name:
+        labels, logits = _as_float(labels, logits)
+        signs = subtract(multiply(2.0, labels), ones_like(labels))
+        losses = relu(subtract(1.0, multiply(signs, logits)))
+        return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
+
+
+def huber_loss(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    delta: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """Returns the weighted errors: half their square up to delta, linear beyond."""
+    _require(labels=labels, predictions=predictions)
+    with name_scope(scope, "huber_loss", [predictions, labels, weights]) as name:
+        labels, predictions = _as_float(labels, predictions)
+        errors = absolute(subtract(predictions, labels))
+        # The part beyond delta is found by subtraction, whose gradient is right at both ends.
+        near = minimum(errors, delta)
+        far = subtract(errors, near)
+        losses = add(multiply(0.5, multiply(near, near)), multiply(delta, far))
+        return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
+
+
+def log_loss(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    epsilon: float = 1e-7,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """Returns the weighted -labels log(predictions) - (1 - labels) log(1 - predictions), for probabilities."""
+    _require(labels=labels, predictions=predictions)
+    with name_scope(scope, "log_loss", [predictions, labels, weights]) as name:
+        labels, predictions = _as_float(labels, predictions)
+        positive = multiply(labels, log(add(predictions, epsilon)))
+        negative = multiply(subtract(1.0, labels), log(add(subtract(1.0, predictions), epsilon)))
+        losses = subtract(-positive, negative)
+        return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
+
+
+def mean_pairwise_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+) -> Tensor:
+    """Returns the weighted squares of how differences within a row of predictions err, averaged over all pairs."""
+    _require(labels=labels, predictions=predictions)
+    with name_scope(scope, "mean_pairwise_squared_error", [predictions, labels, weights]):
+        weights, labels = cast(weights, dtypes.float32), cast(labels, dtypes.float32)
+        with control_dependencies([assert_broadcastable(weights, labels)]):
+            labels, predictions = _as_float(labels, predictions)
+            differences = subtract(predictions, labels)
+            axis = range(1, rank(differences))
+            count = reduce_sum(_present(differences, weights), axis=axis, keepdims=True, name="num_present")
+            others = subtract(count, 1.0)
+            squares = reduce_sum(square(differences), axis=axis, keepdims=True)
+            sums = reduce_sum(differences, axis=axis, keepdims=True)
+            first = multiply(2.0, div_no_nan(squares, maximum(others, 0.0)))
+            second = multiply(2.0, div_no_nan(square(sums), maximum(multiply(count, others), 0.0)))
+            total = reduce_sum(multiply(subtract(first, second), weights))
+            loss = where(greater(reduce_sum(count), 0.0), total, zeros_like(total), name="value")
+        add_loss(loss, loss_collection)
+        return loss
+
+
+def mean_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """Returns the weighted (predictions - labels) squared."""
+    _require(labels=labels, predictions=predictions)
+    with name_scope(scope, "mean_squared_error", [predictions, labels, weights]) as name:
+        labels, predictions = _as_float(labels, predictions)
+        losses = squared_difference(predictions, labels)
+        return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
+
+
+def sigmoid_cross_entropy(
+    multi_class_labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    label_smoothing: float = 0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """Returns the weighted cross entropy of classes that do not exclude each other; smoothing draws labels to 1/2."""
+    _require(multi_class_labels=multi_class_labels, logits=logits)
+    with name_scope(scope, "sigmoid_cross_entropy_loss", [logits, multi_class_labels, weights]) as name:
+        logits = convert_to_tensor(logits)
+        labels = cast(multi_class_labels, logits.dtype)
+        require_compatible(logits, labels)
+        if label_smoothing > 0:
+            labels = add(multiply(labels, 1 - label_smoothing), 0.5 * label_smoothing)
+        losses = sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
+        return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
+
+
+def softmax_cross_entropy(
+    onehot_labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    label_smoothing: float = 0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """Returns the weighted cross entropy of exclusive classes; smoothing draws labels to 1 / classes."""
+    _require(onehot_labels=onehot_labels, logits=logits)
+    with name_scope(scope, "softmax_cross_entropy_loss", [logits, onehot_labels, weights]) as name:
+        logits = convert_to_tensor(logits)
+        labels = cast(onehot_labels, logits.dtype)
+        require_compatible(logits, labels)
+        if label_smoothing > 0:
+            classes: Any = cast(shape(labels)[-1], logits.dtype)
+            labels = add(multiply(labels, 1.0 - label_smoothing), label_smoothing / classes)
+        labels = stop_gradient(labels, name="labels_stop_gradient")
+        losses = softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits, name="xentropy")
+        return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
+
+
+def sparse_softmax_cross_entropy(
+    labels: Any,
+    logits: Any,
+    weights: Any = 1.0,
+    scope: str | None = None,
+    loss_collection: Any = GraphKeys.LOSSES,
+    reduction: str = _BY_NONZERO_WEIGHTS,
+) -> Tensor:
+    """Returns the weighted cross entropy of exclusive classes, the labels given by their numbers."""
+    _require(labels=labels, logits=logits)
+    with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, labels, weights]) as name:
+        labels, logits = squeezed_alike(labels, logits, expected_rank_diff=1)
+        weights = squeezed_to(weights, labels)
+        losses = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
+        return compute_weighted_loss(losses, weights, name, loss_collection, reduction)

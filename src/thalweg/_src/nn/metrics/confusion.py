@@ -1,0 +1,203 @@
+"""Right and wrong predictions counted: of truths, and of each class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import control_dependencies
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.metrics.state import Result, collected, fitted, metric_variable
+from thalweg._src.nn.weights import require_compatible
+from thalweg._src.ops.bincount import confusion_matrix
+from thalweg._src.ops.check import assert_rank_in
+from thalweg._src.ops.comparison import equal, greater, logical_and, logical_not, not_equal
+from thalweg._src.ops.diagonal import diag_part
+from thalweg._src.ops.math import add, cast, div_no_nan, divide, maximum, multiply, subtract
+from thalweg._src.ops.reduction import reduce_mean, reduce_sum
+from thalweg._src.ops.reshape import ones, ones_like, rank, reshape, size, zeros_like
+from thalweg._src.ops.where import where
+from thalweg._src.variables.assign import assign_add, scatter_add
+from thalweg._src.variables.variable_scope import variable_scope
+
+# -- truths -----------------------------------------------------------------------------------------------------------
+
+
+def _truths(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+    return fitted(cast(predictions, dtypes.bool), cast(labels, dtypes.bool), weights)
+
+
+def _counted(
+    kind: str, label: bool, prediction: bool, labels: Any, predictions: Any, weights: Any, name: str | None, *to: Any
+) -> Result:
+    """Counts, or sums the weights of, the places that have one label and one prediction."""
+    with variable_scope(name, kind, [predictions, labels, weights]):
+        predictions, labels, weights = _truths(predictions, labels, weights)
+        count = metric_variable([], dtypes.float32, name="count")
+        found = logical_and(
+            labels if label else logical_not(labels), predictions if prediction else logical_not(predictions)
+        )
+        values = cast(found, dtypes.float32)
+        if weights is not None:
+            with control_dependencies([assert_rank_in(weights, (0, rank(values)))]):
+                values = multiply(values, cast(weights, dtypes.float32))
+        return collected(count.value(), assign_add(count, reduce_sum(values)), *to)
+
+
+def true_positives(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns how often label and prediction were both true."""
+    to = (metrics_collections, updates_collections)
+    return _counted("true_positives", True, True, labels, predictions, weights, name, *to)
+
+
+def true_negatives(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns how often label and prediction were both false."""
+    to = (metrics_collections, updates_collections)
+    return _counted("true_negatives", False, False, labels, predictions, weights, name, *to)
+
+
+def false_positives(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns how often the label was false and the prediction true."""
+    to = (metrics_collections, updates_collections)
+    return _counted("false_positives", False, True, labels, predictions, weights, name, *to)
+
+
+def false_negatives(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns how often the label was true and the prediction false."""
+    to = (metrics_collections, updates_collections)
+    return _counted("false_negatives", True, False, labels, predictions, weights, name, *to)
+
+
+def _share(part: Any, rest: Any, name: str) -> Tensor:
+    """Returns part / (part + rest), 0 if both are 0."""
+    whole = add(part, rest)
+    return where(greater(whole, 0.0), divide(part, whole), zeros_like(whole), name=name)
+
+
+def precision(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns the share of true predictions whose label is true."""
+    with variable_scope(name, "precision", [predictions, labels, weights]):
+        predictions, labels, weights = _truths(predictions, labels, weights)
+        right, update_right = true_positives(labels, predictions, weights)
+        wrong, update_wrong = false_positives(labels, predictions, weights)
+        value, update = _share(right, wrong, "value"), _share(update_right, update_wrong, "update_op")
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+def recall(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns the share of true labels whose prediction is true."""
+    with variable_scope(name, "recall", [predictions, labels, weights]):
+        predictions, labels, weights = _truths(predictions, labels, weights)
+        found, update_found = true_positives(labels, predictions, weights)
+        missed, update_missed = false_negatives(labels, predictions, weights)
+        value, update = _share(found, missed, "value"), _share(update_found, update_missed, "update_op")
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+# -- classes ----------------------------------------------------------------------------------------------------------
+
+
+def _flat(tensor: Any) -> Tensor:
+    return reshape(tensor, [-1]) if tensor._shape is None or len(tensor._shape) > 1 else tensor
+
+
+def mean_per_class_accuracy(
+    labels: Any,
+    predictions: Any,
+    num_classes: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns the mean of the classes' accuracies; the update returns the accuracy of each class."""
+    with variable_scope(name, "mean_accuracy", [predictions, labels, weights]):
+        labels, predictions = _flat(cast(labels, dtypes.int64)), _flat(convert_to_tensor(predictions))
+        require_compatible(predictions, labels)
+        total, count = (metric_variable([num_classes], dtypes.float32, name=key) for key in ("total", "count"))
+        each = ones([size(labels)], dtypes.float32)
+        right = cast(equal(cast(predictions, dtypes.int64), labels), dtypes.float32)
+        if weights is not None:
+            factors = cast(_flat(convert_to_tensor(weights)), dtypes.float32)
+            right, each = multiply(right, factors), multiply(each, factors)
+        totals, counts = scatter_add(total, labels, each), scatter_add(count, labels, right)
+        value = reduce_mean(div_no_nan(count, maximum(total, 0.0)), name="mean_accuracy")
+        update = div_no_nan(counts, maximum(totals, 0.0), name="update_op")
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+def mean_iou(
+    labels: Any,
+    predictions: Any,
+    num_classes: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns the mean, over the classes seen, of intersection / union of labels and predictions.
+
+    The update returns the confusion matrix of all batches.
+    """
+    with variable_scope(name, "mean_iou", [predictions, labels, weights]):
+        predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
+        require_compatible(predictions, labels)
+        matrix = metric_variable([num_classes, num_classes], dtypes.float64, name="total_confusion_matrix")
+        predictions, labels = _flat(cast(predictions, dtypes.int64)), _flat(cast(labels, dtypes.int64))
+        factors = None if weights is None else _flat(convert_to_tensor(weights))
+        current = confusion_matrix(labels, predictions, num_classes, weights=factors, dtype=dtypes.float64)
+        update = assign_add(matrix, current)
+        return collected(_mean_iou(matrix), update, metrics_collections, updates_collections)
+
+
+def _mean_iou(matrix: Any) -> Tensor:
+    predicted, labelled = (cast(reduce_sum(matrix, axis), dtypes.float32) for axis in (0, 1))
+    both = cast(diag_part(matrix), dtypes.float32)
+    either = subtract(add(predicted, labelled), both)
+    seen = reduce_sum(cast(not_equal(either, 0.0), dtypes.float32))
+    shares = divide(both, where(greater(either, 0.0), either, ones_like(either)))
+    total = reduce_sum(shares, name="mean_iou")
+    return where(greater(seen, 0.0), divide(total, seen), zeros_like(total))

@@ -1,0 +1,184 @@
+"""Means over all batches: of values, of whether predictions are right, of errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph.scopes import control_dependencies
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.metrics.state import Result, collected, fitted, metric_variable
+from thalweg._src.nn.weights import broadcast_weights, require_compatible, squeezed_alike, with_rank_of
+from thalweg._src.ops.comparison import equal, less
+from thalweg._src.ops.math import (
+    abs as absolute,
+    cast,
+    div_no_nan,
+    divide,
+    maximum,
+    multiply,
+    sqrt,
+    squared_difference,
+    subtract,
+)
+from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.ops.reshape import ones_like, size, zeros_like
+from thalweg._src.ops.where import where
+from thalweg._src.variables.assign import assign_add
+from thalweg._src.variables.variable_scope import variable_scope
+
+
+def mean(
+    values: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns the weighted mean of all elements of all batches."""
+    with variable_scope(name, "mean", [values, weights]):
+        values = cast(values, dtypes.float32)
+        total, count = (metric_variable([], dtypes.float32, name=key) for key in ("total", "count"))
+        if weights is None:
+            number = cast(size(values), dtypes.float32)
+        else:
+            values, weights = _weighted(values, weights)
+            number = reduce_sum(weights)
+        return _averaged(total, count, values, reduce_sum(values), number, metrics_collections, updates_collections)
+
+
+def mean_tensor(
+    values: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns the weighted mean over all batches, for each element apart."""
+    with variable_scope(name, "mean", [values, weights]):
+        values = cast(values, dtypes.float32)
+        keys = ("total_tensor", "count_tensor")
+        total, count = (metric_variable(values.get_shape(), dtypes.float32, name=key) for key in keys)
+        number = ones_like(values)
+        if weights is not None:
+            values, weights = _weighted(values, weights)
+            number = multiply(number, weights)
+        return _averaged(total, count, values, values, number, metrics_collections, updates_collections)
+
+
+def _weighted(values: Tensor, weights: Any) -> tuple[Tensor, Tensor]:
+    factors = broadcast_weights(cast(with_rank_of(weights, values), dtypes.float32), values)
+    return multiply(values, factors), factors
+
+
+def _averaged(
+    total: Any, count: Any, values: Tensor, sums: Tensor, number: Tensor, metrics: Any, updates: Any
+) -> Result:
+    added = assign_add(total, sums)
+    with control_dependencies([values]):
+        counted = assign_add(count, number)
+    value = div_no_nan(total, maximum(count, 0.0), name="value")
+    update = div_no_nan(added, maximum(counted, 0.0), name="update_op")
+    return collected(value, update, metrics, updates)
+
+
+def accuracy(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns how many predictions equal their labels, of all."""
+    predictions, labels, weights = fitted(predictions, labels, weights)
+    right = cast(equal(cast(predictions, labels.dtype), labels), dtypes.float32)
+    return mean(right, weights, metrics_collections, updates_collections, name or "accuracy")
+
+
+def mean_absolute_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns the weighted mean of |predictions - labels|."""
+    predictions, labels, weights = fitted(predictions, labels, weights)
+    errors = absolute(subtract(predictions, labels))
+    return mean(errors, weights, metrics_collections, updates_collections, name or "mean_absolute_error")
+
+
+def mean_cosine_distance(
+    labels: Any,
+    predictions: Any,
+    dim: int,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns 1 - the weighted mean of the products of vectors along a dimension, each of length 1."""
+    predictions, labels, weights = fitted(predictions, labels, weights)
+    products = reduce_sum(multiply(predictions, labels), axis=[dim], keepdims=True)
+    value, update = mean(products, weights, None, None, name or "mean_cosine_distance")
+    return collected(subtract(1.0, value), subtract(1.0, update), metrics_collections, updates_collections)
+
+
+def mean_relative_error(
+    labels: Any,
+    predictions: Any,
+    normalizer: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns the weighted mean of |labels - predictions| / normalizer, 0 where the normalizer is 0."""
+    predictions, labels, weights = fitted(predictions, labels, weights)
+    predictions, normalizer = squeezed_alike(predictions, normalizer)
+    require_compatible(predictions, normalizer)
+    errors = divide(absolute(subtract(labels, predictions)), normalizer)
+    errors = where(equal(normalizer, 0.0), zeros_like(labels), errors)
+    return mean(errors, weights, metrics_collections, updates_collections, name or "mean_relative_error")
+
+
+def mean_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns the weighted mean of (labels - predictions) squared."""
+    predictions, labels, weights = fitted(predictions, labels, weights)
+    squares = squared_difference(labels, predictions)
+    return mean(squares, weights, metrics_collections, updates_collections, name or "mean_squared_error")
+
+
+def root_mean_squared_error(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns the square root of the mean squared error."""
+    value, update = mean_squared_error(labels, predictions, weights, name=name or "root_mean_squared_error")
+    return collected(sqrt(value), sqrt(update), metrics_collections, updates_collections)
+
+
+def percentage_below(
+    values: Any,
+    threshold: Any,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns the share of values below a threshold."""
+    below = cast(less(values, threshold), dtypes.float32)
+    return mean(below, weights, metrics_collections, updates_collections, name or "percentage_below_threshold")

@@ -1,0 +1,43 @@
+"""What all metrics share: variables of their own, the two results, and the collections these go to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import GraphKeys, add_to_collections
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.weights import require_compatible, squeezed_alike, with_rank_of
+from thalweg._src.ops.reshape import zeros
+from thalweg._src.variables.variables import Variable, VariableAggregation, VariableSynchronization
+
+Result = tuple[Any, Any]  # the value, and the operation that takes a batch in and returns the value with it
+
+
+def metric_variable(shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None) -> Any:
+    """Makes a variable that starts at zero, is not saved and not trained."""
+    return Variable(
+        lambda: zeros(shape, dtype),
+        trainable=False,
+        collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
+        validate_shape=validate_shape,
+        synchronization=VariableSynchronization.ON_READ,
+        aggregation=VariableAggregation.SUM,
+        name=name,
+    )
+
+
+def collected(value: Any, update: Any, metrics_collections: Any, updates_collections: Any) -> Result:
+    """Returns value and update, added to the collections that were asked for."""
+    if metrics_collections:
+        add_to_collections(metrics_collections, value)
+    if updates_collections:
+        add_to_collections(updates_collections, update)
+    return value, update
+
+
+def fitted(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Returns predictions, labels and weights of one rank: a last dimension of size 1 is dropped or added."""
+    labels, predictions = squeezed_alike(labels, convert_to_tensor(predictions))
+    require_compatible(predictions, labels)
+    return predictions, labels, None if weights is None else with_rank_of(weights, predictions)

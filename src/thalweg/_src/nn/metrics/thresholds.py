@@ -1,0 +1,320 @@
+"""Probabilities judged at many thresholds: counts, precision, recall, and points and areas of their curves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.compat.logging import warning
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import control_dependencies
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.metrics.state import Result, collected, fitted, metric_variable
+from thalweg._src.nn.weights import broadcast_weights
+from thalweg._src.ops.check import assert_greater_equal, assert_less_equal
+from thalweg._src.ops.comparison import equal, greater, logical_and, logical_not
+from thalweg._src.ops.constants import constant
+from thalweg._src.ops.math import (
+    abs as absolute,
+    add,
+    cast,
+    div_no_nan,
+    divide,
+    log,
+    maximum,
+    minimum,
+    multiply,
+    subtract,
+)
+from thalweg._src.ops.reduction import argmax, argmin, cumsum, reduce_min, reduce_sum
+from thalweg._src.ops.reshape import expand_dims, ones_like, reshape
+from thalweg._src.ops.where import where
+from thalweg._src.variables.assign import assign_add
+from thalweg._src.variables.variable_scope import variable_scope
+
+_EPSILON = 1e-7
+# Which label and which prediction each count is of.
+_KINDS = {
+    "true_positives": (True, True),
+    "false_negatives": (True, False),
+    "true_negatives": (False, False),
+    "false_positives": (False, True),
+}
+_ALL = tuple(_KINDS)
+Counts = list[Any]  # in the order of the kinds asked for
+
+
+def _counts(
+    labels: Any, predictions: Any, thresholds: Iterable[float], weights: Any, kinds: Iterable[str]
+) -> tuple[Counts, Counts]:
+    """Counts labels and predictions of given kinds at each threshold; returns the variables and their updates."""
+    limits = [float(threshold) for threshold in thresholds]
+    predictions = convert_to_tensor(predictions)
+    bounds = [
+        assert_greater_equal(predictions, cast(0.0, predictions.dtype), message="predictions lie outside [0, 1]"),
+        assert_less_equal(predictions, cast(1.0, predictions.dtype), message="predictions lie outside [0, 1]"),
+    ]
+    with control_dependencies(bounds):
+        predictions, labels, weights = fitted(cast(predictions, dtypes.float32), cast(labels, dtypes.bool), weights)
+    if weights is not None:
+        weights = reshape(broadcast_weights(cast(weights, dtypes.float32), predictions), [1, -1])
+    truths = reshape(labels, [1, -1])
+    positive = greater(reshape(predictions, [1, -1]), expand_dims(constant(limits, dtypes.float32), 1))
+    values, updates = [], []
+    for kind in kinds:
+        label, prediction = _KINDS[kind]
+        variable = metric_variable([len(limits)], dtypes.float32, name=kind)
+        found = logical_and(truths if label else logical_not(truths), positive if prediction else logical_not(positive))
+        each = cast(found, dtypes.float32)
+        if weights is not None:
+            each = multiply(each, weights)
+        values.append(variable)
+        updates.append(assign_add(variable, reduce_sum(each, 1)))
+    return values, updates
+
+
+def _spread(number: int, last: float = 1.0 + _EPSILON) -> list[float]:
+    """Returns thresholds that divide [0, 1] equally, the first and the last just beyond it."""
+    return [-_EPSILON, *((i + 1) / (number - 1) for i in range(number - 2)), last]
+
+
+def _judged(
+    title: str,
+    kinds: tuple[str, ...],
+    judge: Callable[..., Any],
+    names: tuple[str, str],
+    given: tuple[Any, Any, Any, Any, Any, Any],
+    thresholds: Iterable[float],
+) -> Result:
+    """Returns a function of counts at thresholds, as value and as update."""
+    labels, predictions, weights, metrics_collections, updates_collections, name = given
+    with variable_scope(name, title, [predictions, labels, weights]):
+        values, updates = _counts(labels, predictions, thresholds, weights, kinds)
+        value, update = judge(*values, name=names[0]), judge(*updates, name=names[1])
+        return collected(value, update, metrics_collections, updates_collections)
+
+
+def _itself(count: Any, name: str) -> Any:
+    return count.value() if hasattr(count, "value") else count
+
+
+# -- counts -----------------------------------------------------------------------------------------------------------
+
+
+def true_positives_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Iterable[float],
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns for each threshold how many predictions above it have a true label."""
+    given = (labels, predictions, weights, metrics_collections, updates_collections, name)
+    return _judged("true_positives", ("true_positives",), _itself, _NAMES, given, thresholds)
+
+
+def true_negatives_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Iterable[float],
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns for each threshold how many predictions not above it have a false label."""
+    given = (labels, predictions, weights, metrics_collections, updates_collections, name)
+    return _judged("true_negatives", ("true_negatives",), _itself, _NAMES, given, thresholds)
+
+
+def false_positives_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Iterable[float],
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns for each threshold how many predictions above it have a false label."""
+    given = (labels, predictions, weights, metrics_collections, updates_collections, name)
+    return _judged("false_positives", ("false_positives",), _itself, _NAMES, given, thresholds)
+
+
+def false_negatives_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Iterable[float],
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns for each threshold how many predictions not above it have a true label."""
+    given = (labels, predictions, weights, metrics_collections, updates_collections, name)
+    return _judged("false_negatives", ("false_negatives",), _itself, _NAMES, given, thresholds)
+
+
+# -- shares -----------------------------------------------------------------------------------------------------------
+
+_NAMES = ("value", "update_op")
+
+
+def _share(part: Any, rest: Any, name: str) -> Tensor:
+    return divide(part, add(add(_EPSILON, part), rest), name=name)
+
+
+def precision_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Iterable[float],
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns for each threshold the share of predictions above it whose label is true."""
+    given = (labels, predictions, weights, metrics_collections, updates_collections, name)
+    names = ("precision_value", "precision_update_op")
+    kinds = ("true_positives", "false_positives")
+    return _judged("precision_at_thresholds", kinds, _share, names, given, thresholds)
+
+
+def recall_at_thresholds(
+    labels: Any,
+    predictions: Any,
+    thresholds: Iterable[float],
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns for each threshold the share of true labels whose prediction is above it."""
+    given = (labels, predictions, weights, metrics_collections, updates_collections, name)
+    names = ("recall_value", "recall_update_op")
+    kinds = ("true_positives", "false_negatives")
+    return _judged("recall_at_thresholds", kinds, _share, names, given, thresholds)
+
+
+# -- points of a curve ------------------------------------------------------------------------------------------------
+
+
+def _require_share(name: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name}: expected a number from 0 to 1, received {value}.")
+
+
+def sensitivity_at_specificity(
+    labels: Any,
+    predictions: Any,
+    specificity: float,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns the share of true labels that are found at the threshold whose specificity is the nearest."""
+    _require_share("specificity", specificity)
+
+    def judge(tp: Any, fn: Any, tn: Any, fp: Any, name: str) -> Tensor:
+        shares = divide(tn, add(add(tn, fp), _EPSILON))
+        place = cast(argmin(absolute(subtract(shares, specificity)), 0), dtypes.int32)
+        return divide(tp[place], add(add(tp[place], fn[place]), _EPSILON), name=name)
+
+    given = (labels, predictions, weights, metrics_collections, updates_collections, name)
+    return _judged("sensitivity_at_specificity", _ALL, judge, _NAMES, given, _spread(num_thresholds))
+
+
+def specificity_at_sensitivity(
+    labels: Any,
+    predictions: Any,
+    sensitivity: float,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Returns the share of false labels that are rejected at the last threshold whose sensitivity is the nearest."""
+    _require_share("sensitivity", sensitivity)
+
+    def judge(tp: Any, fn: Any, tn: Any, fp: Any, name: str) -> Tensor:
+        distances = absolute(subtract(divide(tp, add(add(tp, fn), _EPSILON)), sensitivity))
+        nearest = cast(equal(distances, reduce_min(distances)), dtypes.int64)
+        place = cast(argmax(cumsum(nearest), 0), dtypes.int32)
+        return divide(tn[place], add(add(tn[place], fp[place]), _EPSILON), name=name)
+
+    given = (labels, predictions, weights, metrics_collections, updates_collections, name)
+    thresholds = _spread(num_thresholds, 1.0 - _EPSILON)
+    return _judged("specificity_at_sensitivity", _ALL, judge, _NAMES, given, thresholds)
+
+
+# -- area under a curve -----------------------------------------------------------------------------------------------
+
+_HEIGHTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "trapezoidal": lambda a, b: divide(add(a, b), 2.0),
+    "careful_interpolation": lambda a, b: divide(add(a, b), 2.0),
+    "minoring": lambda a, b: minimum(a, b),
+    "majoring": lambda a, b: maximum(a, b),
+}
+_LEAST = 1e-6
+
+
+def auc(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    curve: str = "ROC",
+    name: str | None = None,
+    summation_method: str = "trapezoidal",
+    thresholds: Iterable[float] | None = None,
+) -> Result:
+    """Returns the area under the curve of true and false positives, or of precision and recall."""
+    if curve not in ("ROC", "PR"):
+        raise ValueError(f"curve: expected 'ROC' or 'PR', received {curve!r}.")
+    if summation_method not in _HEIGHTS:
+        raise ValueError(f"Invalid summation_method: {summation_method}; it is one of {', '.join(_HEIGHTS)}.")
+    if curve == "PR" and summation_method == "trapezoidal":
+        warning("The trapezoidal rule gives wrong areas under PR curves; use summation_method='careful_interpolation'.")
+    if thresholds is None:
+        limits = _spread(num_thresholds)
+    else:
+        limits = [-_EPSILON, *sorted(thresholds), 1.0 + _EPSILON]
+
+    def judge(tp: Any, fn: Any, tn: Any, fp: Any, name: str) -> Tensor:
+        if curve == "PR" and summation_method == "careful_interpolation":
+            return _interpolated_area(tp, fp, fn)
+        recall = divide(add(tp, _LEAST), add(add(tp, fn), _LEAST))
+        if curve == "ROC":
+            x, y = divide(fp, add(add(fp, tn), _LEAST)), recall
+        else:
+            x, y = recall, divide(add(tp, _LEAST), add(add(tp, fp), _LEAST))
+        widths = subtract(x[:-1], x[1:])
+        return reduce_sum(multiply(widths, _HEIGHTS[summation_method](y[:-1], y[1:])), name=name)
+
+    given = (labels, predictions, weights, metrics_collections, updates_collections, name)
+    return _judged("auc", _ALL, judge, _NAMES, given, limits)
+
+
+def _interpolated_area(tp: Any, fp: Any, fn: Any) -> Tensor:
+    """Returns the area under precision and recall, between thresholds by the exact integral of precision.
+
+    The number of true positives is linear in that of all positives there (Davis and Goadrich, 2006).
+    """
+    found = subtract(tp[:-1], tp[1:])
+    positive = add(tp, fp)
+    before, after = positive[:-1], positive[1:]
+    slope = div_no_nan(found, maximum(subtract(before, after), 0.0), name="prec_slope")
+    intercept = subtract(tp[1:], multiply(slope, after))
+    ratio = div_no_nan(before, maximum(after, 0.0), name="recall_relative_ratio")
+    ratio = where(logical_and(greater(before, 0.0), greater(after, 0.0)), ratio, ones_like(after))
+    areas = multiply(slope, add(found, multiply(intercept, log(ratio))))
+    increments = div_no_nan(areas, maximum(add(tp[1:], fn[1:]), 0.0), name="pr_auc_increment")
+    return reduce_sum(increments, name="interpolate_pr_auc")

@@ -1,0 +1,1 @@
+"""Signals: framing, windows, spectra, the mel scale."""

@@ -1,0 +1,235 @@
+"""Signals in frames: cut, added up again, and transformed to frequencies frame by frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.signal.windows import hann_window, vorbis_window
+from thalweg._src.ops import concat as concat_ops, math, reshape as reshape_ops, sequences as sequences_ops
+from thalweg._src.ops.comparison import equal
+from thalweg._src.ops.concat import concat, stack
+from thalweg._src.ops.gather import gather
+from thalweg._src.ops.pad_tile import pad, reverse, tile
+from thalweg._src.ops.reduction import reduce_sum
+from thalweg._src.ops.reshape import constant_value, expand_dims, reshape, shape, transpose, zeros_like
+from thalweg._src.ops.shape_functions import normalize_axis
+from thalweg._src.ops.spectral import dct, extend, irfft, last_size, rfft
+from thalweg._src.ops.where import one_hot, where
+
+Window = Callable[..., Tensor]
+
+
+def _number(value: Any, name: str) -> Any:
+    """Returns an integer: itself if the graph tells it, else a scalar tensor."""
+    tensor = convert_to_tensor(value, name=name)
+    tensor.shape.assert_has_rank(0)
+    if not tensor.dtype.is_integer:
+        raise ValueError(f"{name} must be an integer. Got {tensor.dtype.name}")
+    known = constant_value(tensor)
+    return math.cast(tensor, dtypes.int32) if known is None else int(known)
+
+
+def _at_least(least: int, value: Any) -> Any:
+    return math.maximum(least, value) if isinstance(value, Tensor) else max(least, value)
+
+
+def _size(tensor: Tensor, axis: int) -> Any:
+    """Returns a dimension: a number if it is known, else a tensor."""
+    size = None if tensor._shape is None else tensor._shape[axis]
+    return shape(tensor)[axis] if size is None else size
+
+
+def frame(
+    signal: Any,
+    frame_length: Any,
+    frame_step: Any,
+    pad_end: bool = False,
+    pad_value: Any = 0,
+    axis: int = -1,
+    name: str | None = None,
+) -> Tensor:
+    """Cuts an axis into frames, one every frame_step; an incomplete one at the end is left out, or filled."""
+    with name_scope(name, "frame", [signal, frame_length, frame_step, pad_value]):
+        signal = convert_to_tensor(signal, name="signal")
+        length, step = _number(frame_length, "frame_length"), _number(frame_step, "frame_step")
+        axis = _number(axis, "axis")
+        if signal._shape is not None:
+            axis = normalize_axis(axis, len(signal._shape))
+        samples = _size(signal, axis)
+        if pad_end:
+            count = -(-samples // step)
+            missing = _at_least(0, length + step * (count - 1) - samples)
+            signal = _padded(signal, axis, missing, convert_to_tensor(pad_value, signal.dtype))
+        else:
+            count = _at_least(0, 1 + (samples - length) // step)
+        starts = expand_dims(sequences_ops.range(count) * step, 1)
+        frames = gather(signal, starts + expand_dims(sequences_ops.range(length), 0), axis=axis)
+        if signal._shape is not None and frames._shape is not None and isinstance(length, int):
+            frames.set_shape([*frames._shape[: axis + 1], length, *frames._shape[axis + 2 :]])
+        return frames
+
+
+def _padded(signal: Tensor, axis: int, missing: Any, value: Tensor) -> Tensor:
+    if signal._shape is not None:
+        paddings: Any = [[0, missing if i == axis else 0] for i in range(len(signal._shape))]
+    else:
+        rank = reshape_ops.rank(signal)
+        after = one_hot(math.floormod(axis, rank), rank, missing, 0, dtype=dtypes.int32)
+        paddings = stack([zeros_like(after), after], 1)
+    return pad(signal, paddings, constant_values=value)
+
+
+def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
+    """Adds up frames, the last two dimensions, that begin one frame_step after another."""
+    with name_scope(name, "overlap_and_add", [signal, frame_step]):
+        signal = convert_to_tensor(signal, name="signal")
+        _require_rank(signal, 2)
+        step = _number(frame_step, "frame_step")
+        frames, length = _size(signal, -2), _size(signal, -1)
+        total = length + step * (frames - 1)
+        outer = shape(signal)[:-2]
+        if isinstance(step, int) and isinstance(length, int) and step == length:
+            result = reshape(signal, concat([outer, [total]], 0))
+        else:
+            result = _overlapped(signal, outer, frames, length, step)[..., :total]
+        if signal._shape is not None:
+            result.set_shape([*signal._shape[:-2], total if isinstance(total, int) else None])
+        return result
+
+
+def _overlapped(signal: Tensor, outer: Tensor, frames: Any, length: Any, step: Any) -> Tensor:
+    """Adds the pieces of frames, one frame_step long, that fall together.
+
+    Piece p of frame f belongs at f + p. With as many empty frames behind the others as a frame has pieces, rows of
+    pieces that are one shorter each time put piece p of frame f where piece 0 of frame f + p is.
+    """
+    pieces = -(-length // step)
+    rows = frames + pieces
+    signal = extend(signal, stack([rows, pieces * step]), 2)
+    split = reshape(signal, concat([outer, [rows, pieces, step]], 0))
+    axes = sequences_ops.range(reshape_ops.size(outer))
+    turned = transpose(split, concat([axes, reshape_ops.size(outer) + [1, 0, 2]], 0))
+    turned = reshape(turned, concat([outer, [rows * pieces, step]], 0))
+    shorter = reshape(turned[..., : (rows - 1) * pieces, :], concat([outer, [pieces, rows - 1, step]], 0))
+    return reshape(reduce_sum(shorter, -3), concat([outer, [(rows - 1) * step]], 0))
+
+
+def _require_rank(tensor: Tensor, rank: int) -> None:
+    if tensor._shape is not None and len(tensor._shape) < rank:
+        raise ValueError(f"Shape {tensor.shape} must have rank at least {rank}")
+
+
+def _fft_length(fft_length: Any, frame_length: Any) -> Any:
+    """Returns the length of a transform: that of a frame, or else the next power of two."""
+    if fft_length is not None:
+        return _number(fft_length, "fft_length")
+    if isinstance(frame_length, int):
+        return int(2 ** np.ceil(np.log(frame_length) / np.log(2.0)))
+    exponent = math.ceil(math.log(math.cast(frame_length, dtypes.float32)) / np.log(2.0))
+    return math.cast(math.pow(2.0, exponent), dtypes.int32)
+
+
+def stft(
+    signals: Any,
+    frame_length: Any,
+    frame_step: Any,
+    fft_length: Any = None,
+    window_fn: Window | None = hann_window,
+    pad_end: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Returns the transforms of a signal's frames: [..., frames, fft_length // 2 + 1]."""
+    with name_scope(name, "stft", [signals, frame_length, frame_step]):
+        signals = convert_to_tensor(signals, name="signals")
+        _require_rank(signals, 1)
+        length = _number(frame_length, "frame_length")
+        frames = frame(signals, length, frame_step, pad_end=pad_end)
+        if window_fn is not None:
+            frames = frames * window_fn(length, dtype=frames.dtype)
+        return rfft(frames, [_fft_length(fft_length, length)])
+
+
+def inverse_stft(
+    stfts: Any,
+    frame_length: Any,
+    frame_step: Any,
+    fft_length: Any = None,
+    window_fn: Window | None = hann_window,
+    name: str | None = None,
+) -> Tensor:
+    """Adds up the signals of transformed frames; `inverse_stft_window_fn` makes it the inverse of stft."""
+    with name_scope(name, "inverse_stft", [stfts]):
+        stfts = convert_to_tensor(stfts, name="stfts")
+        _require_rank(stfts, 2)
+        length = _number(frame_length, "frame_length")
+        frames = irfft(stfts, [_fft_length(fft_length, length)])
+        frames = extend(frames[..., :length], stack([length]), 1)
+        if window_fn is not None:
+            frames = frames * window_fn(length, dtype=frames.dtype)
+        return overlap_and_add(frames, frame_step)
+
+
+def inverse_stft_window_fn(
+    frame_step: Any, forward_window_fn: Window = hann_window, name: str | None = None
+) -> Callable[[Any, Any], Tensor]:
+    """Returns a window for inverse_stft that undoes the forward one: over the sum of its squares where it overlaps."""
+
+    def window(frame_length: Any, dtype: DType) -> Tensor:
+        with name_scope(name, "inverse_stft_window_fn", [frame_length]):
+            step, length = _number(frame_step, "frame_step"), _number(frame_length, "frame_length")
+            forward = forward_window_fn(length, dtype=dtype)
+            overlaps = -(-length // step)
+            squares = extend(math.square(forward), stack([overlaps * step]), 1)
+            sums = reduce_sum(reshape(squares, stack([overlaps, step])), 0)
+            sums = tile(sums, stack([overlaps]))[:length]
+            return where(equal(sums, 0.0), zeros_like(forward), forward / sums)
+
+    return window
+
+
+def mdct(
+    signals: Any,
+    frame_length: Any,
+    window_fn: Window | None = vorbis_window,
+    pad_end: bool = False,
+    norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Returns the modified cosine transforms of frames that overlap by half: [..., frames, frame_length // 2]."""
+    with name_scope(name, "mdct", [signals, frame_length]):
+        signals = convert_to_tensor(signals, name="signals")
+        _require_rank(signals, 1)
+        length = _number(frame_length, "frame_length")
+        if isinstance(length, int) and length % 4:
+            raise ValueError(f"frame_length is {length}, expected a multiple of 4")
+        frames = frame(signals, length, length // 2, pad_end=pad_end)
+        frames = frames * (2**-0.5 if window_fn is None else window_fn(length, dtype=frames.dtype))
+        a, b, c, d = concat_ops.split(frames, 4, axis=-1)
+        folded = concat([-reverse(c, [-1]) - d, a - reverse(b, [-1])], -1)
+        return dct(folded, type=4, norm=norm)
+
+
+def inverse_mdct(
+    mdcts: Any, window_fn: Window | None = vorbis_window, norm: str | None = None, name: str | None = None
+) -> Tensor:
+    """Adds up the signals of modified cosine transforms."""
+    with name_scope(name, "inverse_mdct", [mdcts]):
+        mdcts = convert_to_tensor(mdcts, name="mdcts")
+        _require_rank(mdcts, 2)
+        if norm not in (None, "ortho"):
+            raise ValueError(f"norm is {norm!r}, expected 'ortho' or None")
+        count = last_size(mdcts)
+        folded = dct(mdcts, type=4, norm=norm)
+        folded = folded if norm else folded * (0.5 / math.cast(count, mdcts.dtype))
+        low, high = concat_ops.split(folded, 2, axis=-1)
+        frames = concat([high, -reverse(high, [-1]), -reverse(low, [-1]), -low], -1)
+        frames = frames * (2**-0.5 if window_fn is None else window_fn(2 * count, dtype=mdcts.dtype))
+        return overlap_and_add(frames, count)

@@ -1,0 +1,78 @@
+"""The mel scale of hearing: from frequencies to mel bands, and to cepstral coefficients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import math
+from thalweg._src.ops.pad_tile import pad
+from thalweg._src.ops.reshape import constant_value, expand_dims, reshape, zeros
+from thalweg._src.ops.sequences import linspace
+from thalweg._src.ops.spectral import dct, last_size
+
+_BREAK_HERTZ = 700.0
+_HIGH_FREQUENCY_Q = 1127.0
+
+
+def _as_mel(hertz: Any) -> Tensor:
+    return _HIGH_FREQUENCY_Q * math.log(1.0 + hertz / _BREAK_HERTZ)
+
+
+def linear_to_mel_weight_matrix(
+    num_mel_bins: int = 20,
+    num_spectrogram_bins: Any = 129,
+    sample_rate: Any = 8000,
+    lower_edge_hertz: Any = 125.0,
+    upper_edge_hertz: Any = 3800.0,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Returns the matrix that turns spectrogram bins into mel bands: a triangle for each, on the mel scale."""
+    kind = dtypes.as_dtype(dtype)
+    if isinstance(sample_rate, Tensor):
+        known = constant_value(sample_rate)
+        sample_rate = sample_rate if known is None else known.item()
+    _require_bands(num_mel_bins, sample_rate, lower_edge_hertz, upper_edge_hertz, kind)
+    with name_scope(name, "linear_to_mel_weight_matrix", [sample_rate]) as scope:
+        rate = math.cast(sample_rate, kind, name="sample_rate")
+        low, high = (convert_to_tensor(edge, kind) for edge in (lower_edge_hertz, upper_edge_hertz))
+        # The first bin, of frequency 0, belongs to no band.
+        bins = linspace(zeros([], kind), rate / 2.0, num_spectrogram_bins)[1:]
+        heights = expand_dims(_as_mel(bins), 1)
+        edges = linspace(_as_mel(low), _as_mel(high), num_mel_bins + 2)
+        lower, centre, upper = (reshape(edges[i : i + num_mel_bins], [1, num_mel_bins]) for i in range(3))
+        rising, falling = (heights - lower) / (centre - lower), (upper - heights) / (upper - centre)
+        weights = math.maximum(zeros([], kind), math.minimum(rising, falling))
+        return pad(weights, [[1, 0], [0, 0]], name=scope)
+
+
+def _require_bands(count: int, sample_rate: Any, low: Any, high: Any, dtype: dtypes.DType) -> None:
+    if count <= 0:
+        raise ValueError(f"num_mel_bins is {count}, expected 1 or more")
+    if low < 0.0:
+        raise ValueError(f"lower_edge_hertz is {low}, expected 0 or more")
+    if low >= high:
+        raise ValueError(f"lower_edge_hertz {low:.1f} >= upper_edge_hertz {high:.1f}")
+    if not isinstance(sample_rate, Tensor):
+        if sample_rate <= 0.0:
+            raise ValueError(f"sample_rate must be positive. Got: {sample_rate}")
+        if high > sample_rate / 2:
+            raise ValueError(
+                f"upper_edge_hertz {high} is above the Nyquist frequency, half of sample_rate {sample_rate}"
+            )
+    if not dtype.is_floating:
+        raise ValueError(f"dtype is {dtype.name}, expected a floating type")
+
+
+def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
+    """Returns the cepstral coefficients of log mel bands: their cosine transform, as the HTK toolkit scales it."""
+    with name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):
+        bands = convert_to_tensor(log_mel_spectrograms)
+        count = last_size(bands)
+        if isinstance(count, int) and count == 0:
+            raise ValueError(f"num_mel_bins must be positive. Got: {bands}")
+        return dct(bands, type=2) * math.rsqrt(math.cast(count, bands.dtype) * 2.0)

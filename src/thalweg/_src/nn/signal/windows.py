@@ -1,0 +1,93 @@
+"""Windows: weights that let a frame of a signal rise from its ends."""
+
+from __future__ import annotations
+
+from math import pi
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.dtypes import DType
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops import math, sequences as sequences_ops
+from thalweg._src.ops.comparison import equal
+from thalweg._src.ops.concat import concat
+from thalweg._src.ops.nn import relu
+from thalweg._src.ops.reduction import cumsum
+from thalweg._src.ops.reshape import constant_value, ones, ones_like
+from thalweg._src.ops.special import bessel_i0e
+from thalweg._src.ops.where import where_v2
+
+
+def _length(window_length: Any, dtype: Any) -> tuple[Tensor, DType]:
+    """Returns the length as a scalar and the type, which must be a floating one."""
+    kind = dtypes.as_dtype(dtype)
+    if not kind.is_floating:
+        raise ValueError(f"dtype is {kind.name}, expected a floating type")
+    length = convert_to_tensor(window_length, dtypes.int32, name="window_length")
+    length.shape.assert_has_rank(0)
+    return length, kind
+
+
+def hann_window(
+    window_length: Any, periodic: Any = True, dtype: Any = dtypes.float32, name: str | None = None
+) -> Tensor:
+    """Returns a raised cosine that begins with 0; a periodic one leaves out the 0 at its end."""
+    return _raised_cosine(name, "hann_window", window_length, periodic, dtype, 0.5, 0.5)
+
+
+def hamming_window(
+    window_length: Any, periodic: Any = True, dtype: Any = dtypes.float32, name: str | None = None
+) -> Tensor:
+    """Returns a raised cosine that begins with 0.08."""
+    return _raised_cosine(name, "hamming_window", window_length, periodic, dtype, 0.54, 0.46)
+
+
+def _raised_cosine(
+    name: str | None, default: str, window_length: Any, periodic: Any, dtype: Any, middle: float, swing: float
+) -> Tensor:
+    with name_scope(name, default, [window_length, periodic]):
+        length, kind = _length(window_length, dtype)
+        known = constant_value(length)
+        if known is not None and known == 1:
+            return ones([1], kind)
+        # Only an even length is shortened: that is how TensorFlow reads `periodic`.
+        is_periodic = math.cast(convert_to_tensor(periodic, dtypes.bool, name="periodic"), dtypes.int32)
+        period = math.cast(length + is_periodic * (1 - length % 2) - 1, kind)
+        wave = math.cos(math.cast(sequences_ops.range(length), kind) * (2 * pi) / period)
+        window = middle - swing * wave
+        return window if known is not None else where_v2(equal(length, 1), ones_like(window), window)
+
+
+def kaiser_window(window_length: Any, beta: Any = 12.0, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """Returns the window of Kaiser and Bessel, narrower for a greater beta."""
+    with name_scope(name, "kaiser_window", [window_length, beta]):
+        length, kind = _length(window_length, dtype)
+        known = constant_value(length)
+        if known is not None and known == 1:
+            return ones([1], kind)
+        beta = math.cast(beta, kind)
+        middle = math.cast(length - 1, kind) / 2
+        place = (math.cast(sequences_ops.range(length), kind) - middle) / middle
+        height = beta * math.sqrt(relu(1 - math.square(place)))
+        return math.exp(height - beta) * (bessel_i0e(height) / bessel_i0e(beta))
+
+
+def kaiser_bessel_derived_window(
+    window_length: Any, beta: Any = 12.0, dtype: Any = dtypes.float32, name: str | None = None
+) -> Tensor:
+    """Returns a window for overlapping halves, whose squares add up to 1, made of sums of Kaiser's."""
+    with name_scope(name, "kaiser_bessel_derived_window", [window_length, beta]):
+        length, kind = _length(window_length, dtype)
+        sums = cumsum(kaiser_window(length // 2 + 1, beta, kind))
+        rising = math.sqrt(sums[:-1] / sums[-1])
+        return concat([rising, rising[::-1]], 0)
+
+
+def vorbis_window(window_length: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """Returns the window of the Vorbis format: the sine of a squared sine."""
+    with name_scope(name, "vorbis_window", [window_length]):
+        length, kind = _length(window_length, dtype)
+        place = math.cast(sequences_ops.range(length), kind) + 0.5
+        return math.sin(pi / 2 * math.square(math.sin(pi / math.cast(length, kind) * place)))

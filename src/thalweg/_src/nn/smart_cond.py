@@ -1,0 +1,38 @@
+"""Choosing between two computations: while the graph is built if the condition is known then, else in the step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.control_flow.cond import cond
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.reshape import constant_value
+from thalweg._src.variables.partitions import PartitionedVariable
+from thalweg._src.variables.variables import Variable
+
+
+def smart_constant_value(pred: Any) -> bool | None:
+    """Returns the truth of a condition if it is known while the graph is built, else None."""
+    if isinstance(pred, Tensor):
+        value = constant_value(pred)
+        return None if value is None else bool(value)
+    if isinstance(pred, Variable | PartitionedVariable):
+        return None
+    if pred in (0, 1):
+        return bool(pred)
+    raise TypeError(f"pred: expected a tensor, a bool, 0 or 1, received {type(pred)}")
+
+
+def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
+    """Returns what one of two functions returns: of equal structure, if the condition is known only in the step."""
+    if not callable(true_fn):
+        raise TypeError("`true_fn` must be callable.")
+    if not callable(false_fn):
+        raise TypeError("`false_fn` must be callable.")
+    known = smart_constant_value(pred)
+    if known is not None:
+        return true_fn() if known else false_fn()
+    return cond(convert_to_tensor(pred, dtypes.bool), true_fn, false_fn, name=name)

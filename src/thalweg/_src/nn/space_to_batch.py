@@ -1,0 +1,162 @@
+"""Windows with holes by rearranging: what a plain operation does on every n-th cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.concat import pack
+from thalweg._src.ops.convolution import conv2d_backprop_filter_op, conv2d_backprop_input_op
+from thalweg._src.ops.gather import gather
+from thalweg._src.ops.math import add, floordiv, floormod, multiply, subtract
+from thalweg._src.ops.reshape import constant_value, shape, zeros
+from thalweg._src.ops.space_to_depth import batch_to_space_nd, space_to_batch_nd
+
+
+def required_space_to_batch_paddings(
+    input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
+) -> tuple[Any, Any]:
+    """Returns the paddings that make sizes divisible by blocks, and the crops that undo what was added for it."""
+    with name_scope(name, "required_space_to_batch_paddings", [input_shape, block_shape]):
+        sizes = convert_to_tensor(input_shape, dtypes.int32, name="input_shape")
+        blocks: Any = convert_to_tensor(block_shape, dtypes.int32, name="block_shape")
+        if blocks._shape is None or len(blocks._shape) != 1 or blocks._shape[0] is None:
+            raise ValueError("block_shape must be a vector of known length")
+        count = blocks._shape[0]
+        if count == 0:
+            return zeros([0, 2], dtypes.int32), zeros([0, 2], dtypes.int32)
+        base: Any = np.zeros((count, 2), np.int32) if base_paddings is None else base_paddings
+        base = convert_to_tensor(base, dtypes.int32, name="base_paddings")
+        before, after = base[:, 0], base[:, 1]
+        whole = add(add(sizes, before), after)
+        extra = floormod(subtract(blocks, floormod(whole, blocks)), blocks)
+        end = add(after, extra)
+        paddings = pack([pack([before[i], end[i]]) for i in range(count)], name="paddings")
+        crops = pack([pack([0, extra[i]]) for i in range(count)], name="crops")
+        return _if_known(paddings), _if_known(crops)
+
+
+def _if_known(value: Tensor) -> Any:
+    """Returns the value itself where it follows from the graph, which is lighter to compute with."""
+    known = constant_value(value)
+    return value if known is None else convert_to_tensor(known, value.dtype)
+
+
+def with_space_to_batch(
+    input: Any,
+    dilation_rate: Any,
+    padding: str,
+    op: Callable[[Tensor, int, str], Tensor],
+    filter_shape: Any = None,
+    spatial_dims: Any = None,
+    data_format: str | None = None,
+) -> Tensor:
+    """Runs `op(input, number of spatial dimensions, padding)` as if its windows had holes of dilation_rate."""
+    input = convert_to_tensor(input, name="input")
+    rate = convert_to_tensor(dilation_rate, dtypes.int32, name="dilation_rate")
+    if rate._shape is None or len(rate._shape) != 1 or rate._shape[0] is None:
+        raise ValueError("dilation_rate must be a vector of known length")
+    count = rate._shape[0]
+    known = constant_value(rate)
+    if known is not None and (known < 1).any():
+        raise ValueError(f"dilation_rate must be positive, got {known.tolist()}")
+    if known is not None and (known == 1).all():
+        return op(input, count, padding)
+    start = 2 if data_format is not None and data_format.startswith("NC") else 1
+    places = [start + i for i in range(count)] if spatial_dims is None else [int(d) for d in spatial_dims]
+    if places != sorted(set(places)) or any(place < 1 for place in places):
+        raise ValueError(f"spatial_dims must increase and be positive, got {places}")
+    base = _base_paddings(padding, filter_shape, count, rate)
+    paddings, crops = required_space_to_batch_paddings(_spatial_sizes(input, places), rate, base)
+    blocks = _spread(rate, 1, places)
+    split = space_to_batch_nd(input, blocks, _spread(paddings, 0, places))
+    return batch_to_space_nd(op(split, count, "VALID"), blocks, _spread(crops, 0, places))
+
+
+def _spatial_sizes(input: Tensor, places: list[int]) -> Any:
+    dims = input._shape
+    known = None if dims is None else [dims[place] for place in places]
+    return gather(shape(input), places) if known is None or None in known else known
+
+
+def _base_paddings(padding: str, filter_shape: Any, count: int, rate: Tensor) -> Any:
+    if padding == "VALID":
+        return np.zeros((count, 2), np.int32)
+    if padding != "SAME":
+        raise ValueError(f"Invalid padding method {padding!r}")
+    if filter_shape is None:
+        raise ValueError("filter_shape is missing, which padding='SAME' needs")
+    sizes: Any = convert_to_tensor(filter_shape, dtypes.int32, name="filter_shape")
+    total = multiply(subtract(sizes[:count], 1), rate)
+    first = floordiv(total, 2)
+    rest = subtract(total, first)
+    return pack([pack([first[i], rest[i]]) for i in range(count)])
+
+
+def _spread(values: Any, fill: int, places: list[int]) -> Any:
+    """Returns one entry for each dimension up to the last spatial one; those between get a filler."""
+    values = convert_to_tensor(values)
+    if places == [i + 1 for i in range(len(places))]:
+        return values
+    filler = convert_to_tensor(np.full((values._shape or (0,))[1:], fill, np.int32))
+    return pack([values[places.index(d)] if d in places else filler for d in range(1, places[-1] + 1)])
+
+
+def conv2d_backprop_input_v2(
+    input: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: str,
+    use_cudnn_on_gpu: bool = True,
+    explicit_paddings: Any = (),
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """Returns the gradient of conv2d by its input, of which only the shape is looked at."""
+    return conv2d_backprop_input_op(
+        shape(input),
+        filter,
+        out_backprop,
+        strides=strides,
+        padding=padding,
+        use_cudnn_on_gpu=use_cudnn_on_gpu,
+        explicit_paddings=explicit_paddings,
+        data_format=data_format,
+        dilations=dilations,
+        name=name,
+    )
+
+
+def conv2d_backprop_filter_v2(
+    input: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: str,
+    use_cudnn_on_gpu: bool = True,
+    explicit_paddings: Any = (),
+    data_format: str = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Tensor:
+    """Returns the gradient of conv2d by its filter, of which only the shape is looked at."""
+    return conv2d_backprop_filter_op(
+        input,
+        shape(filter),
+        out_backprop,
+        strides=strides,
+        padding=padding,
+        use_cudnn_on_gpu=use_cudnn_on_gpu,
+        explicit_paddings=explicit_paddings,
+        data_format=data_format,
+        dilations=dilations,
+        name=name,
+    )

@@ -1,0 +1,276 @@
+"""Vocabularies: tables between words and their numbers, with buckets for words that are not in them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thalweg._src import dtypes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.nn.lookup import (
+    HashTable,
+    KeyValueTensorInitializer,
+    LookupInterface,
+    TextFileIdTableInitializer,
+    TextFileIndex,
+    TextFileStringTableInitializer,
+)
+from thalweg._src.ops.comparison import not_equal
+from thalweg._src.ops.constants import constant, no_op
+from thalweg._src.ops.decoding import as_string
+from thalweg._src.ops.hashing import string_to_hash_bucket_fast, string_to_hash_bucket_strong
+from thalweg._src.ops.math import add, cast
+from thalweg._src.ops.reshape import size
+from thalweg._src.ops.sequences import range as sequence
+from thalweg._src.ops.where import where
+
+_KEYS = (dtypes.int32, dtypes.int64, dtypes.string)
+
+
+class HasherSpec(NamedTuple):
+    """A hash function by its name, and its key."""
+
+    hasher: str
+    key: Any
+
+
+FastHashSpec = HasherSpec("fasthash", None)
+
+
+class StrongHashSpec(HasherSpec):
+    """The strong hash with a key of two numbers."""
+
+    __slots__ = ()
+
+    def __new__(cls, key: Any) -> StrongHashSpec:
+        if len(key) != 2:
+            raise ValueError(f"key must have size 2, got {len(key)}.")
+        if not all(isinstance(number, int | np.integer) for number in key):
+            raise TypeError(f"Invalid key {key}. Must be unsigned integer values.")
+        return super().__new__(cls, "stronghash", key)
+
+
+class IdTableWithHashBuckets(LookupInterface):
+    """A table of numbers, with buckets by hash behind the last number for keys that are not in it."""
+
+    def __init__(
+        self,
+        table: Any,
+        num_oov_buckets: int,
+        hasher_spec: HasherSpec = FastHashSpec,
+        name: str | None = None,
+        key_dtype: Any = None,
+    ) -> None:
+        if table is None and num_oov_buckets <= 0:
+            raise ValueError("table and num_oov_buckets are both missing: one of them must be given")
+        key = (
+            table.key_dtype if key_dtype is None and table is not None else dtypes.as_dtype(key_dtype or dtypes.string)
+        )
+        if key not in _KEYS:
+            raise TypeError(f"Invalid key_dtype {key.name}: it must be int32, int64 or string.")
+        if table is not None and table.key_dtype.is_integer != key.is_integer:
+            raise TypeError(f"Invalid key dtype, expected {key.name} but got {table.key_dtype.name}.")
+        super().__init__(key, dtypes.int64)
+        self._table = table
+        self._num_oov_buckets = num_oov_buckets
+        self._hasher_spec = hasher_spec
+        self._name = name.rstrip("/") if name else "hash_bucket" if table is None else table.name
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that fills the table behind the buckets."""
+        return no_op() if self._table is None else self._table.initializer
+
+    @property
+    def init(self) -> Operation:
+        return self.initializer
+
+    def size(self, name: str | None = None) -> Tensor:
+        """Returns the number of entries and buckets."""
+        with name_scope(name, f"{self._name}_Size"):
+            buckets = constant(self._num_oov_buckets, dtypes.int64)
+            return buckets if self._table is None else add(self._table.size(), buckets)
+
+    def _bucket(self, strings: Tensor) -> Tensor:
+        spec = self._hasher_spec
+        if spec.hasher == "fasthash":
+            return string_to_hash_bucket_fast(strings, self._num_oov_buckets)
+        if spec.hasher == "stronghash":
+            return string_to_hash_bucket_strong(strings, self._num_oov_buckets, spec.key)
+        raise ValueError(f"Unknown hasher {spec.hasher}: use FastHashSpec or StrongHashSpec")
+
+    def lookup(self, keys: Any, name: str | None = None) -> Any:
+        """Returns the numbers of keys, those of buckets for keys that are not in the table."""
+        if isinstance(keys, SparseTensorValue):
+            keys = SparseTensor.from_value(keys)
+        given = keys.values if isinstance(keys, SparseTensor) else keys
+        flat = convert_to_tensor(given, None if isinstance(given, Tensor) else self._key_dtype, name="keys")
+        if flat.dtype.base_dtype is not self._key_dtype:
+            raise TypeError(f"keys: expected {self._key_dtype.name}, received {flat.dtype.name}")
+        with name_scope(name, f"{self._name}_Lookup", [flat]):
+            ids = self._ids(flat)
+        return SparseTensor(keys.indices, ids, keys.dense_shape) if isinstance(keys, SparseTensor) else ids
+
+    def _ids(self, keys: Tensor) -> Tensor:
+        known = None
+        if self._table is not None:
+            wanted = keys if keys.dtype is self._table.key_dtype else cast(keys, self._table.key_dtype)
+            known = self._table.lookup(wanted)
+        if not self._num_oov_buckets:
+            assert known is not None
+            return known  # type: ignore[no-any-return]
+        buckets = self._bucket(keys if keys.dtype is dtypes.string else as_string(keys))
+        if known is None:
+            return buckets
+        ids: Tensor = where(not_equal(known, self._table.default_value), known, add(buckets, self._table.size()))
+        return ids
+
+
+class StaticVocabularyTable(IdTableWithHashBuckets):
+    """A table of numbers, with at least one bucket for keys that are not in it."""
+
+    def __init__(
+        self, initializer: Any, num_oov_buckets: int, lookup_key_dtype: Any = None, name: str | None = None
+    ) -> None:
+        if num_oov_buckets <= 0:
+            raise ValueError("oov_buckets must be > 0.")
+        table = None
+        if initializer is not None:
+            if initializer.value_dtype is not dtypes.int64:
+                raise TypeError(f"Invalid value dtype, expected int64 but got {initializer.value_dtype.name}.")
+            table = HashTable(initializer, -1, name=name)
+        super().__init__(table, num_oov_buckets, FastHashSpec, name, lookup_key_dtype)
+
+    @property
+    def resource_handle(self) -> Tensor | None:
+        return None if self._table is None else self._table.resource_handle
+
+
+def index_table_from_file(
+    vocabulary_file: Any = None,
+    num_oov_buckets: int = 0,
+    vocab_size: int | None = None,
+    default_value: int = -1,
+    hasher_spec: HasherSpec = FastHashSpec,
+    key_dtype: Any = dtypes.string,
+    name: str | None = None,
+    key_column_index: int = TextFileIndex.WHOLE_LINE,
+    value_column_index: int = TextFileIndex.LINE_NUMBER,
+    delimiter: str = "\t",
+) -> Any:
+    """Returns a table from the words of a file, one a line, to their numbers."""
+    if not isinstance(vocabulary_file, Tensor) and not vocabulary_file:
+        raise ValueError(f"vocabulary_file: expected the name of a file, received {vocabulary_file!r}")
+    if num_oov_buckets < 0:
+        raise ValueError(f"num_oov_buckets: expected 0 or more, received {num_oov_buckets}")
+    if vocab_size is not None and vocab_size < 1:
+        raise ValueError(f"vocab_size: expected 1 or more, received {vocab_size}")
+    kind = dtypes.as_dtype(key_dtype)
+    if not kind.is_integer and kind is not dtypes.string:
+        raise TypeError(f"keys: expected integers or strings, received {kind.name}")
+    with name_scope(name, "string_to_index"):
+        initializer = TextFileIdTableInitializer(
+            vocabulary_file,
+            key_column_index=key_column_index,
+            value_column_index=value_column_index,
+            vocab_size=vocab_size,
+            delimiter=delimiter,
+            key_dtype=dtypes.int64 if kind.is_integer else kind,
+        )
+        return _with_buckets(HashTable(initializer, default_value), num_oov_buckets, hasher_spec, kind)
+
+
+def index_table_from_tensor(
+    mapping: Any = None,
+    num_oov_buckets: int = 0,
+    default_value: int = -1,
+    hasher_spec: HasherSpec = FastHashSpec,
+    dtype: Any = dtypes.string,
+    name: str | None = None,
+    vocabulary_list: Any = None,
+) -> Any:
+    """Returns a table from words to their places in a list."""
+    mapping = vocabulary_list if mapping is None else mapping
+    if mapping is None:
+        raise ValueError("mapping: expected words, received None")
+    if num_oov_buckets < 0:
+        raise ValueError(f"num_oov_buckets: expected 0 or more, received {num_oov_buckets}")
+    kind = dtypes.as_dtype(dtype)
+    if not kind.is_integer and kind is not dtypes.string:
+        raise TypeError(f"keys: expected integers or strings, received {kind.name}")
+    with name_scope(name, "string_to_index"):
+        keys = convert_to_tensor(mapping, None if isinstance(mapping, Tensor) else kind)
+        if keys.dtype.is_integer != kind.is_integer:
+            raise TypeError(f"Expected {kind.name}, got {keys.dtype.name}.")
+        if kind.is_integer:
+            keys = cast(keys, dtypes.int64)
+        initializer = KeyValueTensorInitializer(keys, _positions(keys), name="table_init")
+        return _with_buckets(HashTable(initializer, default_value), num_oov_buckets, hasher_spec, kind)
+
+
+def _with_buckets(table: Any, num_oov_buckets: int, hasher_spec: HasherSpec, key_dtype: Any) -> Any:
+    if not num_oov_buckets and table.key_dtype is key_dtype:
+        return table
+    return IdTableWithHashBuckets(table, num_oov_buckets, hasher_spec, key_dtype=key_dtype)
+
+
+def _positions(values: Tensor) -> Tensor:
+    result: Tensor = cast(sequence(size(values)), dtypes.int64)
+    return result
+
+
+def index_to_string_table_from_file(
+    vocabulary_file: Any,
+    vocab_size: int | None = None,
+    default_value: Any = "UNK",
+    name: str | None = None,
+    key_column_index: int = TextFileIndex.LINE_NUMBER,
+    value_column_index: int = TextFileIndex.WHOLE_LINE,
+    delimiter: str = "\t",
+) -> HashTable:
+    """Returns a table from numbers to the words of a file, one a line."""
+    if not isinstance(vocabulary_file, Tensor) and not vocabulary_file:
+        raise ValueError(f"vocabulary_file: expected the name of a file, received {vocabulary_file!r}")
+    if vocab_size is not None and vocab_size < 1:
+        raise ValueError(f"vocab_size: expected 1 or more, received {vocab_size}")
+    with name_scope(name, "index_to_string"):
+        initializer = TextFileStringTableInitializer(
+            vocabulary_file,
+            key_column_index=key_column_index,
+            value_column_index=value_column_index,
+            vocab_size=vocab_size,
+            delimiter=delimiter,
+        )
+        return HashTable(initializer, default_value)
+
+
+def index_to_string_table_from_tensor(
+    mapping: Any = None, default_value: Any = "UNK", name: str | None = None, vocabulary_list: Any = None
+) -> HashTable:
+    """Returns a table from places in a list to the words there."""
+    mapping = vocabulary_list if mapping is None else mapping
+    if mapping is None:
+        raise ValueError("mapping: expected words, received None")
+    with name_scope(name, "index_to_string"):
+        words = convert_to_tensor(mapping, dtypes.string)
+        initializer = KeyValueTensorInitializer(_positions(words), words, name="table_init")
+        return HashTable(initializer, default_value)
+
+
+def string_to_index(tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None) -> Any:
+    """Returns the places of words in a list."""
+    return index_table_from_tensor(mapping, default_value=default_value, name=name).lookup(tensor)
+
+
+def index_to_string(tensor: Any, mapping: Any, default_value: Any = "UNK", name: str | None = None) -> Any:
+    """Returns the words at places in a list."""
+    return index_to_string_table_from_tensor(mapping, default_value, name).lookup(tensor)

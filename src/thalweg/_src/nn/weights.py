@@ -1,0 +1,137 @@
+"""Weights beside values: which shapes fit, and how they are made to fit.
+
+Losses and metrics take a scalar, or weights with the rank of the values and each dimension either 1 or the values' own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.scopes import control_dependencies, name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.bincount import remove_squeezable_dimensions
+from thalweg._src.ops.comparison import equal, logical_and, logical_or
+from thalweg._src.ops.concat import concat, pack
+from thalweg._src.ops.constants import fill, no_op
+from thalweg._src.ops.math import cast, multiply, subtract
+from thalweg._src.ops.pad_tile import broadcast_dynamic_shape
+from thalweg._src.ops.printing import Assert
+from thalweg._src.ops.reduction import reduce_all
+from thalweg._src.ops.reshape import expand_dims, ones_like, rank, reshape, shape, squeeze
+from thalweg._src.ops.slicing import slice as slice_of
+from thalweg._src.shapes import Shape, compatible, is_fully_defined, show
+
+
+def assert_broadcastable(weights: Any, values: Any) -> Operation:
+    """Returns an operation that fails unless the weights fit the values; ValueError now, if both shapes are known."""
+    with name_scope(None, "assert_broadcastable", [weights, values]) as scope:
+        weights, values = convert_to_tensor(weights, name="weights"), convert_to_tensor(values, name="values")
+        if _fit(weights._shape, values._shape):
+            return no_op(name="static_checks_determined_all_ok")
+        weights_shape, values_shape = shape(weights), shape(values)
+        # Broadcasting that fails says the same as the assertion would.
+        whole = equal(broadcast_dynamic_shape(weights_shape, values_shape), values_shape)
+        same_rank = logical_and(equal(rank(weights), rank(values)), reduce_all(whole))
+        data = [
+            "weights do not fit values",
+            f"weights.shape={weights.name}",
+            weights_shape,
+            f"values.shape={values.name}",
+            values_shape,
+        ]
+        return Assert(logical_or(equal(rank(weights), 0), same_rank), data, name=scope)
+
+
+def _fit(weights: Shape, values: Shape) -> bool:
+    """Tells whether weights are known to fit; raises ValueError if they are known not to."""
+    if weights == ():
+        return True
+    if weights is None or values is None:
+        return False
+    shapes = f"values.shape={show(values)}, weights.shape={show(weights)}"
+    if len(weights) != len(values):
+        raise ValueError(
+            f"weights do not fit values: expected rank 0 or {len(values)}, received {len(weights)}; {shapes}"
+        )
+    pairs = list(zip(weights, values))
+    for dimension, (own, other) in enumerate(pairs):
+        if own not in (None, 1, other) and other is not None:
+            raise ValueError(f"weights do not fit values: dimension {dimension} is neither 1 nor equal; {shapes}")
+    return all(own == 1 or (own is not None and own == other) for own, other in pairs)
+
+
+def broadcast_weights(weights: Any, values: Any) -> Tensor:
+    """Returns the weights in the shape of the values."""
+    with name_scope(None, "broadcast_weights", [weights, values]) as scope:
+        values = convert_to_tensor(values, name="values")
+        factors = convert_to_tensor(weights, values.dtype.base_dtype, name="weights")
+        if is_fully_defined(factors._shape) and factors._shape == values._shape:
+            return factors
+        with control_dependencies([assert_broadcastable(factors, values)]):
+            return multiply(factors, ones_like(values), name=scope)
+
+
+def with_rank_of(weights: Any, values: Tensor) -> Tensor:
+    """Returns weights that had a last dimension too many or too few with the rank of the values; scalars stay."""
+    factors = convert_to_tensor(weights, name="weights")
+    own, other = factors._shape, values._shape
+    if own == ():
+        return factors
+    if own is None or other is None:
+        return _with_rank_of(factors, values)
+    if len(own) == len(other) + 1:
+        return squeeze(factors, [-1])
+    return expand_dims(factors, -1) if len(own) == len(other) - 1 else factors
+
+
+def _with_rank_of(weights: Tensor, values: Tensor) -> Tensor:
+    """Adds or drops the last dimension in the step, whose shapes alone tell the ranks."""
+    own, difference = rank(weights), subtract(rank(weights), rank(values))
+    is_weights = subtract(1, cast(equal(own, 0), dtypes.int32))
+    fewer = cast(equal(difference, 1), dtypes.int32)
+    more = multiply(is_weights, cast(equal(difference, -1), dtypes.int32))
+    if weights._shape is not None and weights._shape[-1] not in (None, 1):
+        fewer = multiply(fewer, 0)
+    return reshape(weights, concat([_leading(weights, subtract(own, fewer)), fill([more], 1)], 0))
+
+
+def _leading(tensor: Tensor, count: Any) -> Tensor:
+    """Returns the first dimensions of a tensor's shape."""
+    return slice_of(shape(tensor), [0], pack([count]))
+
+
+def squeezed_to(weights: Any, values: Tensor) -> Tensor:
+    """Returns weights that had a last dimension too many without it."""
+    factors = convert_to_tensor(weights, name="weights")
+    if factors._shape is None or values._shape is None:
+        return _dropped(factors, equal(subtract(rank(factors), rank(values)), 1))
+    return squeeze(factors, [-1]) if len(factors._shape) == len(values._shape) + 1 else factors
+
+
+def squeezed_alike(labels: Any, predictions: Any, expected_rank_diff: int = 0) -> tuple[Tensor, Tensor]:
+    """Drops a last dimension of size 1 from that of the two which has a dimension too many, if need be in the step."""
+    labels, predictions = convert_to_tensor(labels), convert_to_tensor(predictions)
+    if labels._shape is not None and predictions._shape is not None:
+        return remove_squeezable_dimensions(labels, predictions, expected_rank_diff)
+    difference = subtract(rank(predictions), rank(labels))
+    shorter = [
+        _dropped(tensor, equal(difference, expected_rank_diff + sign))
+        for tensor, sign in ((labels, -1), (predictions, 1))
+    ]
+    return shorter[0], shorter[1]
+
+
+def _dropped(tensor: Tensor, condition: Tensor) -> Tensor:
+    """Returns the tensor without its last dimension, which has size 1, where a condition holds in the step."""
+    if tensor._shape is not None and (not tensor._shape or tensor._shape[-1] not in (None, 1)):
+        return tensor
+    return reshape(tensor, _leading(tensor, subtract(rank(tensor), cast(condition, dtypes.int32))))
+
+
+def require_compatible(first: Tensor, second: Tensor) -> None:
+    """Raises ValueError if two static shapes cannot be the same."""
+    if not compatible(first._shape, second._shape):
+        raise ValueError(f"Shapes {show(first._shape)} and {show(second._shape)} are incompatible")

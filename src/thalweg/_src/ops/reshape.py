@@ -1,0 +1,468 @@
+"""Shaping: the shape of a tensor, changes of it, and zeros and ones of a shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from thalweg._src import dtypes, shapes
+from thalweg._src.errors import ShapeError
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference, static_value
+from thalweg._src.graph.op_def import op
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.sparse_tensor import is_sparse
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.concat import concat, objects
+from thalweg._src.ops.constants import constant, fill
+from thalweg._src.ops.sequences import range_op
+from thalweg._src.ops.shape_functions import normalize_axis, require, scalar, unchanged, vector_size
+from thalweg._src.shapes import Shape, TensorShape, num_elements, show
+
+_SMALL = 1000  # elements up to which zeros and ones are constants of the graph
+_INDEX = attr.types(dtypes.INDEX, dtypes.int32)
+
+
+def _dims(c: Inference) -> Any:
+    return None if c.shapes[0] is None else objects(list(c.shapes[0]))
+
+
+def _count(c: Inference) -> Any:
+    count = num_elements(c.shapes[0])
+    return None if count is None else np.array(count)
+
+
+shape_op = op(
+    "Shape",
+    "input: T -> output: out_type",
+    T=attr.types(),
+    out_type=_INDEX,
+    host="output",
+    infer=lambda c: [(None if c.shapes[0] is None else len(c.shapes[0]),)],
+    evaluate=_dims,
+    from_shapes=list,
+    differentiable=False,
+    doc="The sizes of a tensor's dimensions.",
+)
+shape_n_op = op(
+    "ShapeN",
+    "input: N*T -> output: N*out_type",
+    T=attr.types(),
+    out_type=_INDEX,
+    host="output",
+    infer=lambda c: [(shapes.rank(s),) for s in c.shapes],
+    from_shapes=list,
+    differentiable=False,
+    doc="The shapes of several tensors.",
+)
+size_op = op(
+    "Size",
+    "input: T -> output: out_type",
+    T=attr.types(),
+    out_type=_INDEX,
+    host="output",
+    infer=scalar,
+    evaluate=_count,
+    from_shapes=lambda inputs: [shapes.num_elements(inputs[0])],
+    differentiable=False,
+    doc="The number of a tensor's elements.",
+)
+rank_op = op(
+    "Rank",
+    "input: T -> output: int32",
+    T=attr.types(),
+    host="output",
+    infer=scalar,
+    evaluate=lambda c: None if c.shapes[0] is None else np.array(len(c.shapes[0])),
+    from_shapes=lambda inputs: [len(inputs[0])],
+    differentiable=False,
+    doc="The number of a tensor's dimensions.",
+)
+zeros_like_op = op("ZerosLike", "x: T -> y: T", T=attr.types(), infer=unchanged, differentiable=False)
+ones_like_op = op(
+    "OnesLike",
+    "x: T -> y: T",
+    T=dtypes.NUMERIC | {dtypes.bool},
+    infer=unchanged,
+    differentiable=False,
+)
+
+
+def _broadcast_axes(c: Inference) -> Sequence[Shape]:
+    for index in (0, 1):
+        require(c.shapes[index] is None or len(c.shapes[index] or ()) == 1, "a shape must be a vector")
+    return [(None,), (None,)]
+
+
+broadcast_gradient_args_op = op(
+    "BroadcastGradientArgs",
+    "s0: T, s1: T -> r0: T, r1: T",
+    T=_INDEX,
+    host="s0, s1, r0, r1",
+    infer=_broadcast_axes,
+    differentiable=False,
+    doc="The axes that each of two shapes is repeated along when both broadcast.",
+)
+
+
+def broadcast_gradient_args(s0: Any, s1: Any, name: str | None = None) -> Any:
+    """Returns the axes to sum the gradients of two broadcast inputs over."""
+    return broadcast_gradient_args_op.many(s0, s1, name=name)
+
+
+def reshaped(source: Shape, target: Sequence[int | None]) -> Shape:
+    """Returns the shape that a reshape gives; None in the target is an unknown size, -1 the one to be computed."""
+    sizes = list(target)
+    known = [d for d in sizes if d is not None and d != -1]
+    if known and min(known) < 0:
+        raise ShapeError(f"size {min(known)} in shape {show(tuple(sizes))} is negative")
+    if sizes.count(-1) > 1:
+        raise ShapeError(f"shape {show(tuple(sizes))} has more than one -1", expected="at most one -1")
+    free = [i for i, d in enumerate(sizes) if d is None or d == -1]
+    count, product = num_elements(source), math.prod(known)
+    if len(free) > 1 or count is None:
+        return tuple(None if d == -1 else d for d in sizes)
+    if not free:
+        if count != product:
+            raise ShapeError(
+                f"cannot reshape a tensor with {count} elements to shape {show(tuple(sizes))} with {product} elements",
+                expected="the same number of elements",
+            )
+    elif product == 0:
+        if sizes[free[0]] == -1:
+            raise ShapeError(
+                f"cannot compute the -1 of shape {show(tuple(sizes))}, because its other sizes have no elements",
+                expected="non-zero sizes beside -1",
+            )
+    elif count % product:
+        raise ShapeError(
+            f"cannot reshape a tensor with {count} elements to shape {show(tuple(sizes))}: "
+            f"{count} is not a multiple of {product}",
+            expected="a multiple of the product of the other sizes",
+        )
+    else:
+        sizes[free[0]] = count // product
+    return tuple(sizes)
+
+
+def _reshape(c: Inference) -> Sequence[Shape]:
+    if c.shapes[1] is not None and len(c.shapes[1]) != 1:
+        raise ShapeError(f"shape has shape {show(c.shapes[1])}", expected="a vector")
+    target = c.partial(1)
+    sizes = c.shape_value(1) if target is None else target.tolist()
+    return [None if sizes is None else reshaped(c.shapes[0], sizes)]
+
+
+def _reshape_value(c: Inference) -> Any:
+    value, target = c.partial(0), c.value(1)
+    return None if value is None or target is None else value.reshape(target)
+
+
+reshape_op = op(
+    "Reshape",
+    "tensor: T, shape: Tshape -> output: T",
+    T=attr.types(),
+    Tshape=_INDEX,
+    host="shape",
+    infer=_reshape,
+    evaluate=_reshape_value,
+    doc="The same elements in another shape; one size may be -1 and is computed.",
+)
+
+
+def _expand_dims(c: Inference) -> Sequence[Shape]:
+    dim, source = c.value(1), c.shapes[0]
+    if source is None:
+        return [None]
+    if dim is None:
+        return [(None,) * (len(source) + 1)]
+    require(dim.size == 1, "dim must be one number")
+    axis = normalize_axis(int(dim.ravel()[0]), len(source) + 1, "dim")
+    return [(*source[:axis], 1, *source[axis:])]
+
+
+def _expand_dims_value(c: Inference) -> Any:
+    value = c.partial(0)
+    if value is None and c.shapes[0] == ():
+        value = np.array(None, dtype=object)  # an unknown number is one element at least
+    return None if value is None else np.expand_dims(value, int(c.value(1)))  # type: ignore[arg-type]
+
+
+expand_dims_op = op(
+    "ExpandDims",
+    "input: T, dim: Tdim -> output: T",
+    T=attr.types(),
+    Tdim=_INDEX,
+    host="dim",
+    infer=_expand_dims,
+    evaluate=_expand_dims_value,
+    doc="A dimension of size 1 more.",
+)
+
+
+def _squeeze(c: Inference) -> Sequence[Shape]:
+    source, axes = c.shapes[0], c.attrs["squeeze_dims"]
+    if source is None:
+        return [None]
+    if not axes:
+        return [None if None in source else tuple(d for d in source if d != 1)]
+    dropped = {normalize_axis(axis, len(source), "axis") for axis in axes}
+    for axis in dropped:
+        require(source[axis] in (1, None), f"cannot squeeze dimension {axis} of size {source[axis]}", expected="size 1")
+    return [tuple(d for i, d in enumerate(source) if i not in dropped)]
+
+
+def _squeeze_value(c: Inference) -> Any:
+    value = c.partial(0)
+    return None if value is None else np.squeeze(value, c.attrs["squeeze_dims"] or None)
+
+
+squeeze_op = op(
+    "Squeeze",
+    "input: T -> output: T",
+    T=attr.types(),
+    squeeze_dims=(),
+    infer=_squeeze,
+    evaluate=_squeeze_value,
+    doc="The dimensions of size 1 dropped: all, or those named.",
+)
+
+
+def _transpose(c: Inference) -> Sequence[Shape]:
+    source, perm, length = c.shapes[0], c.value(1), vector_size(c, 1)
+    fits = source is None or length in (None, len(source))
+    require(fits, f"perm has {length} entries", expected="one for each dimension of x")
+    rank = len(source) if source is not None else length
+    if perm is None or rank is None:
+        return [None if rank is None else (None,) * rank]
+    order = [normalize_axis(int(p), rank, "perm entry") for p in perm.ravel()]
+    require(len(set(order)) == rank, f"perm {perm.tolist()} names a dimension twice", expected="a permutation")
+    dims: Sequence[int | None] = (None,) * rank if source is None else source
+    return [tuple(dims[p] for p in order)]
+
+
+transpose_op = op("Transpose", "x: T, perm: Tperm -> y: T", T=attr.types(), Tperm=_INDEX, host="perm", infer=_transpose)
+conjugate_transpose_op = op(
+    "ConjugateTranspose", "x: T, perm: Tperm -> y: T", T=attr.types(), Tperm=_INDEX, host="perm", infer=_transpose
+)
+
+
+def _invert_permutation(c: Inference) -> Sequence[Shape]:
+    require(c.shapes[0] is None or len(c.shapes[0]) == 1, f"x must be a vector, got {show(c.shapes[0])}")
+    return [c.shapes[0] or (None,)]
+
+
+invert_permutation = op(
+    "InvertPermutation",
+    "x: T -> y: T",
+    T=_INDEX,
+    host="x, y",
+    infer=_invert_permutation,
+    evaluate=lambda c: None if (perm := c.value(0)) is None else np.argsort(perm),
+    differentiable=False,
+    doc="The permutation that undoes another: y[x[i]] = i.",
+)
+
+
+def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+    """Returns the shape of a tensor as a vector; a constant if it is known."""
+    out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
+    if is_sparse(input):
+        return _sparse_shape(input, out_type, name)
+    tensor = convert_to_tensor(input)
+    if shapes.is_fully_defined(tensor._shape):
+        with tensor.graph.as_default():
+            return constant(np.array(tensor._shape, out_type.as_numpy_dtype), out_type, name=name or "Shape")
+    return shape_op(tensor, out_type=out_type, name=name)
+
+
+def _sparse_shape(input: Any, out_type: dtypes.DType, name: str | None = None) -> Tensor:
+    from thalweg._src.ops.math import cast
+
+    return cast(convert_to_tensor(input.dense_shape, dtypes.int64), out_type, name=name)  # type: ignore[no-any-return]
+
+
+def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
+    """Returns the shapes of several tensors."""
+    return shape_n_op.many(list(input), out_type=out_type, name=name)  # type: ignore[no-any-return]
+
+
+def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+    """Returns the number of elements of a tensor; a constant if it is known."""
+    out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
+    if is_sparse(input):
+        from thalweg._src.ops.reduction import reduce_prod
+
+        return reduce_prod(_sparse_shape(input, out_type), 0, name=name)
+    tensor = convert_to_tensor(input)
+    count = num_elements(tensor._shape)
+    if count is not None:
+        with tensor.graph.as_default():
+            return constant(count, out_type, name=name or "Size")
+    return size_op(tensor, out_type=out_type, name=name)
+
+
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """Returns the number of dimensions of a tensor; a constant if it is known."""
+    if is_sparse(input):
+        return size(input.dense_shape, name)
+    tensor = convert_to_tensor(input)
+    if tensor._shape is not None:
+        with tensor.graph.as_default():
+            return constant(len(tensor._shape), dtypes.int32, name=name or "Rank")
+    return rank_op(tensor, name=name)
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Returns the same elements in another shape; one size may be -1 and is computed."""
+    if isinstance(shape, int | np.integer | shapes.Dimension):
+        shape = [shape]
+    return reshape_op(tensor, _shape_argument(shape), name=name)
+
+
+def _shape_argument(value: Any) -> Any:
+    """Returns a shape given in Python as integers, which an empty list is not by itself."""
+    if isinstance(value, list | tuple) and not value:
+        return np.zeros(0, np.int32)
+    return value
+
+
+def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """Returns a tensor of zeros, of empty strings or of False."""
+    dtype = dtypes.as_dtype(dtype).base_dtype
+    return _filled(shape, b"" if dtype is dtypes.string else False if dtype.is_bool else 0, dtype, name or "zeros")
+
+
+def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
+    """Returns a tensor of ones, or of True."""
+    dtype = dtypes.as_dtype(dtype).base_dtype
+    if dtype is dtypes.string:
+        raise TypeError("there is no one among strings")
+    return _filled(shape, True if dtype.is_bool else 1, dtype, name or "ones")
+
+
+def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> Tensor:
+    """Returns a constant if the shape is small and known, a Fill otherwise."""
+    known = _known_sizes(shape)
+    if known is not None and math.prod(known) < _SMALL:
+        return constant(value, dtype, known, name=name)
+    with name_scope(name, None, [shape] if isinstance(shape, Tensor) else None) as scope:
+        if known is not None:
+            shape = constant(
+                np.array(known, np.int32 if max(known, default=0) < 2**31 else np.int64), name="shape_as_tensor"
+            )
+        elif not isinstance(shape, Tensor):
+            shape = convert_to_tensor(shape, dtypes.int32)
+        dims = shape if shape._shape is None or len(shape._shape) == 1 else reshape(shape, [-1])
+        return fill(dims, constant(value, dtype), name=scope)
+
+
+def _known_sizes(shape: Any) -> list[int] | None:
+    """Returns a shape given in Python as a list of sizes, None if tensors or unknown sizes are in it."""
+    if isinstance(shape, Tensor):
+        return None
+    if isinstance(shape, int | np.integer):
+        return [int(shape)]
+    try:
+        sizes = shapes.as_shape(shape)
+    except TypeError:
+        return None
+    if sizes is None or None in sizes:
+        if isinstance(shape, TensorShape):
+            raise ValueError(f"a shape for values must be fully defined, got {shape}")
+        return None
+    return list(sizes)  # type: ignore[arg-type]
+
+
+def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+    """Returns zeros in the shape of a tensor."""
+    source = convert_to_tensor(tensor)
+    wanted = source.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
+    if optimize and shapes.is_fully_defined(source._shape) and wanted is not dtypes.variant:
+        with source.graph.as_default():
+            return zeros(source._shape, wanted, name=name or "zeros_like")
+    if wanted is not source.dtype.base_dtype:
+        with name_scope(name, "zeros_like", [source]) as scope:
+            return zeros(shape_op(source), wanted, name=scope)
+    return zeros_like_op(source, name=name or "zeros_like")
+
+
+def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
+    """Returns ones in the shape of a tensor."""
+    source = convert_to_tensor(tensor)
+    wanted = source.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
+    if optimize and shapes.is_fully_defined(source._shape):
+        with source.graph.as_default():
+            return ones(source._shape, wanted, name=name or "ones_like")
+    if wanted is not source.dtype.base_dtype:
+        with name_scope(name, "ones_like", [source]) as scope:
+            return ones(shape_op(source), wanted, name=scope)
+    return ones_like_op(source, name=name or "ones_like")
+
+
+def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """Returns a tensor with a dimension of size 1 more."""
+    axis = _one_of("axis", axis, "dim", dim)
+    if axis is None:
+        raise ValueError("expand_dims received no axis")
+    return expand_dims_op(input, axis, name=name)
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
+    """Returns a tensor without its dimensions of size 1, or without those named."""
+    axis = _one_of("axis", axis, "squeeze_dims", squeeze_dims)
+    if axis is None:
+        axis = ()
+    return squeeze_op(input, squeeze_dims=axis if isinstance(axis, list | tuple | np.ndarray) else (axis,), name=name)
+
+
+def _one_of(key: str, value: Any, old_key: str, old_value: Any) -> Any:
+    """Returns an argument that may be given under an older keyword, but not under both."""
+    if old_value is None:
+        return value
+    if value is not None:
+        raise ValueError(f"Cannot specify both {key!r} and {old_key!r}")
+    return old_value
+
+
+def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
+    """Returns a tensor with its dimensions permuted, by default reversed; conjugated if asked."""
+    with name_scope(name, "transpose", [a]) as scope:
+        tensor = convert_to_tensor(a, name="a")
+        if perm is None:
+            if tensor._shape is not None:
+                perm = np.arange(len(tensor._shape), dtype=np.int32)[::-1]
+            else:
+                from thalweg._src.ops.pad_tile import reverse
+
+                perm = reverse(range_op(0, rank_op(tensor), 1), [0])
+        kind = conjugate_transpose_op if conjugate and tensor.dtype.is_complex else transpose_op
+        return kind(tensor, _shape_argument(perm), name=scope)
+
+
+def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
+    """Returns a tensor with its last two dimensions exchanged."""
+    with name_scope(name, "matrix_transpose", [a]) as scope:
+        tensor = convert_to_tensor(a, name="a")
+        dims = tensor._shape
+        if dims is not None:
+            if len(dims) < 2:
+                raise ValueError(f"a has shape {show(dims)}, expected rank 2 or more")
+            count = len(dims)
+            return transpose(tensor, [*range(count - 2), count - 1, count - 2], scope, conjugate)
+        axes = range_op(0, rank_op(tensor), 1)
+        return transpose(tensor, concat([axes[:-2], axes[-1:], axes[-2:-1]], 0), scope, conjugate)
+
+
+def constant_value(tensor: Any, partial: bool = False) -> Any:
+    """Returns the value of a tensor if the graph alone tells it, else None."""
+    value = static_value(convert_to_tensor(tensor))
+    if value is None or (
+        value.dtype == object and tensor.dtype is not dtypes.string and None in value.ravel().tolist()
+    ):
+        return value if partial else None
+    return value.astype(tensor.dtype.as_numpy_dtype)

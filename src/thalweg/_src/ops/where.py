@@ -1,0 +1,230 @@
+"""Selecting: where conditions hold, one value or the other, and the distinct values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.graph import attr
+from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.infer import Inference
+from thalweg._src.graph.op_def import op
+from thalweg._src.graph.scopes import name_scope
+from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.reshape import expand_dims
+from thalweg._src.ops.sequences import range
+from thalweg._src.ops.shape_functions import normalize_axis, require, same_dimension, vector_size
+from thalweg._src.shapes import Shape, broadcast, merge, show
+
+where_op = op(
+    "Where",
+    "input: T -> index: int64",
+    T=attr.types(dtypes.NUMERIC | dtypes.QUANTIZED | {dtypes.bool}, dtypes.bool),
+    infer=lambda c: [(None, None if c.shapes[0] is None else len(c.shapes[0]))],
+    differentiable=False,
+    doc="The positions of the elements that are true or not zero, a row each.",
+)
+
+
+def _select(c: Inference) -> Sequence[Shape]:
+    condition, result = c.shapes[0], merge(c.shapes[1], c.shapes[2])
+    if condition is None or result is None or condition == ():
+        return [result]
+    if len(condition) == 1 and len(result) != 1:
+        require(len(result) > 0, "condition is a vector, t and e are scalars")
+        first = same_dimension(condition[0], result[0], "sizes", expected="condition.shape[0] == t.shape[0]")
+        return [(first, *result[1:])]
+    return [merge(condition, result)]
+
+
+def _select_v2(c: Inference) -> Sequence[Shape]:
+    return [broadcast(c.shapes[0], broadcast(c.shapes[1], c.shapes[2]))]
+
+
+select_op = op(
+    "Select",
+    "condition: bool, t: T, e: T -> output: T",
+    T=attr.types(),
+    infer=_select,
+    doc="t where the condition holds, e elsewhere; a vector of conditions chooses rows.",
+)
+select_v2_op = op(
+    "SelectV2",
+    "condition: bool, t: T, e: T -> output: T",
+    T=attr.types(),
+    infer=_select_v2,
+    doc="t where the condition holds, e elsewhere; all three broadcast.",
+)
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """Returns the positions where the condition holds; given x and y, x where it holds and y elsewhere."""
+    if (x is None) != (y is None):
+        raise ValueError("only one of x and y was given, expected both or none")
+    if x is None:
+        return where_op(convert_to_tensor(condition, preferred_dtype=dtypes.bool, name="condition"), name=name)
+    return select_op(condition, x, y, name=name)
+
+
+def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """Returns what `where` does, with condition, x and y broadcast to one shape."""
+    if (x is None) != (y is None):
+        raise ValueError("only one of x and y was given, expected both or none")
+    return where(condition, name=name) if x is None else select_v2_op(condition, x, y, name=name)
+
+
+def _one_hot(c: Inference) -> Sequence[Shape]:
+    for index in (1, 2, 3):
+        name = c.definition.inputs[index].name
+        require(c.shapes[index] in ((), None), f"{name} must be a scalar, got {show(c.shapes[index])}")
+    indices, depth = c.shapes[0], c.value(1)
+    require(c.attrs["axis"] >= -1, f"axis is {c.attrs['axis']}", expected="axis >= -1")
+    require(depth is None or int(depth) >= 0, f"depth is {depth}", expected="depth >= 0")
+    if indices is None:
+        return [None]
+    axis = normalize_axis(c.attrs["axis"], len(indices) + 1)
+    return [(*indices[:axis], None if depth is None else int(depth), *indices[axis:])]
+
+
+one_hot_op = op(
+    "OneHot",
+    "indices: TI, depth: int32, on_value: T, off_value: T -> output: T",
+    axis=-1,
+    T=attr.types(),
+    TI=attr.types({dtypes.uint8, dtypes.int8, *dtypes.INDEX}, dtypes.int64),
+    host="depth",
+    infer=_one_hot,
+    differentiable=False,
+    doc="A new dimension that is on at the index and off elsewhere.",
+)
+
+
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int | None = None,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Returns a tensor that has on_value at the index along a new dimension and off_value elsewhere."""
+    with name_scope(name, "one_hot", [indices, depth, on_value, off_value]) as scope:
+        wanted = None if dtype is None else dtypes.as_dtype(dtype)
+        for key, value in (("on_value", on_value), ("off_value", off_value)):
+            if dtype is None and value is not None:
+                found = convert_to_tensor(value).dtype.base_dtype
+                if wanted not in (None, found):
+                    raise TypeError(f"{key} is {found.name}, the other value {wanted.name}")  # type: ignore[union-attr]
+                wanted = found
+        kind = wanted or dtypes.float32
+        values = []
+        for value, default, key in ((on_value, 1, "on_value"), (off_value, 0, "off_value")):
+            tensor = convert_to_tensor(_default(default, kind) if value is None else value, kind, name=key)
+            values.append(tensor)
+        axis = -1 if axis is None else axis
+        return one_hot_op(indices, depth, *values, axis=axis, name=scope)
+
+
+def _default(value: int, kind: dtypes.DType) -> Any:
+    return bool(value) if kind.is_bool else value
+
+
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None) -> Tensor:
+    """Returns a mask that is true for the first `lengths` positions of each row."""
+    from thalweg._src.ops.comparison import less
+    from thalweg._src.ops.math import cast
+    from thalweg._src.ops.reduction import reduce_max
+
+    with name_scope(name, "SequenceMask", [lengths, maxlen]):
+        counts = convert_to_tensor(lengths)
+        limit = reduce_max(counts) if maxlen is None else convert_to_tensor(maxlen)
+        if limit._shape not in ((), None):
+            raise ValueError("maxlen must be scalar for sequence_mask")
+        positions = range(0, limit, 1, dtype=limit.dtype)
+        result: Tensor = less(positions, cast(expand_dims(counts, -1), limit.dtype))
+        wanted = dtypes.as_dtype(dtype)
+        return result if wanted is dtypes.bool else cast(result, wanted)
+
+
+def _require_vector(c: Inference) -> Shape:
+    require(c.shapes[0] is None or len(c.shapes[0]) == 1, f"x must be a vector, got {show(c.shapes[0])}")
+    return c.shapes[0] or (None,)
+
+
+_INDEX = attr.types(dtypes.INDEX, dtypes.int32)
+unique_op = op(
+    "Unique",
+    "x: T -> y: T, idx: out_idx",
+    T=attr.types(),
+    out_idx=_INDEX,
+    infer=lambda c: [(None,), _require_vector(c)],
+    differentiable=False,
+    doc="The distinct values in the order of first appearance, and which one each element is.",
+)
+unique_with_counts_op = op(
+    "UniqueWithCounts",
+    "x: T -> y: T, idx: out_idx, count: out_idx",
+    T=attr.types(),
+    out_idx=_INDEX,
+    infer=lambda c: [(None,), _require_vector(c), (None,)],
+    differentiable=False,
+    doc="The distinct values, which one each element is, and how often each appears.",
+)
+
+
+def _unique_along(c: Inference) -> Sequence[Shape]:
+    source, axis = c.shapes[0], c.value(1)
+    vector_size(c, 1)
+    if source is None or axis is None:
+        return [None if source is None else (None,) * len(source), (None,)]
+    require(axis.size <= 1, "axis must be empty or one number")
+    require(axis.size == 1 or len(source) == 1, f"x must be a vector without an axis, got {show(source)}")
+    where_ = normalize_axis(int(axis.ravel()[0]), len(source)) if axis.size else 0
+    return [(*source[:where_], None, *source[where_ + 1 :]), (source[where_],)]
+
+
+unique_v2_op = op(
+    "UniqueV2",
+    "x: T, axis: Taxis -> y: T, idx: out_idx",
+    T=attr.types(),
+    Taxis=attr.types(dtypes.INDEX, dtypes.int64),
+    out_idx=_INDEX,
+    host="axis",
+    infer=_unique_along,
+    differentiable=False,
+    doc="The distinct slices along an axis in the order of first appearance, and which one each slice is.",
+)
+
+
+def _list_diff(c: Inference) -> Sequence[Shape]:
+    for index in (0, 1):
+        vector_size(c, index)
+    return [(None,), (None,)]
+
+
+list_diff_op = op(
+    "ListDiff",
+    "x: T, y: T -> out: T, idx: out_idx",
+    T=attr.types(),
+    out_idx=_INDEX,
+    infer=_list_diff,
+    differentiable=False,
+    doc="The elements of x that are not in y, and where they were.",
+)
+
+
+def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
+    """Returns the distinct values in the order of first appearance, and which one each element is."""
+    return unique_op.many(x, out_idx=out_idx, name=name)
+
+
+def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
+    """Returns the distinct values, which one each element is, and how often each appears."""
+    return unique_with_counts_op.many(x, out_idx=out_idx, name=name)
+
+
+def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> Any:
+    """Returns the elements of x that are not in y, and where they were."""
+    return list_diff_op.many(x, y, out_idx=index_dtype, name=name)
