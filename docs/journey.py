@@ -18,9 +18,9 @@ from thalweg._src.optimize.optimize import optimize
 from thalweg._src.optimize.prune import prune
 from thalweg._src.partition.partition import partition
 from thalweg._src.place.place import place
+from thalweg._src.resources.step import Step
 from thalweg._src.runtime.executable import Executable
 from thalweg._src.runtime.pipeline import evaluate
-from thalweg._src.runtime.step import Step
 
 WIDTH = 110
 
@@ -107,7 +107,7 @@ def compile_by_hand(sess, feeds, loss, train):
     text = """Nodes that wait for the same `_Recv` nodes become one Python function, which starts when they have come.
         Each line calls a kernel, most often a torch function itself. Arguments that never change, as the axis of a sum,
         are written in. `del` frees a value after its last use."""
-    chapter("5 compile", "src/thalweg/_src/execute/codegen.py", text, *[program.text for program in programs])
+    chapter("5 compile", "src/thalweg/_src/compile/codegen.py", text, *[program.text for program in programs])
     return programs
 
 

@@ -5,8 +5,8 @@ import math
 import pytest
 
 import thalweg as tf
-from thalweg._src.kernels.registry import _accelerators as served
-from thalweg._src.runtime import accelerators, executable
+from thalweg._src.resources import accelerators
+from thalweg._src.runtime import executable
 
 # Kernels are compared with exact float32; by default a GPU's products round their factors to 10 bits.
 accelerators.enable_tensor_float_32_execution(False)
@@ -24,6 +24,4 @@ def graph():
 def register(monkeypatch):
     """Registers kinds of devices for one test."""
     monkeypatch.setattr(accelerators, "_accelerators", dict(accelerators._accelerators))
-    known = list(served)
-    yield accelerators.register_accelerator
-    served[:] = known
+    return accelerators.register_accelerator

@@ -19,19 +19,18 @@ import thalweg as tf
 from tests.sandbox import PREPARE, Variable
 from tests.strategies import valid
 from tests.test_bad_input import NAMES, NEVER_RUNS
-from thalweg._src.execute.bind import bind_node
-from thalweg._src.execute.interpret import invoke
+from thalweg._src.compile.bind import bind_node
 from thalweg._src.graph.op_def import OPS
-from thalweg._src.kernels.registry import Known, device_types
+from thalweg._src.kernels.registry import Known, device_types, invoke
 from thalweg._src.kernels.types import TORCH, from_numpy
 from thalweg._src.ops.constants import array_constant
 from thalweg._src.ops.state import var_handle_op
 from thalweg._src.optimize.prune import prune
-from thalweg._src.partition.memory import assign_memory, on_host
+from thalweg._src.partition.host_memory import assign_memory, on_host
 from thalweg._src.resources.containers import Containers
+from thalweg._src.resources.devices import Device
+from thalweg._src.resources.step import Step
 from thalweg._src.resources.variables import VariableResource
-from thalweg._src.runtime.devices import Device
-from thalweg._src.runtime.step import Step
 
 _setup_privateuseone_for_python_backend("away")
 AWAY = torch.device("away", 0)

@@ -11,7 +11,7 @@ import torch
 
 import thalweg as tf
 from tests.control_flow import programs
-from thalweg._src.execute import cluster, lower
+from thalweg._src.compile import clusters, lowering
 from thalweg._src.runtime import executable
 
 JIT = tf.ConfigProto(
@@ -22,8 +22,8 @@ JIT = tf.ConfigProto(
 @pytest.fixture
 def uncompiled(monkeypatch):
     """Makes clusters run their calls one by one, as where there is no compiler."""
-    monkeypatch.setattr(cluster, "find", lambda request: None)
-    monkeypatch.setattr(cluster.FOREGROUND, "wait_for", lambda request: None)
+    monkeypatch.setattr(clusters, "find", lambda request: None)
+    monkeypatch.setattr(clusters.FOREGROUND, "wait_for", lambda request: None)
 
 
 @pytest.fixture
@@ -36,12 +36,12 @@ def lowered(monkeypatch):
         assert sent.digest() == request.digest()
         request = sent
         with torch.inference_mode(False), torch.no_grad():
-            graph, _ = lower.traced(request)
+            graph, _ = lowering.traced(request)
         sizes.append(len(request.members))
         return lambda values: graph(*values)
 
-    monkeypatch.setattr(cluster, "find", lambda request: None)
-    monkeypatch.setattr(cluster.FOREGROUND, "wait_for", library)
+    monkeypatch.setattr(clusters, "find", lambda request: None)
+    monkeypatch.setattr(clusters.FOREGROUND, "wait_for", library)
     return sizes
 
 
@@ -180,7 +180,7 @@ def test_a_trial_ends_once_for_all_threads():
         synchronize=lambda: None,
         settle=lambda layout, run: settled.append(run),
     )
-    trial = cluster._Trial(tried, None, lambda step, values: None)
+    trial = clusters._Trial(tried, None, lambda step, values: None)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: trial(None, ()), range(400)))
     assert len(settled) == 1
@@ -200,7 +200,7 @@ def test_clusters_are_compiled_beside_the_steps(monkeypatch):
     """A step that runs often goes on while it is compiled, tries both ways, and keeps one."""
     asked = []
     monkeypatch.setattr(executable, "OFTEN", 0.0)
-    monkeypatch.setattr(cluster.BACKGROUND, "ask", lambda request, done: asked.append((request, done)))
+    monkeypatch.setattr(clusters.BACKGROUND, "ask", lambda request, done: asked.append((request, done)))
     x = tf.placeholder(tf.float32, [4])
     v = tf.Variable(tf.zeros([4]))
     change = tf.assign_add(v, tf.tanh(tf.sin(tf.exp(x) + 1.0)))
@@ -219,7 +219,7 @@ def test_clusters_are_compiled_beside_the_steps(monkeypatch):
         request, done = asked[0]
         calls = []
         with torch.inference_mode(False), torch.no_grad():
-            graph, _ = lower.traced(request)
+            graph, _ = lowering.traced(request)
         done(lambda values: (calls.append(1), graph(*values))[1])
         before = session.run(v)
         run(40)

@@ -12,12 +12,12 @@ import torch
 
 import thalweg as tf
 from thalweg._src import dtypes
-from thalweg._src.execute.codegen import generate
-from thalweg._src.execute.segment import Segment
+from thalweg._src.compile.codegen import generate
+from thalweg._src.compile.segment import Segment
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.op_def import OPS
-from thalweg._src.graph.step_graph import Node
 from thalweg._src.kernels.registry import STEP, Call, Input
-from thalweg._src.runtime.step import Step
+from thalweg._src.resources.step import Step
 
 FLOAT = dtypes.float32
 

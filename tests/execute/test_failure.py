@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import thalweg as tf
-from thalweg._src.execute.failure import explain
+from thalweg._src.compile.failure import explain
 from thalweg._src.optimize.prune import prune
 
 TRACED = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import thalweg as tf
-from thalweg._src.execute import cluster, lower
-from thalweg._src.runtime.accelerators import Accelerator
+from thalweg._src.compile import clusters, lowering
+from thalweg._src.resources.accelerators import Accelerator
 
 
 @pytest.fixture(autouse=True)
@@ -153,11 +153,11 @@ def test_compiled_steps_find_filters_as_they_lie(monkeypatch):
     def library(request):
         requests.append(request)
         with torch.inference_mode(False), torch.no_grad():
-            graph, _ = lower.traced(request)
+            graph, _ = lowering.traced(request)
         return lambda values: graph(*values)
 
-    monkeypatch.setattr(cluster, "find", lambda request: None)
-    monkeypatch.setattr(cluster.FOREGROUND, "wait_for", library)
+    monkeypatch.setattr(clusters, "find", lambda request: None)
+    monkeypatch.setattr(clusters.FOREGROUND, "wait_for", library)
     config = tf.ConfigProto()
     config.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
     plain, laid = (Model(device, OPTIMIZERS["momentum"], config=c) for device, c in (("CPU", None), ("LAID", config)))

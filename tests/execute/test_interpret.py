@@ -5,13 +5,13 @@ import pytest
 import torch
 
 import thalweg as tf
-from thalweg._src.execute.interpret import interpret, invoke
+from thalweg._src.execute.interpret import interpret
 from thalweg._src.execute.program import Program
-from thalweg._src.kernels.registry import STEP, Call, Input
+from thalweg._src.kernels.registry import STEP, Call, Input, invoke
 from thalweg._src.optimize.prune import prune
 from thalweg._src.resources.containers import Containers
-from thalweg._src.runtime.devices import local_devices
-from thalweg._src.runtime.step import Step
+from thalweg._src.resources.devices import local_devices
+from thalweg._src.resources.step import Step
 
 HOST = local_devices(tf.ConfigProto(), Containers())[0]
 TRACED = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)

@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 import thalweg as tf
-from thalweg._src.runtime.accelerators import Accelerator
+from thalweg._src.resources.accelerators import Accelerator
 
 
 class Notes(TorchDispatchMode):

@@ -9,14 +9,14 @@ import torch
 
 import thalweg as tf
 from thalweg._src import dtypes
+from thalweg._src.compile.segment import divide
 from thalweg._src.execute.program import Program
-from thalweg._src.execute.segment import divide
+from thalweg._src.graph.ir.step_graph import Node, StepGraph
 from thalweg._src.graph.op_def import OPS
-from thalweg._src.graph.step_graph import Node, StepGraph
 from thalweg._src.resources.containers import Containers
-from thalweg._src.runtime.devices import local_devices
+from thalweg._src.resources.devices import local_devices
+from thalweg._src.resources.step import Step
 from thalweg._src.runtime.executable import Executable
-from thalweg._src.runtime.step import Step
 
 HOST = local_devices(tf.ConfigProto(), Containers())[0]
 FLOAT = dtypes.float64

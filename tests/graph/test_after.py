@@ -5,7 +5,7 @@ import pytest
 
 import thalweg as tf
 from tests.place.watched import held_in
-from thalweg._src.graph.after import after
+from thalweg._src.graph.order_hints import after
 
 ONE = tf.ConfigProto(device_count={"CPU": 1, "GPU": 0})
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.optimize.fuse import fuse
+from thalweg._src.optimize.fusion import fuse
 from thalweg._src.optimize.prune import prune
 
 

@@ -6,15 +6,15 @@ import pytest
 import thalweg as tf
 from thalweg._src.config import GraphOptions
 from thalweg._src.execute.program import Program
-from thalweg._src.optimize.fold import fold
-from thalweg._src.optimize.fuse import fuse
-from thalweg._src.optimize.merge import merge
+from thalweg._src.optimize.constant_folding import fold
+from thalweg._src.optimize.cse import merge
+from thalweg._src.optimize.fusion import fuse
 from thalweg._src.optimize.optimize import optimize
 from thalweg._src.optimize.pooling import pool_before_bias
 from thalweg._src.optimize.prune import prune
 from thalweg._src.optimize.simplify import simplify
 from thalweg._src.resources.containers import Containers
-from thalweg._src.runtime.devices import local_devices
+from thalweg._src.resources.devices import local_devices
 from thalweg._src.runtime.pipeline import evaluate
 
 HOST = local_devices(tf.ConfigProto(), Containers())[0]

@@ -3,9 +3,9 @@
 import pytest
 
 import thalweg as tf
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.optimize.prune import prune
-from thalweg._src.partition.memory import arguments, assign_memory
+from thalweg._src.partition.host_memory import arguments, assign_memory
 
 
 def assigned(fetches, feeds=(), targets=()):

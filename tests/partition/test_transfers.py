@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 import thalweg as tf
-from thalweg._src.runtime.step import Step
+from thalweg._src.resources.step import Step
 
 FOUR = tf.ConfigProto(device_count={"CPU": 4, "GPU": 0})
 

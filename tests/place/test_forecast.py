@@ -8,10 +8,10 @@ from tests.place.problems import CPU, GPU
 from tests.place.watched import held_in
 from thalweg._src.optimize.optimize import optimize
 from thalweg._src.optimize.prune import prune
-from thalweg._src.partition.memory import assign_memory
+from thalweg._src.partition.host_memory import assign_memory
 from thalweg._src.place.cost import CostModel
-from thalweg._src.place.forecast import Buffers, in_units
-from thalweg._src.place.turns import turns
+from thalweg._src.place.trip_count import turns
+from thalweg._src.schedule.peak_memory import Buffers, in_units
 
 ONE = tf.ConfigProto(device_count={"CPU": 1, "GPU": 0})
 

@@ -9,9 +9,9 @@ from tests.place.watched import held_in
 from thalweg._src.optimize.optimize import optimize
 from thalweg._src.optimize.prune import prune
 from thalweg._src.partition.partition import partition
-from thalweg._src.place import memory_plan
-from thalweg._src.place.memory_plan import plan_memory
 from thalweg._src.place.place import place
+from thalweg._src.schedule import memory_plan
+from thalweg._src.schedule.memory_plan import plan_memory
 
 MB = 1 << 20
 

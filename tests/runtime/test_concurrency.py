@@ -11,12 +11,12 @@ import pytest
 import thalweg as tf
 from thalweg._src.execute.program import Program
 from thalweg._src.optimize.prune import prune
+from thalweg._src.resources import step as step_module
 from thalweg._src.resources.containers import Containers
+from thalweg._src.resources.devices import local_devices
 from thalweg._src.resources.rendezvous import Rendezvous
-from thalweg._src.runtime import step as step_module
-from thalweg._src.runtime.devices import local_devices
+from thalweg._src.resources.step import Step
 from thalweg._src.runtime.executable import Executable
-from thalweg._src.runtime.step import Step
 
 CONFIGS = {"one device": tf.ConfigProto(), "three devices": tf.ConfigProto(device_count={"CPU": 3})}
 PATIENCE = 60  # seconds until a test gives up on something that should have happened

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.runtime import accelerators
-from thalweg._src.runtime.accelerators import Accelerator
-from thalweg._src.runtime.gpu_options import LogicalGpu, logical_gpus
+from thalweg._src.resources import accelerators
+from thalweg._src.resources.accelerators import Accelerator
+from thalweg._src.resources.gpu_options import LogicalGpu, logical_gpus
 from thalweg._src.session.device_lib import list_local_devices
 
 MB = 1 << 20

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import thalweg as tf
-from thalweg._src.runtime import host
-from thalweg._src.runtime.host import CoreShare
+from thalweg._src.runtime import cpu_contention
+from thalweg._src.runtime.cpu_contention import CoreShare
 
 LINUX = pytest.mark.skipif(not os.path.exists("/proc/stat"), reason="reads /proc/stat")
 
@@ -31,8 +31,8 @@ def machine(monkeypatch):
     made = Machine()
     monkeypatch.setattr(torch, "get_num_threads", lambda: made.threads)
     monkeypatch.setattr(torch, "set_num_threads", lambda n: setattr(made, "threads", n))
-    monkeypatch.setattr(host.time, "monotonic", lambda: made.now)
-    monkeypatch.setattr(host.time, "process_time", lambda: made.own)
+    monkeypatch.setattr(cpu_contention.time, "monotonic", lambda: made.now)
+    monkeypatch.setattr(cpu_contention.time, "process_time", lambda: made.own)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3}, raising=False)
     monkeypatch.setattr(CoreShare, "_busy", lambda self: made.everyone)
     return made
@@ -127,7 +127,7 @@ def test_fix(machine):
 
 def test_a_sessions_configuration_fixes_the_threads(machine, monkeypatch):
     fixed = []
-    monkeypatch.setattr(type(host.core_share), "fix", lambda self, threads: fixed.append(threads))
+    monkeypatch.setattr(type(cpu_contention.core_share), "fix", lambda self, threads: fixed.append(threads))
     tf.Session(config=tf.ConfigProto()).close()
     assert fixed == []
     tf.Session(config=tf.ConfigProto(intra_op_parallelism_threads=2)).close()
@@ -141,7 +141,7 @@ def test_a_session_looks_only_while_it_is_active(machine, monkeypatch):
     y = tf.sin(tf.random_uniform([]))
     with tf.Session() as sess:
         for active in (False, True):
-            monkeypatch.setattr(host.core_share, "active", active)
+            monkeypatch.setattr(cpu_contention.core_share, "active", active)
             sess.run(y)
             assert bool(looks) == active
 
@@ -170,11 +170,11 @@ def test_a_compiler_in_the_background_gets_a_core(machine, monkeypatch):
     machine.elapse(0.3, own=4, others=0)
     share.look()
     assert machine.threads == 4
-    monkeypatch.setattr(host.BACKGROUND, "is_busy", True)
+    monkeypatch.setattr(cpu_contention.BACKGROUND, "is_busy", True)
     machine.elapse(0.3, own=4, others=0)
     share.look()
     assert machine.threads == 3
-    monkeypatch.setattr(host.BACKGROUND, "is_busy", False)
+    monkeypatch.setattr(cpu_contention.BACKGROUND, "is_busy", False)
     machine.elapse(0.3, own=3, others=0)
     share.look()
     assert machine.threads == 4

@@ -10,7 +10,7 @@ import pytest
 import thalweg as tf
 from tests.execute.test_recorded import RECORDS, record
 from thalweg._src.observe.timeline import Timeline
-from thalweg._src.runtime.accelerators import Accelerator
+from thalweg._src.resources.accelerators import Accelerator
 from thalweg._src.session.measured_costs import learn_costs
 
 TRACED = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)

@@ -16,8 +16,8 @@ from thalweg._src import dtypes
 from thalweg._src.autodiff.loops import Backward, carries_gradient, differentiate, gradient_context
 from thalweg._src.autodiff.registry import GRADIENTS, GradientFunction, as_list
 from thalweg._src.control_flow.context import Context, Loop, context_of, encloses
-from thalweg._src.graph.collection import collector_paused
 from thalweg._src.graph.convert import convert_to_tensor
+from thalweg._src.graph.gc_pause import collector_paused
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation

@@ -9,7 +9,7 @@ from typing import Any
 
 from thalweg._src.compat.versions import CXX11_ABI_FLAG
 from thalweg._src.formats.gfile import GFile
-from thalweg._src.runtime.accelerators import cuda_version
+from thalweg._src.resources.accelerators import cuda_version
 
 _ROOT = str(Path(__file__).parents[2])
 

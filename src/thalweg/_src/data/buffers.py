@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from thalweg._src import errors
 from thalweg._src.data.plan import Element, Elements, Plan, Unary, invalid
-from thalweg._src.execute.threads import computing
 from thalweg._src.resources.iterators import outcome_of
+from thalweg._src.resources.thread_pool import computing
 from thalweg._src.resources.waiting import Outcome
 from thalweg._src.resources.workers import workers
 

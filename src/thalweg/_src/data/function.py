@@ -21,10 +21,10 @@ from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.constants import array_constant, placeholder
-from thalweg._src.runtime.devices import Device
+from thalweg._src.resources.devices import Device
+from thalweg._src.resources.step import Step
 from thalweg._src.runtime.executable import Executable
 from thalweg._src.runtime.pipeline import compile_step
-from thalweg._src.runtime.step import Step
 
 Values = tuple[Any, ...]
 _ONCE = frozenset(("Placeholder", "VarHandleOp", "_Dataset"))  # need not run if nobody asks for what they give

@@ -35,8 +35,8 @@ from thalweg._src.ops.data import (
     one_shot_iterator_op,
     restore_iterator_op,
 )
+from thalweg._src.resources.step import Step
 from thalweg._src.runtime.pipeline import compile_step
-from thalweg._src.runtime.step import Step
 
 _MANY = 32
 _PLAIN = frozenset(("_Dataset",))  # stateful, but made anew by whoever asks

@@ -15,9 +15,9 @@ from thalweg._src.data.stand_ins import StandIns
 from thalweg._src.data.structure import TensorSpec, flatten, signature_of
 from thalweg._src.data.vectorize import decoded, vectorized
 from thalweg._src.dtypes import DType
-from thalweg._src.execute.threads import computing
 from thalweg._src.kernels.waiting import kept
-from thalweg._src.runtime.devices import Device
+from thalweg._src.resources.devices import Device
+from thalweg._src.resources.thread_pool import computing
 from thalweg._src.runtime.executable import Executable
 
 Element = tuple[Any, ...]

@@ -1,1 +1,1 @@
-"""One partition: bind its kernels, divide it into segments, write each as a Python function, and run them."""
+"""Executing compiled partitions: synchronous and pooled runs, the token engine, CUDA graphs, tiers."""

@@ -11,13 +11,10 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from thalweg._src import errors
-from thalweg._src.execute.failure import explain, in_iteration
-from thalweg._src.execute.segment import Segment
-from thalweg._src.graph.step_graph import Node, Output
-from thalweg._src.kernels.registry import STEP, Call, Input
-
-STRUCTURED = ("_While", "_Choose", "_Alive")  # nodes that have no kernel: executors do what they say
-DEAD = "the value fetched belongs to a branch that was not taken"
+from thalweg._src.compile.failure import UNTAKEN_BRANCH, explain, in_iteration
+from thalweg._src.compile.segment import Segment
+from thalweg._src.graph.ir.step_graph import Node, Output
+from thalweg._src.kernels.registry import Call, invoke
 
 
 class Observer(Protocol):
@@ -115,21 +112,5 @@ class _Interpreter:
         *predicates, value = seen
         for predicate, side in zip(predicates, node.attrs["sides"]):
             if predicate is None or bool(predicate) is not side:
-                raise errors.InvalidArgumentError(None, None, DEAD)
+                raise errors.InvalidArgumentError(None, None, UNTAKEN_BRANCH)
         return value
-
-
-def invoke(call: Call, inputs: Sequence[Any], step: Any = None) -> Any:
-    """Makes one call of a bound kernel on the values of its node's inputs."""
-    arguments = [_argument(value, inputs, step) for value in call.args]
-    return call.function(*arguments, **{key: _argument(value, inputs, step) for key, value in call.kwargs.items()})
-
-
-def _argument(value: Any, inputs: Sequence[Any], step: Any) -> Any:
-    if isinstance(value, Input):
-        return inputs[value]
-    if isinstance(value, Call):
-        return invoke(value, inputs, step)
-    if value is STEP:
-        return step
-    return [_argument(item, inputs, step) for item in value] if isinstance(value, list) else value

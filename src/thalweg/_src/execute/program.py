@@ -6,15 +6,15 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from thalweg._src.execute.bind import Bound, bind
-from thalweg._src.execute.cluster import Clusters
-from thalweg._src.execute.codegen import Code, generate
-from thalweg._src.execute.failure import explain, in_iteration, locate
-from thalweg._src.execute.filters import lay_out_filters
+from thalweg._src.compile.bind import Bound, bind
+from thalweg._src.compile.clusters import Clusters
+from thalweg._src.compile.codegen import Code, generate
+from thalweg._src.compile.failure import explain, in_iteration, locate
+from thalweg._src.compile.segment import Segment, divide
+from thalweg._src.compile.weight_layout import lay_out_filters
+from thalweg._src.execute.cuda_graph import recorded
 from thalweg._src.execute.interpret import interpret
-from thalweg._src.execute.recorded import recorded
-from thalweg._src.execute.segment import Segment, divide
-from thalweg._src.graph.step_graph import Node, Output, StepGraph, waits
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, waits
 
 _LARGE = 20_000  # nodes; writing and compiling that many lines takes longer than a step or two
 

@@ -12,11 +12,11 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
-from thalweg._src.execute.failure import explain, in_iteration
+from thalweg._src.compile.failure import explain, in_iteration
 from thalweg._src.execute.program import Program
-from thalweg._src.execute.threads import computing, threads
-from thalweg._src.execute.tokens import TokenRun
-from thalweg._src.graph.step_graph import Node, Output
+from thalweg._src.execute.token_run import TokenRun
+from thalweg._src.graph.ir.step_graph import Node, Output
+from thalweg._src.resources.thread_pool import computing, threads
 
 
 def new_run(program: Program, step: Any, feeds: Sequence[Any], done: Callable[[], None]) -> Run | TokenRun:

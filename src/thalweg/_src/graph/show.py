@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from thalweg._src.graph.graph import Graph
-from thalweg._src.graph.step_graph import StepGraph
+from thalweg._src.graph.ir.step_graph import StepGraph
 from thalweg._src.shapes import show
 
 

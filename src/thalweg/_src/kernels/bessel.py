@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.types import TORCH

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from thalweg._src.errors import InvalidArgumentError
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.files import read_whole
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.ops.shape_functions import require

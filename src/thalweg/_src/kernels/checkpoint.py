@@ -16,7 +16,7 @@ from thalweg._src.formats import slices
 from thalweg._src.formats.bundle import BundleWriter, index_name, merge_bundles
 from thalweg._src.formats.bundle_reader import BundleReader
 from thalweg._src.formats.table_checkpoint import open_checkpoint, write_table_checkpoint
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.files import local_path
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.state import find_variable

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from thalweg._src.errors import ShapeError
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.reshape import STRINGS, Function
 from thalweg._src.ops.concat import concatenated, split_sizes

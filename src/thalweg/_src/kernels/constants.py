@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes, errors
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, Known, kernel
 from thalweg._src.kernels.types import from_numpy
 from thalweg._src.shapes import compatible, show

@@ -14,7 +14,7 @@ import torch
 
 from thalweg._src import dtypes, errors
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.nn import activate
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.ops.windows import Pads, Window, window_of

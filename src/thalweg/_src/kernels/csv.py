@@ -9,7 +9,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.decoding import number_tensor, parse_number
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.strings import as_bytes, invalid, string_array

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from thalweg._src.errors import FailedPreconditionError, InvalidArgumentError
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.ctc import require_inputs, require_moments
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.ops.shape_functions import require

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import errors
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.elements import number
 from thalweg._src.kernels.registry import Known, kernel
 from thalweg._src.kernels.waiting import failure, invalid, require_same, shared

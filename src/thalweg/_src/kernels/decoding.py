@@ -14,7 +14,7 @@ import torch
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.strings import each, invalid, string_array
 from thalweg._src.kernels.types import from_numpy

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.ops.diagonal import band_limits, longest_diagonal, matrix_sizes

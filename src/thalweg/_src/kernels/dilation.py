@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function

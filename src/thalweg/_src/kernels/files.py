@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from thalweg._src import errors
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import STEP, Call, Input, kernel
 from thalweg._src.kernels.strings import string_array
 

@@ -15,7 +15,7 @@ import torch
 
 from thalweg._src import dtypes
 from thalweg._src.errors import InvalidArgumentError, ShapeError
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.concat import one_or_all
 from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.registry import kernel

@@ -9,7 +9,7 @@ import torch
 
 from thalweg._src import dtypes
 from thalweg._src.errors import ShapeError
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import require

@@ -10,7 +10,7 @@ import torch
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.image_files import (
     Array,
     decode_bmp,

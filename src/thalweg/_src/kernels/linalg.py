@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from thalweg._src import errors
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.decompositions import Function, require_square, require_success, widened
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.ops.shape_functions import require

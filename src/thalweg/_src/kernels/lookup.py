@@ -10,7 +10,7 @@ import torch
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.decoding import parse_number
 from thalweg._src.kernels.files import read_whole
 from thalweg._src.kernels.registry import Known, kernel

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes, errors
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.kernels.unsigned import SAME_BITS, UNSIGNED, by_bits, by_order, by_value, on_host

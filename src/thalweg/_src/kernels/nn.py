@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from thalweg._src import dtypes, errors
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.kernels.unsigned import SAME_BITS

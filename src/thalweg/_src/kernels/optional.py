@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from thalweg._src import errors
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Known, kernel
 from thalweg._src.kernels.waiting import failure, invalid
 from thalweg._src.resources.iterators import IteratorResource

@@ -10,7 +10,7 @@ import numpy as np
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.tensor_proto import MakeNdarray, array_proto, content_proto
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import from_numpy, to_read

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from thalweg._src import dtypes
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.convolution import Layout, check
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.scatter import movable

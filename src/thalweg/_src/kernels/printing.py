@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import errors
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.types import to_read
 

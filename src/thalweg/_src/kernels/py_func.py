@@ -10,7 +10,7 @@ import numpy as np
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import from_numpy, to_numpy
 from thalweg._src.ops.constants import as_array

@@ -8,7 +8,7 @@ import torch
 
 from thalweg._src.dtypes import DType
 from thalweg._src.errors import InvalidArgumentError
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function

@@ -12,7 +12,7 @@ import torch
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
 from thalweg._src.errors import InvalidArgumentError
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.pooling import Pool
 from thalweg._src.kernels.quantization import limits, to_integers, to_numbers

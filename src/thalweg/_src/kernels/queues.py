@@ -10,7 +10,7 @@ import torch
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Known, kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.kernels.waiting import failure, invalid, kept, require_same, shared

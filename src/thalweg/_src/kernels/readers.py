@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.queues import require_queue
 from thalweg._src.kernels.registry import Known, kernel
 from thalweg._src.kernels.strings import string_array

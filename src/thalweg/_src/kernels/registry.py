@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.registry import Loader
+from thalweg._src.resources.accelerators import accelerator_types
 
 
 class Input(int):
@@ -48,6 +49,22 @@ def inputs_of(value: Any) -> Iterator[int]:
             yield from inputs_of(item)
 
 
+def invoke(call: Call, inputs: Sequence[Any], step: Any = None) -> Any:
+    """Makes one call of a bound kernel on the values of its node's inputs."""
+    arguments = [_argument(value, inputs, step) for value in call.args]
+    return call.function(*arguments, **{key: _argument(value, inputs, step) for key, value in call.kwargs.items()})
+
+
+def _argument(value: Any, inputs: Sequence[Any], step: Any) -> Any:
+    if isinstance(value, Input):
+        return inputs[value]
+    if isinstance(value, Call):
+        return invoke(value, inputs, step)
+    if value is STEP:
+        return step
+    return [_argument(item, inputs, step) for item in value] if isinstance(value, list) else value
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """What a binder returns for a value that is the same in every step: no call is needed."""
@@ -77,16 +94,11 @@ class Kernel:
 
 _kernels: dict[str, list[Kernel]] = {}
 _load = Loader("thalweg._src.kernels")
-_accelerators: list[str] = []  # device types that the kernels of "GPU" serve
-
-
-def serve_accelerator(device_type: str) -> None:
-    """Lets the kernels that are registered for GPUs serve another type of device too."""
-    _accelerators.append(device_type)
 
 
 def _serves_device(entry: Kernel, device_type: str) -> bool:
-    return device_type in entry.devices or ("GPU" in entry.devices and device_type in _accelerators)
+    """Returns whether a kernel runs on a device type; those for GPUs serve every accelerator."""
+    return device_type in entry.devices or ("GPU" in entry.devices and device_type in accelerator_types())
 
 
 def kernel(
@@ -113,10 +125,10 @@ def device_types(node: Node) -> set[str]:
     """Returns the device types that have a kernel for the node; strings live on the host alone."""
     _load()
     if node.type == "_While":
-        return {"CPU", *_accelerators}  # it only says who is next; what it repeats has kernels of its own
+        return {"CPU", *accelerator_types()}  # it only says who is next; what it repeats has kernels of its own
     found = {device for entry in _kernels.get(node.type, ()) if entry.serves(node) for device in entry.devices}
     if "GPU" in found:
-        found.update(_accelerators)
+        found.update(accelerator_types())
     strings = dtypes.string in node.dtypes or any(p.dtypes[i] is dtypes.string for p, i in node.inputs)
     return found & {"CPU"} if strings else found
 

@@ -11,7 +11,7 @@ import torch
 
 from thalweg._src import dtypes
 from thalweg._src.errors import InvalidArgumentError, ShapeError, UnimplementedError
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.shapes import show

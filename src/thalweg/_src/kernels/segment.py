@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from thalweg._src.errors import InvalidArgumentError, ShapeError
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.kernels.scatter import is_in_range

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.dtypes import DType
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.parsing import (
     Array,
     FeaturePlan,

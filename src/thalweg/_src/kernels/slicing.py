@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.reshape import STRINGS, Function, flip, turn
 from thalweg._src.ops.shape_functions import require

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from thalweg._src import dtypes
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.hash_functions import Hash, farmhash64, hash_all, siphash
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function

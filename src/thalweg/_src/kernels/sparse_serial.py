@@ -12,7 +12,7 @@ import torch
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
 from thalweg._src.errors import InvalidArgumentError
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.tensor_proto import MakeNdarray, content_proto
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function

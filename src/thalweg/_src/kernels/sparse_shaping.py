@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.kernels.sparse import LIMIT, is_inside, number, place, require_fit, require_inside, require_shape

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src import errors
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from thalweg._src.errors import InvalidArgumentError
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.regular_expressions import Replacement, compile_pattern
 from thalweg._src.kernels.types import TORCH

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from thalweg._src import dtypes, errors
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, Known, kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.resources.swap import Kept, keep

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from thalweg._src import dtypes, errors
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels import update_rules as rules
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.state import find_variable

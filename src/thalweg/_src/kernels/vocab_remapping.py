@@ -12,7 +12,7 @@ import torch
 from thalweg._src import dtypes, errors
 from thalweg._src.formats import durable
 from thalweg._src.formats.table_checkpoint import open_checkpoint
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.files import local_path
 from thalweg._src.kernels.registry import kernel
 

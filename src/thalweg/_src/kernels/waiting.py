@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from thalweg._src import errors
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.source_line import made_at
-from thalweg._src.graph.step_graph import Node
 
 _LOCAL_TASK = "/job:localhost/replica:0/task:0"  # says nothing in a process of its own
 

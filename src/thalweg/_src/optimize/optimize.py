@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src.config import RewriterConfig
-from thalweg._src.graph.step_graph import StepGraph
-from thalweg._src.optimize.batch import batch
-from thalweg._src.optimize.fold import Evaluate, fold
-from thalweg._src.optimize.fuse import fuse
-from thalweg._src.optimize.hoist import hoist
-from thalweg._src.optimize.loops import narrow
-from thalweg._src.optimize.merge import merge
-from thalweg._src.optimize.relax import relax
+from thalweg._src.graph.ir.step_graph import StepGraph
+from thalweg._src.optimize.constant_folding import Evaluate, fold
+from thalweg._src.optimize.control_edges import relax
+from thalweg._src.optimize.cse import merge
+from thalweg._src.optimize.fusion import fuse
+from thalweg._src.optimize.loop_batching import batch
+from thalweg._src.optimize.loop_invariants import hoist
+from thalweg._src.optimize.loop_pruning import narrow
 from thalweg._src.optimize.simplify import simplify
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from thalweg._src import dtypes
-from thalweg._src.graph.step_graph import Node, Output, StepGraph
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 
 # The input of a node that does not change which of two values is the larger, and what makes that node after a pool.
 Peeled = tuple[Output, Callable[[Node], Node]] | None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import attrgetter
 
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.graph.operation import Operation
-from thalweg._src.graph.step_graph import Node, Output, StepGraph
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.optimize.structure import structured
+from thalweg._src.optimize.functionalize import structured
 
 _MANY = 8  # control inputs; waiting for one node that waits for them costs less
 

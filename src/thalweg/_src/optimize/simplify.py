@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from thalweg._src.graph.step_graph import Node, Output, StepGraph
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.shapes import Shape
 
 # A rule returns an output that has the node's value already, a node to put in its place, or None.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thalweg._src.graph.step_graph import Node, Output, StepGraph
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.partition.transfer import receive, send, signal
 
 CLIENT = "client"

@@ -16,7 +16,7 @@ import numpy as np
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
 from thalweg._src.graph.graphdef import MIN_CONSUMER, PRODUCER, message_type, write_attr
-from thalweg._src.graph.step_graph import Guard, Node, Output, StepGraph
+from thalweg._src.graph.ir.step_graph import Guard, Node, Output, StepGraph
 from thalweg._src.graph.tensor_proto import shape_proto
 
 _REFUSED = re.compile(r"[^A-Za-z0-9_.\\/>-]")

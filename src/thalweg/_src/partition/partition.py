@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from thalweg._src import errors
-from thalweg._src.graph.step_graph import Guard, Node, Output, Region, StepGraph
-from thalweg._src.partition.early import send_early
-from thalweg._src.partition.lossy import can_narrow, kept_values, narrow, widen
+from thalweg._src.graph.ir.step_graph import Guard, Node, Output, Region, StepGraph
+from thalweg._src.partition.bfloat16_transfer import can_narrow, kept_values, narrow, widen
 from thalweg._src.partition.transfer import receive, send, signal
+from thalweg._src.schedule.send_first import send_early
 
 Devices = dict[Node, str]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.graph.ir.step_graph import Guard, Node, Output
 from thalweg._src.graph.op_def import OPS
-from thalweg._src.graph.step_graph import Guard, Node, Output
 
 
 def send(

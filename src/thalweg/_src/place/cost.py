@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.place.groups import kind
 from thalweg._src.place.work import MEASURES, NOTHING, VIEWS, Sizes, count, moved
 from thalweg._src.shapes import show

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from thalweg._src import dtypes, errors
 from thalweg._src.devices import DeviceSpec, matches, merge_devices
-from thalweg._src.graph.step_graph import Node, Output, StepGraph
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.place.impossible import DeviceTypes as DeviceTypes, impossible
 
 _PREFERENCE = {"GPU": 0, "CPU": 2}  # other accelerators are between

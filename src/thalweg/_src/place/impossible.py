@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from thalweg._src import errors
 from thalweg._src.devices import DeviceSpec, matches
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.source_line import made_at
-from thalweg._src.graph.step_graph import Node
 
 _MANY = 12  # members that are listed
 

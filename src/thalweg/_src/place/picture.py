@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from thalweg._src.graph.graph import Graph
-from thalweg._src.graph.step_graph import Node, Output
+from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.place.placement import Placement
 from thalweg._src.shapes import show
 

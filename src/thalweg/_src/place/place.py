@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from thalweg._src import dtypes
-from thalweg._src.graph.step_graph import Node, Output, Region, StepGraph
+from thalweg._src.graph.ir.step_graph import Node, Output, Region, StepGraph
 from thalweg._src.place import policy, search  # noqa: F401  they register their placers
 from thalweg._src.place.cost import CostModel
 from thalweg._src.place.groups import DeviceTypes, Group, Together, colocate, constrain, gather, holder, kernels, kind

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from thalweg._src.config import RunMetadata
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.place.groups import Group
-from thalweg._src.place.memory_plan import MemoryPlan
 from thalweg._src.place.simulate import Schedule
+
+
+class MemoryReport(Protocol):
+    """Memory estimates of a step, which are made after partitioning."""
+
+    def summary(self) -> Iterable[str]:
+        """Returns the estimates as lines of text."""
+
+    def write_to(self, metadata: RunMetadata) -> None:
+        """Adds the estimates to what a step reports."""
 
 
 @dataclass(slots=True)
@@ -27,7 +37,7 @@ class Placement:
     groups: list[Group] = field(default_factory=list)
     why: str = "first of the best kind"
     schedule: Schedule | None = None
-    memory: MemoryPlan | None = None
+    memory: MemoryReport | None = None
 
     def report(self, why: bool = False) -> str:
         """Returns a line a node, then the notes; with `why`, also feasible devices, reasons, and what was simulated."""

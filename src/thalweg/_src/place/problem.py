@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from thalweg._src.graph.step_graph import Node, Output, StepGraph
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.place.cost import CostModel
 from thalweg._src.place.groups import Group, kind
 from thalweg._src.place.simulate import Schedule, simulate

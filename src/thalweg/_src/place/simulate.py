@@ -1,6 +1,6 @@
 """Simulation: a placed step on paper, event after event: when each node starts and ends, and what memory it takes.
 
-Nodes run as they do in a step: all nodes of a device that wait for the same are a segment (`execute/segment.py`). It
+Nodes run as they do in a step: all nodes of a device that wait for the same are a segment (`compile/segment.py`). It
 runs in one go, node after node, once all that it waits for has come; starting it takes a moment. A tensor goes to a
 device once, however many nodes take it there; sending keeps the sender busy for a moment, but transfers under way do
 not hinder each other. Segments that run at the same time share their device or, if the costs say how devices of its

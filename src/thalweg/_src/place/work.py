@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
-from thalweg._src.graph.step_graph import Node
+from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.registry import Registry
 from thalweg._src.shapes import Shape
 

@@ -12,17 +12,17 @@ from typing import Any
 import torch
 
 from thalweg._src import errors
-from thalweg._src.execute.compiler import warn
-from thalweg._src.execute.failure import explain
-from thalweg._src.execute.line import as_line
+from thalweg._src.compile.failure import explain
+from thalweg._src.compile.inductor import warn
 from thalweg._src.execute.program import Program
 from thalweg._src.execute.run import Run, new_run
-from thalweg._src.execute.threads import threads
-from thalweg._src.execute.tokens import TokenRun
-from thalweg._src.graph.collection import collector_paused
+from thalweg._src.execute.sync_run import as_line
+from thalweg._src.execute.token_run import TokenRun
+from thalweg._src.graph.gc_pause import collector_paused
 from thalweg._src.partition.graphdef import partition_graph_def
 from thalweg._src.place.place import Placement
-from thalweg._src.runtime.step import Step
+from thalweg._src.resources.step import Step
+from thalweg._src.resources.thread_pool import threads
 
 _InferenceMode = torch._C._InferenceMode
 # Kernels treat denormal numbers as zero, as TensorFlow's do: they are rare, mean nothing, and cost a hundred times as

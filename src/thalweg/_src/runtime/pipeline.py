@@ -7,28 +7,27 @@ from typing import Any
 
 import numpy as np
 
+from thalweg._src.compile.bind import bind_node
 from thalweg._src.config import ConfigProto
-from thalweg._src.execute.bind import bind_node
-from thalweg._src.execute.interpret import invoke
 from thalweg._src.execute.program import Program
-from thalweg._src.graph.after import obey
-from thalweg._src.graph.collection import collector_paused
+from thalweg._src.graph.gc_pause import collector_paused
+from thalweg._src.graph.ir.step_graph import Node, StepGraph
 from thalweg._src.graph.operation import Operation
-from thalweg._src.graph.step_graph import Node, StepGraph
+from thalweg._src.graph.order_hints import obey
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.kernels.registry import Known, device_types
+from thalweg._src.kernels.registry import Known, device_types, invoke
 from thalweg._src.kernels.types import from_numpy, to_numpy
 from thalweg._src.optimize.optimize import optimize
 from thalweg._src.optimize.pooling import pool_before_bias
 from thalweg._src.optimize.prune import prune
 from thalweg._src.partition.client import receive_feeds, send_fetches
-from thalweg._src.partition.memory import assign_memory
+from thalweg._src.partition.host_memory import assign_memory
 from thalweg._src.partition.partition import partition
 from thalweg._src.place.cost import CostModel
-from thalweg._src.place.memory_plan import memory_limits, plan_memory
 from thalweg._src.place.place import place
-from thalweg._src.runtime.devices import Device
+from thalweg._src.resources.devices import Device
 from thalweg._src.runtime.executable import Executable
+from thalweg._src.schedule.memory_plan import memory_limits, plan_memory
 
 
 def compile_step(

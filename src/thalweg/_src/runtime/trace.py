@@ -11,10 +11,10 @@ import time
 from typing import Any, NamedTuple
 
 from thalweg._src.config import DeviceStepStats, NodeExecStats, RunMetadata
-from thalweg._src.graph.step_graph import Node
-from thalweg._src.partition.memory import on_host
-from thalweg._src.runtime.accelerators import Accelerator, Mark
-from thalweg._src.runtime.devices import Device
+from thalweg._src.graph.ir.step_graph import Node
+from thalweg._src.partition.host_memory import on_host
+from thalweg._src.resources.accelerators import Accelerator, Mark
+from thalweg._src.resources.devices import Device
 
 _AT_ONCE = ("_Alive", "_Choose", "_Send", "NoOp")  # the device has nothing to do for them
 _PER_MILLISECOND = 1_000_000  # nanoseconds

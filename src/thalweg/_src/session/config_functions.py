@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from thalweg._src.runtime.accelerators import physical_devices
-from thalweg._src.runtime.host import core_share
+from thalweg._src.resources.accelerators import physical_devices
+from thalweg._src.runtime.cpu_contention import core_share
 
 
 class PhysicalDevice(NamedTuple):

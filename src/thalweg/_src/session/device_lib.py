@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thalweg._src.config import ConfigProto
-from thalweg._src.runtime.devices import listed_devices
+from thalweg._src.resources.devices import listed_devices
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from thalweg._src.kernels.types import fetched
 from thalweg._src.optimize.prune import needed_feeds
 from thalweg._src.partition.client import CLIENT
 from thalweg._src.resources.rendezvous import rendezvous_key
+from thalweg._src.resources.step import Step
 from thalweg._src.runtime.pipeline import compile_partial_step
-from thalweg._src.runtime.step import Step
 from thalweg._src.session.feeds import converter, expand_feeds, expand_keys, feed_tensor
 from thalweg._src.session.fetches import flatten
 

@@ -19,11 +19,11 @@ from thalweg._src.kernels.types import fetched
 from thalweg._src.place.picture import draw
 from thalweg._src.resources import swap
 from thalweg._src.resources.containers import Containers
-from thalweg._src.runtime.devices import Device, local_devices
+from thalweg._src.resources.devices import Device, local_devices
+from thalweg._src.resources.step import Step
+from thalweg._src.runtime.cpu_contention import core_share
 from thalweg._src.runtime.executable import Executable
-from thalweg._src.runtime.host import core_share
 from thalweg._src.runtime.pipeline import compile_step
-from thalweg._src.runtime.step import Step
 from thalweg._src.runtime.trace import Trace
 from thalweg._src.session.feeds import Convert, converter, expand_feeds, expand_keys, feed_tensor, is_composite
 from thalweg._src.session.fetches import Build, flatten, key_of

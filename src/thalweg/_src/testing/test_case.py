@@ -25,7 +25,7 @@ from thalweg._src.graph.scopes import device
 from thalweg._src.graph.seeds import set_random_seed
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
-from thalweg._src.runtime.accelerators import gpu_count
+from thalweg._src.resources.accelerators import gpu_count
 from thalweg._src.session.session import Session
 
 _SEED = 87654321

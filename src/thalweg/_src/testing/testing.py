@@ -13,7 +13,7 @@ from absl.testing import absltest
 
 from thalweg._src.compat.logging import info
 from thalweg._src.config import ConfigProto, OptimizerOptions
-from thalweg._src.runtime.accelerators import cuda_version, gpu_capability, gpu_count
+from thalweg._src.resources.accelerators import cuda_version, gpu_capability, gpu_count
 
 
 def main(argv: list[str] | None = None) -> None:

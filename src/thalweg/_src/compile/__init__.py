@@ -1,0 +1,1 @@
+"""Compiling one partition: kernel binding, segments, Python code generation, lowering to Inductor, layouts."""

@@ -1,0 +1,113 @@
+"""Bind: choose the kernel of each node and pay once for everything that does not change from step to step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src import dtypes
+from thalweg._src.compile.failure import explain, shape_error
+from thalweg._src.compile.loop_counters import count_in_numbers, number_call
+from thalweg._src.errors import InvalidArgumentError, ShapeError
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, waits
+from thalweg._src.graph.op_def import unknown_shapes
+from thalweg._src.kernels.registry import STEP, Call, Input, Known, invoke, select
+from thalweg._src.ops.shape_functions import broadcast_inputs, unchanged
+
+STRUCTURED = ("_While", "_Choose", "_Alive")  # nodes without a kernel: executors implement them
+_AS_TORCH = (unchanged, broadcast_inputs, unknown_shapes)  # what these refuse, torch refuses too
+
+
+class Bound:
+    """The calls of a partition, and the values that are known before any step."""
+
+    __slots__ = ("calls", "constants", "waiting")
+
+    def __init__(self) -> None:
+        self.calls: dict[Node, Call] = {}
+        self.waiting: dict[Node, Call] = {}
+        self.constants: dict[Output, Any] = {}
+
+
+def bind(step: StepGraph, device: Any) -> Bound:
+    """Binds the nodes of a partition on its device; feeds come with the step."""
+    bound = Bound()
+    numbers = set() if step.is_free else count_in_numbers(step, on_host=device.type == "CPU")
+    _bind_into(bound, step, device, numbers)
+    return bound
+
+
+def _bind_into(bound: Bound, step: StepGraph, device: Any, numbers: set[Node]) -> None:
+    for node in step.nodes:
+        if node.type == "_Arg":
+            continue
+        if node.type == "_While" and waits(node):
+            continue  # its parts are programs of their own
+        if node.type in STRUCTURED:
+            bound.calls[node] = Call(node.type, ())  # type: ignore[arg-type]  # executors know what it does
+            for part in node.attrs["region"].parts() if node.type == "_While" else ():
+                _bind_into(bound, part, device, numbers)
+            continue
+        if node in numbers:
+            bound.calls[node] = number_call(node)
+            continue
+        kernel = bind_node(node, device)
+        if isinstance(kernel, Known):
+            bound.constants.update(((node, i), kernel.value) for i in range(len(node.dtypes)))
+        elif node.definition.waits:
+            bound.waiting[node] = kernel
+        else:
+            bound.calls[node] = kernel
+
+
+def bind_node(node: Node, device: Any) -> Call | Known:
+    """Returns the call of one node: what the binder gave, or the plain call of it with all inputs."""
+    if "_host" in node.attrs:
+        device = device.host_side()
+    try:
+        kernel = select(node, device.type).bind(node, device)
+    except (ShapeError, InvalidArgumentError) as error:
+        kernel = _failing(explain(error, node, None, device.name))  # the branch that it is in may never be taken
+    except Exception as error:
+        raise explain(error, node, None, device.name) from error
+    if isinstance(kernel, Known):
+        return kernel
+    if not isinstance(kernel, Call):
+        kernel = Call(kernel, tuple(Input(i) for i in range(len(node.inputs))))
+    return _checked(node, kernel) if _needs_check(node) else kernel
+
+
+def _failing(error: BaseException) -> Call:
+    """Returns the call of a node whose constant arguments are wrong: it fails when it runs."""
+
+    def fail() -> Any:
+        raise error.with_traceback(None)
+
+    return Call(fail, ())
+
+
+def _needs_check(node: Node) -> bool:
+    """Tells whether shapes must be checked in each step: an input's rank was unknown while the graph was built."""
+    if node.definition.waits or node.definition.infer in _AS_TORCH:
+        return False
+    outputs = (producer for producer in node.inputs if producer[0].dtypes[producer[1]] is not dtypes.resource)
+    return any(producer.shapes[index] is None for producer, index in outputs)
+
+
+def _checked(node: Node, call: Call) -> Call:
+    """Shows the shapes that come to the op's shape function first, since torch takes some that the op refuses."""
+
+    accepted: Any = None
+    by_shape = not node.definition.host  # else values decide too
+
+    def checked(step: Any, *values: Any) -> Any:
+        nonlocal accepted
+        shapes = [getattr(value, "shape", None) for value in values]
+        if shapes != accepted:
+            error = shape_error(node, values)
+            if error is not None:
+                raise error
+            accepted = shapes if by_shape else None
+        return invoke(call, values, step)
+
+    checked.__name__ = f"checked_{node.type}"
+    return Call(checked, (STEP, *(Input(i) for i in range(len(node.inputs)))))

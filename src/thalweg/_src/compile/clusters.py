@@ -1,0 +1,314 @@
+"""Clusters: nodes of a program that Inductor compiles into one call.
+
+A cluster takes what torch computes without asking the host, with the reads and updates of variables among it, as far as
+no other node comes between; the program then has one line for all of them, and the values in between are never written
+to memory. A cluster is compiled for the layouts that it is called with, a few at most. Until its library is there, and
+where there is no compiler, it makes the single calls as before.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from statistics import median
+from typing import Any
+
+import torch
+
+from thalweg._src import dtypes
+from thalweg._src.compile.bind import Bound
+from thalweg._src.compile.codegen import Code, generate
+from thalweg._src.compile.inductor import BACKGROUND, FOREGROUND, Library, find
+from thalweg._src.compile.lowering import Layout, describe
+from thalweg._src.compile.segment import Segment
+from thalweg._src.graph.ir.step_graph import Node, Output
+from thalweg._src.kernels.registry import STEP, Call, Input
+from thalweg._src.partition.host_memory import arguments
+from thalweg._src.resources.variables import VariableResource, all_writable, locked
+from thalweg._src.shapes import is_fully_defined
+
+_PURE = {
+    "Abs", "Add", "AddN", "AddV2", "All", "Any", "ArgMax", "ArgMin", "AvgPool", "AvgPoolGrad", "BatchMatMul",
+    "BatchMatMulV2", "BiasAdd", "BiasAddGrad", "BroadcastTo", "Cast", "Ceil", "ConcatV2", "Conv2D",
+    "Conv2DBackpropFilter", "Conv2DBackpropInput", "Cos", "Cumsum", "DepthwiseConv2dNative",
+    "DepthwiseConv2dNativeBackpropFilter", "DepthwiseConv2dNativeBackpropInput", "DivNoNan", "Elu", "EluGrad", "Equal",
+    "Erf", "Exp", "ExpandDims", "Expm1", "Floor", "FusedBatchNorm", "FusedBatchNormGrad", "FusedBatchNormGradV2",
+    "FusedBatchNormGradV3", "FusedBatchNormV2", "FusedBatchNormV3", "Greater", "GreaterEqual", "Identity", "Inv",
+    "IsFinite", "IsInf", "IsNan", "L2Loss", "LeakyRelu", "LeakyReluGrad", "Less", "LessEqual", "Log", "Log1p",
+    "LogSoftmax", "LogicalAnd", "LogicalNot", "LogicalOr", "MatMul", "Max", "MaxPool", "MaxPoolGrad", "Maximum", "Mean",
+    "Min", "Minimum", "Mul", "Neg", "NotEqual", "OneHot", "OnesLike", "Pack", "Pad", "PadV2", "Pow", "Prod", "RealDiv",
+    "Reciprocal", "ReciprocalGrad", "Relu", "Relu6", "Relu6Grad", "ReluGrad", "Reshape", "Rsqrt", "RsqrtGrad", "Select",
+    "SelectV2", "Selu", "SeluGrad", "Sigmoid", "SigmoidGrad", "Sign", "Sin", "Slice", "Softmax",
+    "SoftmaxCrossEntropyWithLogits", "Softplus", "SoftplusGrad", "Softsign", "SoftsignGrad",
+    "SparseSoftmaxCrossEntropyWithLogits", "Split", "SplitV", "Sqrt", "SqrtGrad", "Square", "SquaredDifference",
+    "Squeeze", "StopGradient", "StridedSlice", "Sub", "Sum", "Tanh", "TanhGrad", "Tile", "Transpose", "Unpack",
+    "ZerosLike", "_FusedConv2D", "_FusedMatMul", "_MaxPoolIndexed", "_MaxPoolIndexedGrad",
+    "_SoftmaxCrossEntropyLoss", "_SparseSoftmaxCrossEntropyLoss",
+}  # fmt: skip
+_UPDATES = {"AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp"}
+_SLIGHT = ("ReadVariableOp", "Identity", "Reshape")
+_FEWEST = 3  # other nodes that are worth a cluster
+_LAYOUTS = 4  # that a cluster is compiled for; a program with more of them changes too often
+_SMALL = 64  # elements of a constant that a library may hold
+_TRIALS = 5  # timed calls of each kind before one of them stays
+_ALIGNED = 16  # bytes: what kernels of a device expect of an address
+
+
+class Clusters:
+    """Puts clusters in the place of their nodes as functions are written: `clusters(nodes, wanted)`.
+
+    patient: compiles in the background, and keeps only what turns out to be faster
+    asked: takes only nodes whose scope asks for it
+    """
+
+    def __init__(self, bound: Bound, device: Any, patient: bool = False, asked: bool = False) -> None:
+        self._asked = asked
+        self.bound = bound
+        self.device = device
+        self.patient = patient
+        self.made: list[Cluster] = []
+        self.version = 0  # counts the clusters that have changed the way they run
+        self._arranged: dict[tuple[Node, ...], list[Node]] = {}
+
+    def trying(self) -> bool:
+        return any(cluster.trying for cluster in self.made)
+
+    def __call__(self, nodes: Sequence[Node], wanted: Iterable[Output]) -> list[Node]:
+        """Returns the nodes of a function with clusters among them; wanted: outputs that are used after it."""
+        key = tuple(nodes)
+        if key not in self._arranged:
+            self._arranged[key] = self._arrange(nodes, wanted)
+        return self._arranged[key]
+
+    def _arrange(self, nodes: Sequence[Node], wanted: Iterable[Output]) -> list[Node]:
+        levels, fused = self._levels(nodes)
+        alone: dict[int, list[Node]] = {}
+        together: dict[int, list[Node]] = {}
+        for node in nodes:
+            (together if node in fused else alone).setdefault(levels[node], []).append(node)
+        home = {node: levels[node] for node in fused}  # those of one level are one cluster
+        outside = {o for node in nodes for o in node.inputs if home.get(o[0]) != home.get(node, -1)}
+        outside |= {*wanted, *(predicate for node in nodes for predicate, _ in node.guard)}
+        result: list[Node] = []
+        for level in sorted({*alone, *together}):
+            result += alone.get(level, [])
+            members = together.get(level, [])
+            if sum(node.type not in _SLIGHT for node in members) < _FEWEST:
+                result += members
+                continue
+            result += [node for node in members if node.type == "ReadVariableOp" and (node, 0) in outside]
+            result.append(self._make(members, outside))
+        return result
+
+    def _levels(self, nodes: Sequence[Node]) -> tuple[dict[Node, int], set[Node]]:
+        """Returns how often a path to each node leaves what can be fused: nodes of one level have nothing between."""
+        level: dict[Node, int] = {}
+        fused: set[Node] = set()
+        for node in nodes:
+            if self._can_be_fused(node):
+                fused.add(node)
+            before = [p for p in node.predecessors() if p in level]
+            level[node] = max((level[p] + (p in fused and node not in fused) for p in before), default=0)
+        return level, fused
+
+    def _can_be_fused(self, node: Node) -> bool:
+        call = self.bound.calls.get(node)
+        wanted = node.attrs.get("_XlaCompile", not self._asked)
+        if call is None or node.guard or "_host" in node.attrs or not wanted:
+            return False
+        if getattr(call.function, "__module__", None) in (
+            "_operator",
+            "builtins",
+            "thalweg._src.compile.loop_counters",
+        ):
+            return False  # counts in Python's numbers
+        resources = [o for i, o in enumerate(node.inputs) if node.input_dtype(i) is dtypes.resource]
+        if node.type == "ReadVariableOp":
+            suitable = not node.controls
+        elif node.type in _UPDATES or node.type.startswith(("ResourceApply", "_Apply")):
+            suitable = True
+        else:
+            suitable = node.type in _PURE and not resources
+        if not suitable or not all(map(self._is_settled, resources)):
+            return False
+        types = {*node.dtypes, *(node.input_dtype(i) for i in range(len(node.inputs)))} - {dtypes.resource}
+        known = all(dtype.is_floating or dtype.is_bool or dtype.is_integer for dtype in types)
+        return known and all(node.constant(i) is not None for i in _host_arguments(node))
+
+    def _is_settled(self, handle: Output) -> bool:
+        """Tells whether a variable is known and its buffers are all alike, as a library expects them."""
+        variable = self.bound.constants.get(handle)
+        if not isinstance(variable, VariableResource):
+            return False
+        return is_fully_defined(variable.shape) and variable.device == self.device.torch
+
+    def _make(self, members: list[Node], outside: set[Output]) -> Node:
+        """Returns the node of a cluster, bound to its call."""
+        inside = set(members)
+        taken = dict.fromkeys(o for node in members for o in _values(node, self.bound) if o[0] not in inside)
+        inputs = list(taken)
+        outputs = [(node, i) for node in members for i in range(len(node.dtypes)) if (node, i) in outside]
+        outputs = [output for output in outputs if output[0].type != "ReadVariableOp"]
+        cluster = Cluster(members, inputs, outputs, self)
+        self.made.append(cluster)
+        made = members[-1].like(
+            "_Cluster",
+            inputs,
+            {
+                "Tin": tuple(p.dtypes[i] for p, i in inputs),
+                "Tout": tuple(p.dtypes[i] for p, i in outputs),
+                "outputs": outputs,
+                "members": members,
+            },
+            name=f"{members[-1].name}/_cluster_of_{len(members)}",
+            dtypes=[p.dtypes[i] for p, i in outputs],
+            shapes=[p.shapes[i] for p, i in outputs],
+            controls=[control for node in members for control in node.controls if control not in inside],
+        )
+        self.bound.calls[made] = Call(cluster, (STEP, *(Input(i) for i in range(len(inputs)))))
+        return made
+
+
+def _host_arguments(node: Node) -> list[int]:
+    """Returns the inputs that a kernel reads on the host."""
+    if not node.definition.host:
+        return []
+    named = arguments(node.definition.inputs, node.attrs, len(node.inputs))
+    return [i for i, argument in enumerate(named) if argument.name in node.definition.host]
+
+
+def _values(node: Node, bound: Bound) -> Iterable[Output]:
+    """Yields the inputs that a cluster must be given: not its variables, nor what a library can hold itself."""
+    host = _host_arguments(node)
+    for index, output in enumerate(node.inputs):
+        if index in host or isinstance(bound.constants.get(output), VariableResource):
+            continue
+        if output[0].type != "Const" or output[0].attrs["value"].size > _SMALL:
+            yield output
+
+
+class Cluster:
+    """The function of a cluster: compiled for the layouts that it meets, plain until then."""
+
+    __name__ = "cluster"
+
+    def __init__(self, members: list[Node], inputs: list[Output], outputs: list[Output], clusters: Clusters) -> None:
+        self._members, self._inputs, self._outputs = members, inputs, outputs
+        self._clusters = clusters
+        self._device = clusters.device
+        bound = clusters.bound
+        self.code: Code = generate(Segment(0, members, frozenset(), inputs, outputs), bound.calls, bound.constants)
+        written: dict[Node, bool] = {}
+        for node in members:
+            for handle, _ in node.inputs:
+                if isinstance(bound.constants.get((handle, 0)), VariableResource):
+                    written[handle] = written.get(handle, False) or node.type != "ReadVariableOp"
+        self._handles, self._written = list(written), list(written.values())
+        self._variables: list[VariableResource] = [bound.constants[handle, 0] for handle in self._handles]
+        self._changed = [variable for variable, changes in zip(self._variables, self._written) if changes]
+        self._guard = locked(self._changed)
+        self._runs: dict[Any, Callable[[Any, tuple[Any, ...]], Any]] = {}
+        self._lock = threading.Lock()
+        self.trying = 0
+
+    def __call__(self, step: Any, *values: Any) -> Any:
+        layout = tuple([(value.shape, value.stride()) for value in values])
+        run = self._runs.get(layout)
+        if run is None:
+            run = self._new(layout, values)
+        return run(step, values)
+
+    def plain(self, step: Any, values: tuple[Any, ...]) -> Any:
+        """Makes the single calls."""
+        results = self.code.function(step, *values)
+        return results[0] if len(self._outputs) == 1 else results
+
+    def _new(self, layout: Any, values: Sequence[Any]) -> Callable[[Any, tuple[Any, ...]], Any]:
+        """Starts with a layout: asks for its library, and waits for it if there is no patience."""
+        with self._lock:
+            if layout in self._runs:
+                return self._runs[layout]
+            initialized = all(isinstance(variable.value, torch.Tensor) for variable in self._variables)
+            if len(self._runs) == _LAYOUTS or not initialized:
+                return self.plain
+            buffers = [variable.with_fixed_order() for variable in self._variables]
+            if any(buffer is None for buffer in buffers):  # destroyed just now
+                return self.plain
+            self._runs[layout] = self.plain
+        layouts: list[Layout] = [(tuple(v.shape), v.stride(), v.dtype) for v in [*values, *buffers]]
+        request = describe(
+            self._members, self._inputs, self._outputs, self._handles, self._written, layouts, self._device
+        )
+        if self._clusters.patient:
+            BACKGROUND.ask(request, lambda library: self._arrived(layout, library))
+            return self.plain
+        library = find(request) or FOREGROUND.wait_for(request)
+        if library is not None:
+            self._runs[layout] = self._compiled(library)
+        return self._runs[layout]
+
+    def _arrived(self, layout: Any, library: Library | None) -> None:
+        if library is not None:
+            self.trying += 1
+            self._runs[layout] = _Trial(self, layout, self._compiled(library))
+
+    def settle(self, layout: Any, run: Callable[[Any, tuple[Any, ...]], Any]) -> None:
+        """Ends a trial: this way of running stays."""
+        self._runs[layout] = run
+        self.trying -= 1
+        self._clusters.version += 1
+
+    def synchronize(self) -> None:
+        if self._device.accelerator is not None:
+            self._device.accelerator.synchronize(self._device.torch)
+
+    def _compiled(self, library: Library) -> Callable[[Any, tuple[Any, ...]], Any]:
+        """Returns what calls a library with values and the buffers of variables, locked while it changes them."""
+        single, variables, written = len(self._outputs) == 1, self._variables, self._written
+        aligned = self._device.accelerator is None
+
+        def run(step: Any, values: tuple[Any, ...]) -> Any:
+            if not aligned and any(value.data_ptr() % _ALIGNED for value in values):
+                return self.plain(step, values)
+            given = list(values)
+            if not variables:
+                results = library(given)
+                return results[0] if single else results
+            read = [None if changes else variable.read() for variable, changes in zip(variables, written)]
+            with self._guard:
+                writable = iter(all_writable(self._changed))
+                given += [next(writable) if buffer is None else buffer for buffer in read]
+                results = library(given)
+            return results[0] if single else results
+
+        return run
+
+
+class _Trial:
+    """Runs a cluster both ways in turn, times them, and keeps the faster one."""
+
+    def __init__(self, cluster: Cluster, layout: Any, compiled: Callable[[Any, tuple[Any, ...]], Any]) -> None:
+        self._cluster, self._layout = cluster, layout
+        self._ways = [(cluster.plain, list[float]()), (compiled, list[float]())]
+        self._turns = itertools.count()
+        self._lock = threading.Lock()
+        self._is_over = False
+
+    def __call__(self, step: Any, values: tuple[Any, ...]) -> Any:
+        turn = next(self._turns)
+        run, times = self._ways[turn % 2]
+        self._cluster.synchronize()
+        start = time.perf_counter()
+        results = run(step, values)
+        self._cluster.synchronize()
+        seconds = time.perf_counter() - start
+        with self._lock:  # several threads may run the step
+            if turn > 1:  # the first call of each loads what it needs
+                times.append(seconds)
+            if not self._is_over and all(len(times) >= _TRIALS for _, times in self._ways):
+                self._is_over = True
+                (plain, slow), (compiled, fast) = self._ways
+                self._cluster.settle(self._layout, compiled if median(fast) < median(slow) else plain)
+        return results

@@ -1,0 +1,424 @@
+"""Codegen: a segment as one straight Python function, a line a node, each value dropped at its last use."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import keyword
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
+
+from thalweg._src import errors
+from thalweg._src.compile.bind import STRUCTURED
+from thalweg._src.compile.failure import UNTAKEN_BRANCH
+from thalweg._src.compile.segment import Segment
+from thalweg._src.graph.ir.step_graph import Guard, Node, Output, Region
+from thalweg._src.kernels.registry import STEP, Call, Input, inputs_of
+from thalweg._src.shapes import show
+
+_CHECK_EVERY = 32  # nodes between two looks at the step's cancellation
+_serial = itertools.count()
+Arrange = Callable[[Sequence[Node], Iterable[Output]], list[Node]]
+
+
+def outputs_of(node: Node) -> list[Output]:
+    """Returns the outputs of a node; those of a cluster are its members'."""
+    if node.type == "_Cluster":
+        return list(node.attrs["outputs"])
+    return [(node, index) for index in range(len(node.dtypes))]
+
+
+class Code:
+    """The text of one segment's function and the way back from its lines to the nodes."""
+
+    __slots__ = ("filename", "function", "iterations", "names", "nodes", "text")
+
+    def __init__(self, text: str, function: Callable[..., Any], writer: _Writer) -> None:
+        self.text = text
+        self.function = function
+        self.nodes = writer.node_of_line
+        self.names = writer.names
+        self.iterations = writer.iteration_of_line
+        self.filename = function.__code__.co_filename
+
+
+def generate(
+    segment: Segment, calls: dict[Node, Call], constants: dict[Output, Any], arrange: Arrange | None = None
+) -> Code:
+    """Writes, compiles and returns the function of a segment.
+
+    calls: the bound kernel of each node. constants: values known before the step, which become global names.
+    arrange: what puts clusters in the place of nodes, given which of their outputs are wanted
+    """
+    writer = _Writer(segment, calls, constants, arrange)
+    text = writer.write()
+    filename = f"thalweg step {next(_serial)}"  # linecache asks no loader for a name in angle brackets
+    namespace = writer.globals
+    namespace.update(__name__=filename, __loader__=_Source(text))
+    exec(compile(text, filename, "exec"), namespace)
+    return Code(text, namespace[writer.function_name], writer)
+
+
+class _Source:
+    """Gives tracebacks and debuggers the text of a generated function, as long as the function lives."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def get_source(self, name: str) -> str:
+        return self._text
+
+
+class _Writer:
+    def __init__(
+        self, segment: Segment, calls: dict[Node, Call], constants: dict[Output, Any], arrange: Arrange | None
+    ) -> None:
+        self.segment = segment
+        self._arrange = arrange
+        self.calls = calls
+        self.constants = constants
+        self.function_name = f"segment_{segment.index}"
+        self.globals: dict[str, Any] = {}
+        self.names: dict[Output, str] = {}
+        self.node_of_line: dict[int, Node] = {}
+        self.iteration_of_line: dict[int, str] = {}
+        self.lines: list[str] = []
+        self._global_of: dict[int, str] = {}
+        self._kept: list[Any] = []  # keeps ids in _global_of alive
+        self._taken: dict[str, int] = {"step": 0, "_": 0, self.function_name: 0}
+        self._iteration = ""
+
+    def write(self) -> str:
+        segment = self.segment
+        parameters = ["step"]
+        for output in segment.inputs:
+            parameters.append(self.name_of(output))
+        self.lines.append(f"def {self.function_name}({', '.join(parameters)}):")
+        for output in segment.outputs:
+            if output[0].guard and output not in segment.inputs:
+                self.lines.append(f"    {self.name_of(output)} = None")  # what a branch not taken leaves to others
+        nodes = self.arranged(segment.nodes, segment.outputs)
+        _Block(self, nodes, segment.outputs, set(segment.inputs), "    ").write()
+        results = "".join(f"{self.value(output)}, " for output in segment.outputs)
+        self.lines.append(f"    return ({results.rstrip()})" if results else "    return ()")
+        return "\n".join(self.lines) + "\n"
+
+    def arranged(self, nodes: list[Node], wanted: Iterable[Output]) -> list[Node]:
+        return nodes if self._arrange is None else self._arrange(nodes, wanted)
+
+    def write_call(self, node: Node, call: Call, used: set[Output], indent: str) -> list[str]:
+        """Writes one node's call and returns the names that its outputs get: "_" for one that nobody uses."""
+        if len(self.node_of_line) % _CHECK_EVERY == _CHECK_EVERY - 1:
+            self.lines.append(f"{indent}if step.cancelled: step.stop()")
+        expression = self._expression(node, call)  # names the function first, so that it keeps its own
+        targets = self.targets(node, used)
+        target = ", ".join(targets) + " = " if any(name != "_" for name in targets) else ""
+        self.write_line(node, f"{indent}{target}{expression}")
+        return targets
+
+    def targets(self, node: Node, used: set[Output]) -> list[str]:
+        return [self.name_of(output) if output in used else "_" for output in outputs_of(node)]
+
+    def write_line(self, node: Node, text: str) -> None:
+        comment = f"  # {node.name}"
+        if len(node.shapes) == 1:
+            comment += f" {node.dtypes[0].name}{show(node.shapes[0])}"
+        self.lines.append(text + comment)
+        self.node_of_line[len(self.lines)] = node
+        if self._iteration:
+            self.iteration_of_line[len(self.lines)] = self._iteration
+
+    def write_loop(self, node: Node, used: set[Output], done: Sequence[str], indent: str) -> None:
+        """Writes a loop: its variables are Python's own, and its last values those that they are left with.
+
+        done: names of first values that nobody needs once the variables have them.
+        """
+        region: Region = node.attrs["region"]
+        count = len(node.dtypes)
+        arguments = [(argument, 0) for argument in region.body.feeds]
+        for argument, outer in zip(arguments[count:], node.inputs[count:]):
+            self.names[argument] = self.value(outer)  # what never changes needs no name of its own
+        variables = [self.names.get((node, i)) or self.name_of(arguments[i]) for i in range(count)]
+        for index, name in enumerate(variables):
+            self.names[node, index] = self.names[arguments[index]] = name
+        first = ", ".join(self.value(output) for output in node.inputs[:count])
+        if variables:
+            self.write_line(node, f"{indent}{', '.join(variables)} = {first}")
+        if done:
+            self.lines.append(f"{indent}del {', '.join(done)}")
+        outside, inside = self._iteration, indent + "    "
+        self._iteration = self._fresh("iteration")
+        self.lines.append(f"{indent}for {self._iteration} in {self.as_global(itertools.count)}():")
+        self.lines.append(f"{inside}if step.cancelled: step.stop()")
+        known = set(arguments[:count])
+        going_on = region.condition.fetches[0]
+        nodes = self.arranged(region.condition.nodes, region.condition.fetches)
+        _Block(self, nodes, [going_on, *arguments], set(), inside).write()
+        self.lines.append(f"{inside}if not {self.value(going_on)}: break")
+        nodes = self.arranged(region.body.nodes, region.body.fetches)
+        body = _Block(self, nodes, region.body.fetches, known, inside)
+        body.write_body(arguments[:count], variables)
+        self._iteration = outside
+        left = [name for index, name in enumerate(variables) if (node, index) not in used]
+        if left:
+            self.lines.append(f"{indent}del {', '.join(left)}")
+
+    def name_of(self, output: Output) -> str:
+        if output not in self.names:
+            node, index = output
+            self.names[output] = self._fresh(node.name.rpartition("/")[2] + (f"_{index}" if index else ""))
+        return self.names[output]
+
+    def _fresh(self, wanted: str) -> str:
+        """Returns an identifier that no local or global name of the function has yet."""
+        base = (wanted if wanted.isidentifier() else re.sub(r"\W", "_", wanted)).lstrip("_")
+        if not base.isidentifier() or keyword.iskeyword(base):
+            base = f"v{base}"
+        name = base
+        while name in self._taken:
+            self._taken[base] += 1
+            name = f"{base}_{self._taken[base]}"
+        self._taken[name] = 0
+        return name
+
+    def value(self, output: Output) -> str:
+        if output in self.constants:
+            return self.as_global(self.constants[output], "constant")
+        return self.name_of(output)
+
+    def _expression(self, node: Node, call: Call) -> str:
+        arguments = [self._argument(node, value) for value in call.args]
+        arguments += [f"{key}={self._argument(node, value)}" for key, value in call.kwargs.items()]
+        return f"{self.as_global(call.function)}({', '.join(arguments)})"
+
+    def _argument(self, node: Node, value: Any) -> str:
+        if isinstance(value, Input):
+            output = node.inputs[value]
+            return self.names.get(output) or self.value(output)
+        if isinstance(value, Call):
+            return self._expression(node, value)
+        if value is STEP:
+            return "step"
+        if isinstance(value, list) and any(isinstance(item, Input | Call) for item in value):
+            return f"[{', '.join(self._argument(node, item) for item in value)}]"
+        return repr(value) if _is_literal(value) else self.as_global(value, "value")
+
+    def as_global(self, value: Any, base: str = "") -> str:
+        key = id(value)
+        if key not in self._global_of:
+            name = self._fresh(_name_of(value) or base or type(value).__name__)
+            self.globals[name] = value
+            self._global_of[key] = name
+            self._kept.append(value)
+        return self._global_of[key]
+
+
+class _Block:
+    """The lines of some nodes in one place of a function: the function itself, or a part of a loop in it."""
+
+    def __init__(
+        self, writer: _Writer, nodes: list[Node], outputs: Sequence[Output], own: set[Output], indent: str
+    ) -> None:
+        self._writer = writer
+        self._nodes = grouped(nodes) if any(node.guard for node in nodes) else nodes
+        self._outputs = set(outputs)
+        self._results = outputs
+        self._own = own | {output for node in nodes if node.type != "_Arg" for output in outputs_of(node)}
+        self._indent = indent
+        self._guard: Guard = ()
+        self._last_use = self._find_last_uses()
+        self._held: set[str] = set()  # names that live on from iteration to iteration
+        self._later: list[tuple[Guard, str]] = []  # names to let go when the writer is back at a guard
+
+    def _uses(self, node: Node) -> Iterable[Output]:
+        """Yields what a node needs; an input that the bound call leaves out is not needed."""
+        call = self._writer.calls[node]
+        if node.type in STRUCTURED:
+            yield from node.inputs
+        else:
+            yield from (node.inputs[index] for index in inputs_of(call))
+        for predicate, _ in node.guard:
+            yield predicate
+
+    def _find_last_uses(self) -> dict[Output, Node]:
+        last: dict[Output, Node] = {}
+        for node in self._nodes:
+            if node in self._writer.calls:
+                for output in self._uses(node):
+                    last[output] = node
+        return last
+
+    def write(self) -> None:
+        for node in self._nodes:
+            if node in self._writer.calls:
+                self._write_node(node)
+        self._go_to(())
+
+    def write_body(self, arguments: Sequence[Output], variables: Sequence[str]) -> None:
+        """Writes the nodes of a loop's body and gives its variables their next values.
+
+        A value that is made after the last use of its variable takes the variable's name at once.
+        """
+        place = {node: index for index, node in enumerate(self._nodes)}
+        place.update(
+            (made, place[node]) for node in self._nodes if node.type == "_Cluster" for made, _ in outputs_of(node)
+        )
+        results, direct = list(self._results), set()
+        for argument, name, result in zip(arguments, variables, results):
+            last = self._last_use.get(argument)
+            plain = result in self._own and result not in self._writer.names and result not in self._writer.constants
+            free = last is None or place[last] <= place.get(result[0], -1)
+            alone = results.count(result) == 1 and argument not in results
+            if plain and free and alone and not result[0].guard and result[0].type != "_While":
+                self._writer.names[result] = name
+                direct.add(name)
+        self._held = direct
+        self.write()
+        pairs = [
+            (name, self._writer.value(result))
+            for name, result in zip(variables, results)
+            if self._writer.value(result) != name
+        ]
+        if pairs:
+            left, right = ", ".join(name for name, _ in pairs), ", ".join(value for _, value in pairs)
+            self._writer.lines.append(f"{self._indent}{left} = {right}")
+            stale = {value for _, value in pairs} - set(variables)
+            mine = [self._writer.names[r] for r in dict.fromkeys(results) if r in self._own and r in self._writer.names]
+            gone = [name for name in dict.fromkeys(mine) if name in stale]
+            if gone:
+                self._writer.lines.append(f"{self._indent}del {', '.join(gone)}")
+
+    def _here(self) -> str:
+        return self._indent + "    " * len(self._guard)
+
+    def _go_to(self, guard: Guard, node: Node | None = None) -> None:
+        """Closes and opens `if` blocks until the next line is under a guard."""
+        shared = len(_shared(guard, self._guard))
+        while len(self._guard) > shared:
+            self._guard = self._guard[:-1]
+            due = [name for level, name in self._later if level == self._guard]
+            self._later = [entry for entry in self._later if entry[0] != self._guard]
+            if due:
+                self._writer.lines.append(f"{self._here()}{' = '.join(due)} = None")
+        for predicate, side in guard[shared:]:
+            negation = "" if side else "not "
+            self._writer.lines.append(f"{self._here()}if {negation}{self._writer.value(predicate)}:")
+            if node is not None:
+                self._writer.node_of_line[len(self._writer.lines)] = node
+            self._guard = (*self._guard, (predicate, side))
+
+    def _write_node(self, node: Node) -> None:
+        self._go_to(node.guard, node)
+        writer, here = self._writer, self._here()
+        used = set(filter(self._is_used, outputs_of(node)))
+        if node.type == "_While":
+            count = len(node.dtypes)
+            kept = {*node.inputs[count:], *(predicate for predicate, _ in node.guard)}
+            done = [name for o, name in self._spent(node) if o not in kept and o[0].guard == node.guard]
+            writer.write_loop(node, used, done, here)
+            self._let_go(node, done)
+            return
+        if node.type == "_Choose":
+            predicate, if_false, if_true = (writer.value(output) for output in node.inputs)
+            targets = writer.targets(node, used)
+            writer.write_line(node, f"{here}{targets[0]} = {if_true} if {predicate} else {if_false}")
+        elif node.type == "_Alive":
+            *predicates, value = (writer.value(output) for output in node.inputs)
+            tests = [text if side else f"not {text}" for text, side in zip(predicates, node.attrs["sides"])]
+            dead = writer.as_global(_raise_dead)
+            targets = writer.targets(node, used)
+            writer.write_line(node, f"{here}{targets[0]} = {value} if {' and '.join(tests)} else {dead}()")
+        else:
+            targets = writer.write_call(node, writer.calls[node], used, here)
+        self._let_go(node, targets)
+
+    def _is_used(self, output: Output) -> bool:
+        return output in self._last_use or output in self._outputs
+
+    def _spent(self, node: Node) -> Iterable[tuple[Output, str]]:
+        """Yields the values that a node is the last to use, with their names."""
+        for output in dict.fromkeys((*node.inputs, *(predicate for predicate, _ in node.guard))):
+            name = self._writer.names.get(output)
+            if name is None or name in self._held or self._last_use.get(output) is not node:
+                continue
+            if output in self._own and output not in self._outputs:
+                yield output, name
+
+    def _let_go(self, node: Node, done: Sequence[str]) -> None:
+        """Drops the values that a node was the last to use, apart from those that are done with already."""
+        lines = self._writer.lines
+        dead: dict[str, None] = {}
+        for output, name in self._spent(node):
+            level = _shared(output[0].guard, node.guard)
+            if name in done:
+                continue
+            if output[0].guard == node.guard:
+                dead[name] = None
+            elif level == self._guard:
+                lines.append(f"{self._here()}{name} = None")  # may have no value yet
+            else:
+                self._later.append((level, name))
+        if "_" in done and any(name != "_" for name in done):
+            dead["_"] = None  # an output that nobody uses
+        if dead:
+            lines.append(f"{self._here()}del {', '.join(dead)}")
+
+
+def _shared(first: Guard, second: Guard) -> Guard:
+    """Returns what two guards begin with in common."""
+    length = 0
+    while length < min(len(first), len(second)) and first[length] == second[length]:
+        length += 1
+    return first[:length]
+
+
+def _raise_dead() -> NoReturn:
+    raise errors.InvalidArgumentError(None, None, UNTAKEN_BRANCH)
+
+
+def grouped(nodes: Sequence[Node]) -> list[Node]:
+    """Returns the nodes in an order that respects all dependencies and keeps those under one guard together."""
+    position = {node: i for i, node in enumerate(nodes)}
+    home = {node: node for node in nodes}
+    home.update((member, node) for node in nodes if node.type == "_Cluster" for member in node.attrs["members"])
+    before = {node: {home[p] for p in node.predecessors() if p in home} - {node} for node in nodes}
+    waiting = {node: len(earlier) for node, earlier in before.items()}
+    followers: dict[Node, list[Node]] = {node: [] for node in nodes}
+    for node in nodes:
+        for producer in before[node]:
+            followers[producer].append(node)
+    ready: dict[Guard, list[int]] = {}
+    for node in nodes:
+        if not waiting[node]:
+            heapq.heappush(ready.setdefault(node.guard, []), position[node])
+    result: list[Node] = []
+    current: Guard = ()
+    while ready:
+        if current not in ready:
+            current = min(ready, key=lambda guard: ready[guard][0])
+        node = nodes[heapq.heappop(ready[current])]
+        if not ready[current]:
+            del ready[current]
+        result.append(node)
+        for follower in followers[node]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                heapq.heappush(ready.setdefault(follower.guard, []), position[follower])
+    return result
+
+
+def _name_of(value: Any) -> str:
+    """Returns a name for a function: its own, and for a method of a resource the resource's too, as in `read_w1`."""
+    name = getattr(value, "__name__", "")
+    owner = getattr(getattr(value, "__self__", None), "name", "")
+    return f"{name}_{owner}" if isinstance(owner, str) and owner else name
+
+
+def _is_literal(value: Any) -> bool:
+    if type(value) is float:
+        return math.isfinite(value)
+    if isinstance(value, list | tuple):
+        return type(value) in (list, tuple) and all(_is_literal(item) for item in value)
+    return value is None or type(value) in (bool, int, str)

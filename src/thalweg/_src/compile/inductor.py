@@ -1,0 +1,200 @@
+"""Compiler: a process beside this one that turns clusters into libraries, and the folder that keeps them.
+
+The running process only sends requests and loads files: tracing and compiling hold Python's lock for seconds, which no
+step should wait for. `python -m thalweg._src.compile.inductor` is that process; it gives way to others.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import logging
+import os
+import pickle
+import select
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, BinaryIO
+
+from thalweg._src.compile.aot_inductor import load
+from thalweg._src.compile.lowering import Request, build, build_here
+
+Library = Callable[[list[Any]], Sequence[Any]]
+_NICE = 19  # it takes what others leave; whoever computes makes room for it (runtime/cpu_contention.py)
+_IDLE = 60.0  # seconds after which a compiler without work ends
+_log = logging.getLogger("thalweg")
+
+
+def folder() -> Path:
+    """Returns where libraries are kept: $THALWEG_CACHE, or a folder of the user's cache."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(os.environ.get("THALWEG_CACHE") or os.path.join(home, "thalweg"))
+
+
+def find(request: Request) -> Library | None:
+    """Returns the library of a cluster if it was compiled before, by any process."""
+    try:
+        file = _note(request).read_text()
+        return _load(file, request) if os.path.exists(file) else None
+    except (OSError, RuntimeError):
+        return None
+
+
+def _note(request: Request) -> Path:
+    """Returns the file that says where a library is."""
+    return folder() / f"{request.digest()}.library"
+
+
+def _load(file: str, request: Request) -> Library:
+    """Returns the function of a library; what runs on an accelerator is put together here from its compiled kernels."""
+    if request.device[1] != "cpu":
+        return build_here(request, file)
+    return load(file)
+
+
+def compile_now(request: Request) -> Library | None:
+    """Compiles a cluster and notes where the result is; for an accelerator, the function is there at once."""
+    kept = folder()
+    kept.mkdir(parents=True, exist_ok=True)
+    file = str(kept / "inductor")
+    library = None
+    if request.device[1] == "cpu":
+        file = build(request, file)
+    else:
+        library = build_here(request, file)
+    own = _note(request).with_suffix(f".{os.getpid()}")
+    own.write_text(file)
+    own.replace(_note(request))
+    return library
+
+
+def _compile_here(request: Request) -> Library | None:
+    """Compiles a cluster for an accelerator in this process, where its kernels are needed anyway."""
+    try:
+        return compile_now(request)
+    except Exception as error:
+        warn(_told(error))
+        return None
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"[:500]
+
+
+class Compiler:
+    """A process that compiles one cluster after the other, started when there is one."""
+
+    def __init__(self, patient: bool) -> None:
+        self._patient = patient
+        self._requests: SimpleQueue[tuple[Request, Callable[[Library | None], None]]] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self.is_busy = False
+
+    def ask(self, request: Request, done: Callable[[Library | None], None]) -> None:
+        """Has a cluster compiled; `done` gets its library, or None, in another thread."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._serve, name="thalweg compiler", daemon=True)
+                self._thread.start()
+        self._requests.put((request, done))
+
+    def wait_for(self, request: Request) -> Library | None:
+        """Has a cluster compiled and waits for its library."""
+        if request.device[1] != "cpu":
+            return _compile_here(request)
+        answers: SimpleQueue[Library | None] = SimpleQueue()
+        self.ask(request, answers.put)
+        return answers.get()
+
+    def _serve(self) -> None:
+        while True:
+            request, done = self._requests.get()
+            try:
+                done(find(request) or self._compile(request))
+            except Exception as error:
+                warn(_told(error))
+                done(None)
+            self.is_busy = not self._requests.empty()
+
+    def _compile(self, request: Request) -> Library | None:
+        self.is_busy = True
+        try:
+            failure = self._answer(request)
+        except (BrokenPipeError, EOFError):  # it may have waited long enough and ended just now
+            failure = self._answer(request)
+        if failure:
+            warn(failure)
+            return None
+        return find(request)
+
+    def _answer(self, request: Request) -> Any:
+        process = self._started()
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            _send(process.stdin, request)
+            return _receive(process.stdout)
+        except (OSError, EOFError):
+            self._process = None
+            raise
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            paths = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+            command = [sys.executable, "-m", "thalweg._src.compile.inductor"]
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
+            )
+            if self._patient:
+                os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICE)  # from here, so that it starts up so too
+            atexit.register(self._process.kill)
+        return self._process
+
+
+BACKGROUND, FOREGROUND = Compiler(patient=True), Compiler(patient=False)
+
+
+@functools.cache
+def warn(text: str) -> None:
+    """Says once that something runs uncompiled."""
+    _log.warning("a part of a step runs uncompiled: %s", text)
+
+
+def _send(stream: BinaryIO | Any, value: Any) -> None:
+    data = pickle.dumps(value)
+    stream.write(struct.pack("<Q", len(data)) + data)
+    stream.flush()
+
+
+def _receive(stream: BinaryIO | Any) -> Any:
+    header = stream.read(8)
+    if len(header) < 8:
+        raise EOFError("the compiler's process ended")
+    return pickle.loads(stream.read(*struct.unpack("<Q", header)))
+
+
+def main() -> None:
+    """Compiles what comes on standard input, and answers each request with an error's text or nothing."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # compilers print
+    while select.select([sys.stdin], [], [], _IDLE)[0]:
+        try:
+            request: Request = _receive(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            compile_now(request)
+            _send(answers, "")
+        except Exception as error:
+            _send(answers, _told(error))
+
+
+if __name__ == "__main__":
+    main()

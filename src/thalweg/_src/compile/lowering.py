@@ -1,0 +1,247 @@
+"""Lower: a cluster as one graph of torch's, compiled by Inductor into a library.
+
+A request holds all that a compiler needs to know of a cluster, and no object of the running program: it goes to another
+process as it is, and its digest names the result on disk. There the nodes are bound again, on a device that nobody
+computes with, and called once on fake tensors to see what they do.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from thalweg._src import dtypes
+from thalweg._src.compile.bind import bind_node
+from thalweg._src.compile.codegen import generate
+from thalweg._src.compile.layout import without_permutations
+from thalweg._src.compile.segment import Segment
+from thalweg._src.graph.ir.step_graph import Node, Output
+from thalweg._src.graph.op_def import OPS
+from thalweg._src.kernels.registry import Call, Known
+from thalweg._src.resources.containers import Containers
+from thalweg._src.resources.thread_pool import Kernels
+
+Layout = tuple[tuple[int, ...], tuple[int, ...], torch.dtype]  # sizes, strides, type
+_VIEWS = {
+    "BroadcastTo", "Cast", "ExpandDims", "Identity", "ReadVariableOp", "Reshape", "Slice", "Split", "SplitV", "Squeeze",
+    "StopGradient", "StridedSlice", "Transpose", "Unpack",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Request:
+    """A cluster: its nodes in order, those of outside among them, by number; and the layouts of what it is given."""
+
+    nodes: list[tuple[str, dict[str, Any], tuple[str, ...], tuple[Any, ...], list[tuple[int, int]]]]
+    members: list[int]
+    inputs: list[tuple[int, int]]
+    outputs: list[tuple[int, int]]
+    handles: list[int]
+    written: list[bool]
+    layouts: list[Layout]
+    device: tuple[str, str]
+    threads: int
+
+    def digest(self) -> str:
+        """Returns a name for what is asked: the same in every process."""
+        facts = [getattr(self, name) for name in self.__slots__]
+        return hashlib.sha256(repr((_fingerprint(), self._machine(), _plain(facts))).encode()).hexdigest()[:40]
+
+    def _machine(self) -> tuple[str, ...]:
+        gpu = torch.cuda.get_device_name(self.device[1]) if self.device[1].startswith("cuda") else ""
+        return torch.__version__, gpu, torch.backends.cpu.get_cpu_capability()
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value in words that are the same wherever it was made."""
+    if isinstance(value, dict):
+        return sorted((key, _plain(item)) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return str(value.dtype), value.shape, value.tobytes() if value.dtype != object else value.tolist()
+    return value.name if isinstance(value, dtypes.DType) else repr(value)
+
+
+@functools.cache
+def _fingerprint() -> str:
+    """Returns what changes when a kernel's source does: code compiled from another one is not used."""
+    folders = [Path(__file__).parent, Path(__file__).parent.parent / "kernels"]
+    files = sorted(path for folder in folders for path in folder.glob("*.py"))
+    return hashlib.sha256(repr([(p.name, os.stat(p).st_mtime_ns) for p in files]).encode()).hexdigest()
+
+
+_FOLDER = "TORCHINDUCTOR_CACHE_DIR"
+
+
+def describe(
+    members: Sequence[Node],
+    inputs: Sequence[Output],
+    outputs: Sequence[Output],
+    handles: Sequence[Node],
+    written: Sequence[bool],
+    layouts: Sequence[Layout],
+    device: Any,
+) -> Request:
+    """Returns the request for a cluster on values and buffers of some layouts."""
+    numbers: dict[Node, int] = {}
+    nodes: list[Any] = []
+
+    def add(node: Node, op_type: str, attrs: dict[str, Any], sources: list[tuple[int, int]]) -> None:
+        numbers[node] = len(nodes)
+        nodes.append((op_type, attrs, tuple(d.name for d in node.dtypes), tuple(node.shapes), sources))
+
+    inside = set(members)
+    for node in members:
+        for producer, _ in node.inputs:
+            if producer in numbers or producer in inside:
+                continue
+            if producer.type == "VarHandleOp":
+                attrs = {**producer.attrs, "container": "", "shared_name": f"variable_{len(nodes)}"}
+                add(producer, "VarHandleOp", attrs, [])
+            elif producer.type == "Const" and (producer, 0) not in inputs:
+                add(producer, "Const", producer.attrs, [])
+            else:
+                add(producer, "_Arg", {"T": producer.dtypes[0]}, [])
+        add(node, node.type, node.attrs, [(numbers[p], i) for p, i in node.inputs if p in numbers])
+    where = (device.type, str(device.torch))
+    return Request(
+        nodes,
+        [numbers[node] for node in members],
+        [(numbers[node], i) for node, i in inputs],
+        [(numbers[node], i) for node, i in outputs],
+        [numbers[node] for node in handles],
+        list(written),
+        list(layouts),
+        where,
+        Kernels.threads,
+    )
+
+
+@dataclass(slots=True, eq=False)
+class _Workbench:
+    """A device that nobody computes with: nodes are bound on it to see what they call."""
+
+    type: str
+    torch: torch.device
+    resources: Containers
+    compiling = True
+    name = ""
+    accelerator = None
+
+    def host_side(self) -> _Workbench:
+        return _Workbench("CPU", torch.device("cpu"), self.resources)
+
+    def state(self, node_name: str, make: Callable[[], Any]) -> Any:
+        return make()
+
+
+class _NeverCancelled:
+    cancelled = False
+
+
+def lowered(request: Request) -> Callable[..., tuple[Any, ...]]:
+    """Returns what a cluster computes as a function of its inputs, then of the buffers of its variables."""
+    bench = _Workbench(request.device[0], torch.device(request.device[1]), Containers())
+    nodes: list[Node] = []
+    for number, (op_type, attrs, types, shapes, sources) in enumerate(request.nodes):
+        inputs = [(nodes[source], index) for source, index in sources]
+        kinds = [dtypes.as_dtype(name) for name in types]
+        nodes.append(Node(f"node_{number}", OPS.lookup(op_type), inputs, attrs, kinds, shapes))
+    calls: dict[Node, Call] = {}
+    constants: dict[Output, Any] = {}
+    for node in nodes:
+        if node.type == "_Arg":
+            continue
+        kernel = bind_node(node, bench)
+        if isinstance(kernel, Known):
+            constants.update(((node, i), kernel.value) for i in range(len(node.dtypes)))
+        else:
+            calls[node] = kernel
+    inputs = [(nodes[number], index) for number, index in request.inputs]
+    outputs = [(nodes[number], index) for number, index in request.outputs]
+    segment = Segment(0, [nodes[number] for number in request.members], frozenset(), inputs, outputs)
+    function = generate(segment, calls, constants).function
+    variables = [constants[nodes[number], 0] for number in request.handles]
+    own = [node.type in _VIEWS and any(request.written) for node, _ in outputs]
+
+    def cluster(*given: torch.Tensor) -> tuple[Any, ...]:
+        values, buffers = given[: len(inputs)], given[len(inputs) :]
+        for variable, buffer in zip(variables, buffers):
+            variable.value = buffer
+        results = function(_NeverCancelled, *values)
+        results = tuple(value.clone() if copy else value for value, copy in zip(results, own))
+        for variable, buffer, written in zip(variables, buffers, request.written):
+            if written:
+                buffer.copy_(variable.value)
+        return results
+
+    return cluster
+
+
+def build(request: Request, folder: str) -> str:
+    """Compiles a cluster for the CPU into a library in a folder, and returns its file."""
+    with _compiling(folder):
+        import torch._inductor as inductor
+
+        torch.set_num_threads(request.threads)
+        graph, examples = traced(request)
+        options = {"aot_inductor.compile_wrapper_opt_level": "O1", "compile_threads": 1}
+        library = inductor.aot_compile(graph, tuple(examples), options=options)
+    assert isinstance(library, str)
+    if os.path.exists(library.removesuffix(".so") + ".json"):
+        raise RuntimeError("a kernel that is called through Python")
+    return library
+
+
+def build_here(request: Request, folder: str) -> Callable[[list[Any]], Sequence[Any]]:
+    """Compiles a cluster for this very process, from what a folder has of it already."""
+    with _compiling(folder):
+        from torch._guards import TracingContext, detect_fake_mode, tracing
+        from torch._inductor.compile_fx import compile_fx_inner
+
+        graph, examples = traced(request)
+        with tracing(TracingContext(detect_fake_mode(examples))):  # without one, torch looks for nothing on disk
+            compiled: Any = compile_fx_inner(graph, examples)
+    return lambda values: compiled(values)
+
+
+@contextmanager
+def _compiling(folder: str) -> Iterator[None]:
+    """Sets up torch as the compiler needs it: results in a folder, and no inference mode."""
+    before = os.environ.get(_FOLDER)
+    os.environ[_FOLDER] = folder
+    try:
+        with torch.inference_mode(False), torch.no_grad():
+            yield
+    finally:
+        if before is None:
+            del os.environ[_FOLDER]
+        else:
+            os.environ[_FOLDER] = before
+
+
+def traced(request: Request) -> tuple[Any, list[torch.Tensor]]:
+    """Returns what a cluster does as a graph of torch's basic operations, and values of the layouts it is for."""
+    import torch._inductor.lowering
+    from torch._inductor.decomposition import select_decomp_table
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    where = torch.device(request.device[1])
+    with FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv()):
+        examples = [torch.empty_strided(s, t, dtype=d, device=where) for s, t, d in request.layouts]
+    function: Any = torch.func.functionalize(lowered(request), remove="mutations")
+    graph = make_fx(function, select_decomp_table(), tracing_mode="fake", _allow_non_fake_inputs=True)(*examples)
+    moved = without_permutations(graph)
+    return make_fx(moved, tracing_mode="fake", _allow_non_fake_inputs=True)(*examples), examples

@@ -1,0 +1,78 @@
+"""Segments: plain nodes that wait for the same set of waiting nodes run together, as one function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, waits
+
+
+@dataclass(slots=True)
+class Segment:
+    """Nodes whose waiting ancestors are the same; `waits` are those that end right before it can start."""
+
+    index: int
+    nodes: list[Node]
+    waits: frozenset[Node]
+    inputs: list[Output] = field(default_factory=list)
+    outputs: list[Output] = field(default_factory=list)
+    after: set[int] = field(default_factory=set)  # segments that must have run
+
+
+def divide(step: StepGraph) -> list[Segment]:
+    """Returns the segments of a partition in an order in which they can run.
+
+    A node's set is the union of its predecessors' sets, plus those predecessors that wait themselves. Two segments
+    are ordered only by inclusion of their sets, so they form no cycle.
+    """
+    waiting = set(filter(waits, step.nodes))
+    sets: dict[Node, frozenset[Node]] = {}
+    empty: frozenset[Node] = frozenset()
+    shared: dict[frozenset[Node], frozenset[Node]] = {empty: empty}
+    segments: dict[frozenset[Node], Segment] = {}
+    for node in step.nodes:
+        awaited = empty
+        for producer in node.predecessors():
+            before = sets[producer]
+            if producer in waiting:
+                before = before | {producer}
+            if before is not awaited and not before <= awaited:
+                awaited = awaited | before
+        awaited = shared.setdefault(awaited, awaited)
+        sets[node] = awaited
+        if node not in waiting:
+            if awaited not in segments:
+                segments[awaited] = Segment(len(segments), [], awaited)
+            segments[awaited].nodes.append(node)
+    result = sorted(segments.values(), key=lambda segment: len(segment.waits))
+    for index, segment in enumerate(result):
+        segment.index = index
+    _connect(step, result)
+    return result
+
+
+def _connect(step: StepGraph, segments: list[Segment]) -> None:
+    """Finds which values cross from one segment to another, to a waiting node, or to the user."""
+    home = {node: segment for segment in segments for node in segment.nodes}
+    wanted: dict[Output, None] = dict.fromkeys(step.fetches)
+    for node in step.nodes:
+        segment = home.get(node)
+        for output in [*node.inputs, *(predicate for predicate, _ in node.guard)]:
+            source = home.get(output[0])
+            if source is segment and segment is not None:
+                continue
+            wanted[output] = None
+            if segment is not None:
+                if output not in segment.inputs:
+                    segment.inputs.append(output)
+                if source is not None:
+                    segment.after.add(source.index)
+        if segment is not None:
+            for control in node.controls:
+                source = home.get(control)
+                if source is not None and source is not segment:
+                    segment.after.add(source.index)
+    for output in wanted:
+        segment = home.get(output[0])
+        if segment is not None:
+            segment.outputs.append(output)

@@ -1,0 +1,106 @@
+"""Line: a program in which one node waits, as a function: whoever calls it waits for that node itself.
+
+Most steps at a queue are such. They need none of what a run of several waits is made of: no count of what comes after
+what, no other thread, and nothing at all to wait for if the node is served at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.compile.failure import explain
+from thalweg._src.execute.program import Program
+from thalweg._src.graph.ir.step_graph import Output
+
+
+def as_line(program: Program) -> Line | None:
+    """Returns a program as one function if a single node of it waits; None if it is not so simple."""
+    if program.is_free or program.large or len(program.waiting) != 1:
+        return None
+    node = program.waiting[0]
+    return None if node.guard or node.type == "_While" else Line(program)
+
+
+class _Awaited:
+    """The results of a node that waits, and a lock that is free when they are there, or never will be."""
+
+    __slots__ = ("_lock", "results")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+        self.results: tuple[Any, ...] | None = None
+
+    def finish(self, *results: Any) -> None:
+        self.results = results
+        self.set()
+
+    def set(self) -> None:
+        """Wakes whoever waits; the step calls it when it is cancelled."""
+        if self._lock.locked():
+            self._lock.release()
+
+    def wait(self) -> None:
+        self._lock.acquire()
+
+
+class Line:
+    """Runs what comes before a wait, waits, and runs what comes after, in the caller's thread."""
+
+    __name__ = "line"
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._node = program.waiting[0]
+        self._feeds: list[Output] = [(feed, 0) for feed in program.feeds]
+        constants, working = program.bound.constants, program.schedule.works
+        self._known = {o: constants[o] for o in (*self._node.inputs, *program.fetches) if o in constants}
+        self._before = [s.index for s in program.segments if not s.waits and working[s.index]]
+        self._after = [s.index for s in program.segments if s.waits and working[s.index]]
+        self._fetches = [output for _, output in sorted(program.numbered_fetches, key=lambda pair: pair[0])]
+
+    def __call__(self, step: Any, *feeds: Any) -> Sequence[Any]:
+        values: dict[Output, Any] = {**self._known, **dict(zip(self._feeds, feeds))}
+        for index in self._before:
+            self._run_segment(index, step, values)
+        node = self._node
+        for i, value in enumerate(self._wait(step, [values[output] for output in node.inputs])):
+            values[node, i] = value
+        for index in self._after:
+            self._run_segment(index, step, values)
+        return [values[output] for output in self._fetches]
+
+    def _run_segment(self, index: int, step: Any, values: dict[Output, Any]) -> None:
+        segment = self._program.segments[index]
+        try:
+            results = self._program.functions[index](step, *[values[output] for output in segment.inputs])
+        except Exception as error:
+            failure = self._program.explain(error)
+            step.fail(failure)  # whoever waits in its name, or has something to give back, hears of it
+            raise failure from None
+        values.update(zip(segment.outputs, results))
+
+    def _wait(self, step: Any, inputs: list[Any]) -> tuple[Any, ...]:
+        program, node = self._program, self._node
+        awaited = step.finished = _Awaited()
+        if step.cancelled:
+            step.stop()
+        step.waiting.add(node.name)
+        try:
+            program.bound.waiting[node].function(step, awaited.finish, *inputs)
+        except Exception as error:
+            raise explain(error, node, inputs, program.device.name) from None
+        try:
+            if awaited.results is None:
+                awaited.wait()
+        except BaseException:  # an interrupt: nobody is to be served in our name any more
+            step.fail(errors.CancelledError(None, None, "Step was interrupted."))
+            raise
+        if awaited.results is None:
+            step.stop()
+        step.waiting.discard(node.name)
+        results, awaited.results = awaited.results, ()  # or the step would hold them as long as it lives
+        return results or ()

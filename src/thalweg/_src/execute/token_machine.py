@@ -1,0 +1,263 @@
+"""Ready: which nodes of a graph with free control flow can run next; the token machine of the papers.
+
+A pure state machine: it is told what a node gave and answers with the nodes that have become ready. Every value carries
+the frame and iteration it belongs to; a dead value says that nothing will come. It runs nothing and waits for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.graph.ir.step_graph import Node, Output
+from thalweg._src.graph.source_line import made_at
+
+
+class _Dead:
+    def __repr__(self) -> str:
+        return "DEAD"
+
+
+DEAD: Any = _Dead()
+_CONTROL = -1
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """One run of a loop."""
+
+    name: str
+    outer: Iteration | None
+    parallel: int
+    enters: int  # that have not arrived yet
+    iterations: dict[int, Iteration] = field(default_factory=dict)
+    constants: list[tuple[Node, Any]] = field(default_factory=list)
+    deferred: list[tuple[Node, Any]] = field(default_factory=list)  # values for an iteration that may not start yet
+    used_exits: set[Node] = field(default_factory=set)
+
+
+@dataclass(slots=True, eq=False)
+class Iteration:
+    """One iteration of a frame: what has arrived in it, and how much of it is under way."""
+
+    frame: Frame
+    index: int
+    arrived: dict[Node, list[Any]] = field(default_factory=dict)
+    left: dict[Node, int] = field(default_factory=dict)
+    dead: set[Node] = field(default_factory=set)
+    fired: set[Node] = field(default_factory=set)
+    under_way: int = 0
+    children: dict[str, Frame] = field(default_factory=dict)
+
+    def path(self) -> str:
+        """Names the iteration, as keys of a rendezvous do: loops from outside in, with their counts."""
+        outer = self.frame.outer
+        before = "" if outer is None else outer.path()
+        return f"{before}/{self.frame.name}:{self.index}" if self.frame.outer is not None else ""
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """A node that is ready in some iteration, with its inputs; a dead one gives dead values without being run."""
+
+    node: Node
+    iteration: Iteration
+    inputs: list[Any]
+    dead: bool
+
+
+class Ready:
+    """The state of one run."""
+
+    def __init__(self, nodes: Sequence[Node], fetches: Iterable[Output]) -> None:
+        self._nodes = nodes
+        self._edges: dict[Output, list[tuple[Node, int]]] = {}
+        self._after: dict[Node, list[Node]] = {}
+        self._enters: dict[str, int] = {}
+        for node in nodes:
+            for index, output in enumerate(node.inputs):
+                self._edges.setdefault(output, []).append((node, index))
+            for control in node.controls:
+                self._after.setdefault(control, []).append(node)
+            if node.type == "Enter":
+                name = node.attrs["frame_name"]
+                self._enters[name] = self._enters.get(name, 0) + 1
+        self._exits: dict[str, list[Node]] = {}
+        for node in nodes:
+            if node.type == "Exit":
+                self._exits.setdefault(_frame_of(node), []).append(node)
+        self._wanted = set(fetches)
+        self.fetched: dict[Output, Any] = {}
+        self._root = Frame("", None, 1, 0)
+        self._root.iterations[0] = Iteration(self._root, 0)
+        self._ready: list[Item] = []
+
+    def start(self) -> list[Item]:
+        """Returns the nodes that wait for nothing."""
+        first = self._root.iterations[0]
+        first.under_way += 1  # the start itself, so that an empty beginning is not taken for the end
+        for node in self._nodes:
+            if not node.inputs and not node.controls:
+                self._fire(first, node)
+        return self._settle(first)
+
+    def finish(self, item: Item, outputs: Sequence[Any]) -> list[Item]:
+        """Takes what a node gave and returns the nodes that are ready now."""
+        node, iteration = item.node, item.iteration
+        if node.type == "Enter":
+            self._enter(node, iteration, outputs[0])
+        elif node.type == "Exit":
+            self._exit(node, iteration, outputs[0])
+        elif node.type == "NextIteration":
+            if outputs[0] is not DEAD:
+                self._next(node, iteration, outputs[0])
+            self._signal(node, iteration, outputs[0] is DEAD)
+        else:
+            self._spread(node, iteration, outputs, item.dead)
+        return self._settle(iteration)
+
+    # -- values ------------------------------------------------------------------------------------------------------
+
+    def _spread(self, node: Node, iteration: Iteration, outputs: Sequence[Any], dead: bool) -> None:
+        for index, value in enumerate(outputs):
+            if (node, index) in self._wanted and iteration.frame is self._root:
+                self.fetched[node, index] = value
+            for consumer, position in self._edges.get((node, index), ()):
+                self._arrive(iteration, consumer, position, value)
+        self._signal(node, iteration, dead)
+
+    def _signal(self, node: Node, iteration: Iteration, dead: bool) -> None:
+        for consumer in self._after.get(node, ()):
+            self._arrive(iteration, consumer, _CONTROL, DEAD if dead else None)
+
+    def _arrive(self, iteration: Iteration, node: Node, position: int, value: Any) -> None:
+        if node not in iteration.left:
+            iteration.left[node] = len(node.inputs) + len(node.controls)
+            iteration.arrived[node] = [DEAD] * len(node.inputs)
+        iteration.left[node] -= 1
+        is_data = position != _CONTROL
+        if value is DEAD and (is_data or node.type not in ("Merge", "ControlTrigger")):
+            iteration.dead.add(node)
+        if is_data:
+            iteration.arrived[node][position] = value
+        if node.type == "Merge":
+            if node in iteration.fired:
+                return
+            alive = is_data and value is not DEAD
+            if alive or iteration.left[node] == 0:
+                self._fire(iteration, node, dead=all(v is DEAD for v in iteration.arrived[node]))
+        elif iteration.left[node] == 0:
+            self._fire(iteration, node, dead=node in iteration.dead and node.type != "ControlTrigger")
+
+    def _fire(self, iteration: Iteration, node: Node, dead: bool = False) -> None:
+        iteration.fired.add(node)
+        iteration.under_way += 1
+        self._ready.append(Item(node, iteration, list(iteration.arrived.get(node, ())), dead))
+
+    # -- frames ------------------------------------------------------------------------------------------------------
+
+    def _enter(self, node: Node, iteration: Iteration, value: Any) -> None:
+        name = node.attrs["frame_name"]
+        frame = iteration.children.get(name)
+        if frame is None:
+            frame = Frame(name, iteration, node.attrs["parallel_iterations"], self._enters[name])
+            frame.iterations[0] = Iteration(frame, 0)
+            frame.iterations[0].under_way = 1  # the frame's beginning, until all of its values have arrived
+            iteration.children[name] = frame
+        frame.enters -= 1
+        if node.attrs["is_constant"]:
+            frame.constants.append((node, value))
+            for inner in list(frame.iterations.values()):
+                self._spread(node, inner, [value], value is DEAD)
+        else:
+            self._spread(node, frame.iterations[0], [value], value is DEAD)
+        if frame.enters == 0:
+            self._ended(frame.iterations[0])
+
+    def _next(self, node: Node, iteration: Iteration, value: Any) -> None:
+        frame, index = iteration.frame, iteration.index + 1
+        if index not in frame.iterations:
+            if len(frame.iterations) >= frame.parallel:
+                frame.deferred.append((node, value))
+                return
+            self._begin(frame, index)
+        self._spread(node, frame.iterations[index], [value], False)
+
+    def _begin(self, frame: Frame, index: int) -> None:
+        iteration = frame.iterations[index] = Iteration(frame, index)
+        for node, value in frame.constants:
+            self._spread(node, iteration, [value], value is DEAD)
+
+    def _exit(self, node: Node, iteration: Iteration, value: Any) -> None:
+        frame = iteration.frame
+        assert frame.outer is not None
+        if value is not DEAD:
+            frame.used_exits.add(node)
+            self._spread(node, frame.outer, [value], False)
+
+    # -- endings ------------------------------------------------------------------------------------------------------
+
+    def _settle(self, iteration: Iteration) -> list[Item]:
+        """Notes that something of an iteration is over and returns what has become ready."""
+        self._ended(iteration)
+        ready, self._ready = self._ready, []
+        return ready
+
+    def _ended(self, iteration: Iteration) -> None:
+        iteration.under_way -= 1
+        self._close(iteration)
+
+    def _close(self, iteration: Iteration | None) -> None:
+        """Ends iterations and frames in which nothing more can happen."""
+        while iteration is not None and not iteration.under_way and not iteration.children:
+            frame = iteration.frame
+            if iteration.index - 1 in frame.iterations:
+                return  # an earlier one may still send something
+            frame.iterations.pop(iteration.index, None)
+            deferred, frame.deferred = frame.deferred, []
+            if deferred:
+                newest = max(frame.iterations, default=iteration.index) + 1
+                self._begin(frame, newest)
+                for node, value in deferred:
+                    self._spread(node, frame.iterations[newest], [value], False)
+            following = frame.iterations.get(iteration.index + 1)
+            if following is not None:
+                iteration = following
+                continue
+            if frame.iterations or frame.outer is None:
+                return
+            iteration = self._leave(frame)
+
+    def _leave(self, frame: Frame) -> Iteration:
+        """Ends a frame: exits that no value came out of give dead ones."""
+        outer = frame.outer
+        assert outer is not None
+        del outer.children[frame.name]
+        for node in self._exits.get(frame.name, ()):
+            if node not in frame.used_exits:
+                self._spread(node, outer, [DEAD], True)
+        return outer
+
+
+def _frame_of(leaving: Node) -> str:
+    """Returns the name of the frame that an Exit leaves: that of an Enter before it, loops inside passed over."""
+    stack, seen = [(producer, 0) for producer in leaving.predecessors()], set()
+    while stack:
+        node, depth = stack.pop()
+        if (node, depth) in seen:
+            continue
+        seen.add((node, depth))
+        if node.type == "Enter":
+            if depth == 0:
+                return str(node.attrs["frame_name"])
+            depth -= 1
+        elif node.type == "Exit":
+            depth += 1
+        stack += [(producer, depth) for producer in node.predecessors()]
+    raise errors.InvalidArgumentError(
+        leaving,
+        leaving,
+        f"Exit '{leaving.name}' is in no loop that it could leave.\n  made at: {made_at(leaving._stack)}",
+    )

@@ -1,0 +1,142 @@
+"""Tokens: runs a partition whose control flow has no structure, node by node as values arrive."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from thalweg._src import errors
+from thalweg._src.compile.failure import UNTAKEN_BRANCH, explain, in_iteration
+from thalweg._src.execute.token_machine import DEAD, Item, Ready
+from thalweg._src.graph.ir.step_graph import Output
+from thalweg._src.kernels.registry import invoke
+from thalweg._src.resources.thread_pool import computing, threads
+
+_PASSED_ON = ("Enter", "Exit", "NextIteration", "LoopCond")
+
+
+class TokenRun:
+    """One run of one program by tokens: at most one thread at a time, and none while everything waits."""
+
+    def __init__(self, program: Any, step: Any, feeds: Sequence[Any], done: Callable[[], None]) -> None:
+        self._program = program
+        self._step = step
+        self._done = done
+        self._observer = None if step.trace is None else step.trace.observer(program.device)
+        self._feeds = dict(zip(program.feeds, feeds))
+        self._ready = Ready(program.nodes, program.fetches)
+        self._lock = threading.Lock()
+        self._events: deque[tuple[Item, Sequence[Any]]] = deque()
+        self._running = False
+        self._waiting = 0  # nodes that will give something later
+        self.values: dict[Output, Any] = {}
+
+    def start(self, here: bool = False) -> None:
+        """Starts what waits for nothing; `here`, in this thread."""
+        self._running = True
+        if here:
+            self._drive(self._ready.start())
+        else:
+            threads.submit(self._drive, self._ready.start())
+
+    def _drive(self, items: list[Item]) -> None:
+        queue = deque(items)
+        try:
+            with computing():
+                while not self._step.cancelled:
+                    if queue:
+                        item = queue.popleft()
+                        outputs = self._run(item)
+                        queue.extend(self._ready.finish(item, outputs) if outputs is not None else ())
+                    elif not self._take_events(queue):
+                        return
+        except BaseException as error:
+            self._step.fail(error)
+
+    def _take_events(self, queue: deque[Item]) -> bool:
+        """Takes what waiting nodes have given meanwhile; gives the thread back if there is nothing.
+
+        A run is over when nothing is ready and nobody waits: frames that only dead values have entered never close.
+        """
+        with self._lock:
+            events, self._events = self._events, deque()
+            self._running = bool(events)
+            over = not events and not self._waiting
+        if over:
+            self._end()
+        for item, outputs in events:
+            queue.extend(self._ready.finish(item, outputs))
+        return bool(events)
+
+    def _run(self, item: Item) -> Sequence[Any] | None:
+        """Returns what a node gives, or None if that comes later."""
+        node, values = item.node, item.inputs
+        count = len(node.dtypes)
+        if node.type == "Merge":
+            return self._merge(item)
+        if item.dead:
+            return [DEAD] * count
+        if node.type in _PASSED_ON:
+            return values
+        if node.type == "Switch":
+            return [DEAD, values[0]] if values[1] else [values[0], DEAD]
+        if node.type == "_Arg":
+            return [self._feeds[node]]
+        bound = self._program.bound
+        if node in bound.waiting:
+            self._wait(item, bound.waiting[node])
+            return None
+        if node not in bound.calls:
+            return [bound.constants.get((node, i)) for i in range(count)]
+        observer = self._observer
+        started = observer.start(node) if observer is not None else None
+        try:
+            result = invoke(bound.calls[node], values, self._step)
+        except Exception as error:
+            raise explain(error, node, values, self._place(item)) from None
+        if observer is not None:
+            observer.end(node, started)
+        return [result] if count == 1 else list(result or ())
+
+    def _place(self, item: Item) -> str:
+        in_loop = item.iteration.frame.outer is not None
+        return in_iteration(self._program.device.name, item.iteration.index if in_loop else None)
+
+    def _merge(self, item: Item) -> Sequence[Any]:
+        for index, value in enumerate(item.inputs):
+            if value is not DEAD:
+                return [value, torch.tensor(index, dtype=torch.int32)]
+        return [DEAD, DEAD]
+
+    def _wait(self, item: Item, call: Any) -> None:
+        self._step.waiting.add(item.node.name)
+        with self._lock:
+            self._waiting += 1
+
+        def finish(*results: Any) -> None:
+            self._step.waiting.discard(item.node.name)
+            with self._lock:
+                self._waiting -= 1
+                self._events.append((item, results))
+                idle, self._running = not self._running, True
+            if idle and not self._step.cancelled:
+                threads.submit(self._drive, [])
+
+        try:
+            call.function(self._step, finish, *item.inputs)
+        except Exception as error:
+            raise explain(error, item.node, item.inputs, self._place(item)) from None
+
+    def _end(self) -> None:
+        for output in self._program.fetches:
+            value = self._ready.fetched.get(output, DEAD)
+            if value is DEAD:
+                error = errors.InvalidArgumentError(None, None, UNTAKEN_BRANCH)
+                self._step.fail(explain(error, output[0], None, self._program.device.name))
+                return
+            self.values[output] = value
+        self._done()

@@ -1,0 +1,105 @@
+"""After: an order of operations that a user wants, for memory's sake or any other, though neither needs the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.graph.ir.step_graph import StepGraph
+from thalweg._src.graph.operation import Operation
+from thalweg._src.graph.tensor import Tensor
+
+_WISH = "_after"
+
+
+def after(first: Any, then: Any) -> None:
+    """Lets `then` run only after `first`, in steps that run both; each is a tensor, an operation, or a list of them.
+
+    Unlike a control dependency it can be said of operations that exist, and makes no step run more than it would.
+    """
+    earlier, later = _operations(first), _operations(then)
+    for operation in later:
+        for before in earlier:
+            _check(before, operation)
+    for operation in later:
+        wishes = dict.fromkeys((*operation._attrs.get(_WISH, ()), *(before.name for before in earlier)))
+        operation._attrs = {**operation._attrs, _WISH: tuple(wishes)}
+        operation.graph._changed()
+
+
+def _operations(elements: Any) -> list[Operation]:
+    if isinstance(elements, list | tuple):
+        return [operation for element in elements for operation in _operations(element)]
+    element = elements._as_graph_element() if hasattr(elements, "_as_graph_element") else elements
+    element = element if isinstance(element, Operation) else getattr(element, "op", None)
+    if not isinstance(element, Operation):
+        raise TypeError(f"after: expected a tensor, an operation or a list of them, received {elements!r}")
+    return [element]
+
+
+def _check(before: Operation, operation: Operation) -> None:
+    operation.graph._require_mutable()
+    if before.graph is not operation.graph:
+        raise ValueError(f"after: {operation.name!r} is from another graph than {before.name!r}")
+    if before._context is not operation._context:
+        raise ValueError(
+            errors.describe(
+                f"after: {operation.name!r} cannot be told to wait for {before.name!r}",
+                expected="operations of the same branch or loop",
+                hint="order the whole loop: what goes into it, or what comes out",
+                made_at=operation.made_at,
+            )
+        )
+    path = _path(operation, before)
+    if path:
+        raise ValueError(
+            errors.describe(
+                f"after: {operation.name!r} cannot wait for {before.name!r}, which waits for it",
+                received=" -> ".join(repr(step.name) for step in path),
+                made_at=operation.made_at,
+            )
+        )
+
+
+def _path(source: Operation, destination: Operation) -> list[Operation]:
+    """Returns operations that lead from one to another, or nothing."""
+    following = {destination: destination}
+    stack = [destination]
+    while stack and source not in following:
+        operation = stack.pop()
+        for earlier in _predecessors(operation):
+            if earlier not in following:
+                following[earlier] = operation
+                stack.append(earlier)
+    if source not in following:
+        return []
+    path = [source]
+    while path[-1] is not destination:
+        path.append(following[path[-1]])
+    return path
+
+
+def _predecessors(operation: Operation) -> list[Operation]:
+    inputs = [tensor.op for tensor in operation._inputs if isinstance(tensor, Tensor)]
+    known = operation.graph._by_name
+    wishes = [known[name] for name in operation._attrs.get(_WISH, ()) if name in known]
+    return [*inputs, *operation._control_inputs, *wishes]
+
+
+def obey(step: StepGraph) -> None:
+    """Makes controls of the wishes in a step, as far as both sides are in it."""
+    wishing = [node for node in step.nodes if _WISH in node.attrs]
+    if wishing and not step.is_free:
+        by_name = {node.name: node for node in step.nodes}
+        for node in wishing:
+            earlier = [by_name[name] for name in node.attrs[_WISH] if name in by_name]
+            node.controls = list(dict.fromkeys([*node.controls, *earlier]))
+        step.settle()
+    for region in step.regions():
+        for part in region.parts():
+            obey(part)
+
+
+def is_wished(node: Any, control: Any) -> bool:
+    """Tells whether a user wants a node to come after another."""
+    return control.name in node.attrs.get(_WISH, ())

@@ -1,0 +1,50 @@
+"""Merge: one node for all that compute the same; what has state or waits is never merged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
+
+_LIMIT = 1 << 12  # bytes of a constant that are compared
+
+
+def merge(step: StepGraph) -> None:
+    """Replaces each pure node by an earlier one with the same type, inputs, controls, attributes and device."""
+    first: dict[Any, Node] = {}
+    replaced: dict[Output, Output] = {}
+    moved: dict[Node, Node] = {}
+    for node in step.nodes:
+        node.inputs = [replaced.get(output, output) for output in node.inputs]
+        if replaced and node.guard:
+            node.guard = tuple((replaced.get(predicate, predicate), side) for predicate, side in node.guard)
+        if moved and node.controls:
+            node.controls = list(dict.fromkeys(moved.get(c, c) for c in node.controls))
+        if node.definition.stateful or node.definition.waits or not node.dtypes or node.type == "Placeholder":
+            continue
+        key = _key(node)
+        if key is None:
+            continue
+        known = first.setdefault(key, node)
+        if known is not node:
+            moved[node] = known
+            replaced.update(((node, i), (known, i)) for i in range(len(node.dtypes)))
+    if moved:
+        step.rewrite(replaced, moved)
+
+
+def _key(node: Node) -> Any:
+    inputs = tuple(node.inputs)
+    if node.definition.commutative:
+        inputs = tuple(sorted(inputs, key=lambda output: (id(output[0]), output[1])))
+    attrs: list[Any] = []
+    for name, value in node.attrs.items():
+        if isinstance(value, np.ndarray):
+            if value.nbytes > _LIMIT or value.dtype == object:
+                return None
+            # Bytes tell 0.0 from -0.0 and one NaN from another, which equality would not.
+            value = (value.dtype.str, value.shape, value.tobytes())
+        attrs.append((name, value))
+    return (node.type, node.device, inputs, frozenset(node.controls), node.guard, tuple(attrs))

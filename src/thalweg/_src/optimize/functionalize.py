@@ -1,0 +1,428 @@
+"""Structure: finds the conditionals and loops that Switch, Merge, Enter, Exit and NextIteration make.
+
+A loop becomes one `_While` node with its body inside; what runs only on one side of a conditional gets a guard, and a
+Merge of two sides becomes a `_Choose` by their predicate. What is left is a graph without cycles and without dead
+values, which every other pass understands. Graphs that have no such structure are left to the token engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from thalweg._src.graph.ir.step_graph import Guard, Node, Output, Region, StepGraph
+from thalweg._src.graph.op_def import OPS
+
+_PRIMITIVES = {"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "ControlTrigger"}
+
+
+class Unstructured(Exception):
+    """Says that a graph is no composition of conditionals and loops, and why."""
+
+
+@dataclass(slots=True, eq=False)
+class _Frame:
+    """The nodes of one loop, or of the graph outside of all loops."""
+
+    name: str
+    outer: _Frame | None
+    nodes: list[Node] = field(default_factory=list)
+    inner: list[_Frame] = field(default_factory=list)
+
+
+def structured(step: StepGraph) -> StepGraph:
+    """Returns the step graph with its control flow structured; as it is, and free, if that cannot be."""
+    if any(node.type in _PRIMITIVES for node in step.nodes):
+        try:
+            step = _structure(step)
+        except Unstructured:
+            step.is_free = True
+            return step
+    step.settle()
+    return step
+
+
+def _structure(step: StepGraph) -> StepGraph:
+    copies = _copied(step)
+    root = _frames(copies.nodes)
+    replaced: dict[Output, Output] = {}
+    nodes = _collapse_inner(root, replaced)
+    fetches = [replaced.get(output, output) for output in copies.fetches]
+    made, fetches, targets = _guard(nodes, fetches, copies.targets)
+    return StepGraph(made, copies.feeds, fetches, targets)
+
+
+def _copied(step: StepGraph) -> StepGraph:
+    """Returns a copy to work on: what was changed before it proved to be unstructured must not be seen."""
+    copies = {node: node.like(node.type, [], node.attrs, controls=[]) for node in step.nodes}
+    for node, copy in copies.items():
+        copy.inputs = [(copies[producer], index) for producer, index in node.inputs]
+        copy.controls = [copies[control] for control in node.controls]
+    return StepGraph(
+        list(copies.values()),
+        [copies[feed] for feed in step.feeds],
+        [(copies[node], index) for node, index in step.fetches],
+        [copies[target] for target in step.targets],
+    )
+
+
+# -- frames -----------------------------------------------------------------------------------------------------------
+
+
+def _forward(node: Node) -> Iterable[Node]:
+    """Yields what comes before a node in one iteration: a Merge does not wait for the iteration before."""
+    for producer in node.predecessors():
+        if not (node.type == "Merge" and producer.type == "NextIteration"):
+            yield producer
+
+
+def _ordered(nodes: Sequence[Node]) -> list[Node]:
+    """Returns the nodes so that each follows what comes before it in an iteration."""
+    result: list[Node] = []
+    state: dict[Node, int] = {}
+    members = set(nodes)
+    for start in sorted(nodes, key=lambda node: node.order):
+        stack = [start]
+        while stack:
+            node = stack[-1]
+            if state.get(node) == 2:
+                stack.pop()
+                continue
+            if state.get(node) == 1:
+                state[node] = 2
+                result.append(stack.pop())
+                continue
+            state[node] = 1
+            for producer in _forward(node):
+                if state.get(producer) == 1:
+                    raise Unstructured(f"the graph has a cycle through {producer.name!r} that no NextIteration closes")
+                if producer in members and producer not in state:
+                    stack.append(producer)
+    return result
+
+
+def _frames(nodes: Sequence[Node]) -> _Frame:
+    """Finds the frame of each node: its inputs', one further in for Enter, one further out for Exit."""
+    root = _Frame("", None)
+    frame_of: dict[Node, _Frame] = {}
+    children: dict[tuple[_Frame, str], _Frame] = {}
+    for node in _ordered(nodes):
+        frame = _common(root, [frame_of[producer] for producer in _forward(node)], node)
+        if node.type == "Enter":
+            key = (frame, node.attrs["frame_name"])
+            if key not in children:
+                children[key] = _Frame(key[1], frame)
+                frame.inner.append(children[key])
+            frame = children[key]
+        frame_of[node] = frame
+        frame.nodes.append(node)
+        if node.type == "Exit":
+            if frame.outer is None:
+                raise Unstructured(f"Exit {node.name!r} is in no loop")
+            frame_of[node] = frame.outer
+    return root
+
+
+def _common(root: _Frame, frames: Sequence[_Frame], node: Node) -> _Frame:
+    """Returns the innermost of the frames, which must lie in all others."""
+    result = root
+    for frame in frames:
+        if _lies_in(frame, result):
+            result = frame
+        elif not (frame is root or _lies_in(result, frame)):
+            raise Unstructured(f"{node.name!r} takes values of two loops, {frame.name!r} and {result.name!r}")
+    return result
+
+
+def _lies_in(frame: _Frame | None, outer: _Frame) -> bool:
+    while frame is not None:
+        if frame is outer:
+            return True
+        frame = frame.outer
+    return False
+
+
+# -- loops ------------------------------------------------------------------------------------------------------------
+
+
+def _collapse_inner(frame: _Frame, replaced: dict[Output, Output]) -> list[Node]:
+    """Returns the nodes of a frame with each loop inside made into one node."""
+    nodes = list(frame.nodes)
+    moved: dict[Node, Node] = {}
+    for inner in frame.inner:
+        loop, exits = _collapse(inner, replaced)
+        nodes.append(loop)
+        for index, leaving in enumerate(exits):
+            for node in leaving:
+                replaced[node, 0] = (loop, index)
+                moved[node] = loop
+        # A control on something inside waits for the whole loop.
+        moved.update(dict.fromkeys(inner.nodes, loop))
+    members = set(nodes)
+    for node in members:
+        node.inputs = [replaced.get(output, output) for output in node.inputs]
+        node.controls = list(dict.fromkeys(moved.get(control, control) for control in node.controls))
+    return nodes
+
+
+@dataclass(slots=True)
+class _Variable:
+    """One value that a loop carries."""
+
+    initial: Output
+    merge: Node
+    following: Output
+    switch: list[Node] = field(default_factory=list)
+    exits: list[Node] = field(default_factory=list)
+
+
+def _collapse(frame: _Frame, replaced: dict[Output, Output]) -> tuple[Node, list[list[Node]]]:
+    """Returns the `_While` node of a frame and, for each of its outputs, the Exit nodes that it stands for."""
+    nodes = _collapse_inner(frame, replaced)
+    conditions = [node for node in nodes if node.type == "LoopCond"]
+    if len(conditions) != 1:
+        raise Unstructured(f"the loop {frame.name!r} has {len(conditions)} conditions")
+    condition = conditions[0]
+    variables = _variables(frame, nodes, condition)
+    captures = [node for node in nodes if node.type == "Enter" and node.attrs["is_constant"]]
+    arguments, at_condition, at_body = _arguments(variables, captures)
+    waited = {control for node in nodes for control in node.controls}
+    region = Region(
+        _part(frame, nodes, arguments, at_condition, [condition.inputs[0]]),
+        _part(frame, nodes, arguments, at_body, [variable.following for variable in variables]),
+    )
+    first = variables[0].merge
+    inputs = [variable.initial for variable in variables] + [capture.inputs[0] for capture in captures]
+    enters = [node for node in nodes if node.type == "Enter"]
+    controls = dict.fromkeys(control for enter in enters for control in enter.controls)
+    # Who waits inside for a value of outside alone makes the whole loop wait for it.
+    controls.update(dict.fromkeys(capture.inputs[0][0] for capture in captures if capture in waited))
+    loop = Node(
+        frame.name,
+        OPS.lookup("_While"),
+        inputs,
+        {"region": region},
+        [variable.merge.dtypes[0] for variable in variables],
+        [variable.merge.shapes[0] for variable in variables],
+        controls=list(controls),
+        device=first.device,
+        order=max(node.order for node in nodes),
+        stack=first._stack,
+    )
+    return loop, [variable.exits for variable in variables]
+
+
+def _waiting(back: Node) -> Node:
+    """Returns a node that gives what a NextIteration passes on, after all that it waits for."""
+    return back.like("Identity", list(back.inputs), {"T": back.dtypes[0]})
+
+
+def _variables(frame: _Frame, nodes: list[Node], condition: Node) -> list[_Variable]:
+    by_merge: dict[Node, _Variable] = {}
+    made: list[Node] = []
+    for node in nodes:
+        if node.type != "Merge" or not any(producer.type == "NextIteration" for producer, _ in node.inputs):
+            continue
+        enter, back = (producer for producer, _ in node.inputs)
+        if enter.type != "Enter" or back.type != "NextIteration":
+            raise Unstructured(f"Merge {node.name!r} of the loop {frame.name!r} does not join Enter and NextIteration")
+        by_merge[node] = _Variable(enter.inputs[0], node, back.inputs[0])
+        if back.controls:
+            by_merge[node].following = (_waiting(back), 0)
+            made.append(by_merge[node].following[0])
+    nodes += made
+    switches: dict[Node, _Variable] = {}
+    for node in nodes:
+        if node.type == "Switch" and node.inputs[1][0] is condition:
+            variable = by_merge.get(node.inputs[0][0])
+            if variable is None:
+                raise Unstructured(f"Switch {node.name!r} leaves the loop {frame.name!r} with no value that it carries")
+            variable.switch.append(node)
+            switches[node] = variable
+    for node in nodes:
+        if node.type == "Exit":
+            producer, index = node.inputs[0]
+            if producer not in switches or index != 0:
+                raise Unstructured(f"Exit {node.name!r} takes no last value of the loop {frame.name!r}")
+            switches[producer].exits.append(node)
+    if not by_merge:
+        raise Unstructured(f"the loop {frame.name!r} carries no value")
+    return list(by_merge.values())
+
+
+def _arguments(
+    variables: Sequence[_Variable], captures: Sequence[Node]
+) -> tuple[list[Node], dict[Output, Output], dict[Output, Output]]:
+    """Returns the arguments of a loop's parts, and which outputs they stand for in the condition and in the body."""
+    arguments: list[Node] = []
+    at_condition: dict[Output, Output] = {}
+    at_body: dict[Output, Output] = {}
+    for index, node in enumerate([*(variable.merge for variable in variables), *captures]):
+        attrs = {"T": node.dtypes[0], "index": index}
+        argument = node.like("_Arg", [], attrs, dtypes=node.dtypes[:1], shapes=node.shapes[:1], controls=[])
+        argument.order = index - 1e9
+        arguments.append(argument)
+        if index < len(variables):
+            at_condition[node, 0] = (argument, 0)
+            at_body.update(((switch, 1), (argument, 0)) for switch in variables[index].switch)
+        else:
+            at_condition[node, 0] = at_body[node, 0] = (argument, 0)
+    return arguments, at_condition, at_body
+
+
+def _part(
+    frame: _Frame, nodes: Sequence[Node], arguments: Sequence[Node], known: dict[Output, Output], results: list[Output]
+) -> StepGraph:
+    """Returns the graph of a loop's condition or body: what its results need, over the arguments."""
+    gates = {node for node, _ in known}
+    members: set[Node] = set()
+    stack = [producer for producer, _ in results]
+    inside = set(nodes)
+    while stack:
+        node = stack.pop()
+        if node in members or node in gates:
+            continue
+        if node not in inside:
+            raise Unstructured(f"{node.name!r} is not in the loop {frame.name!r} that uses it")
+        if node.type in ("Merge", "NextIteration", "Enter", "LoopCond") and (
+            node.type != "Merge" or any(producer.type == "NextIteration" for producer, _ in node.inputs)
+        ):
+            raise Unstructured(f"the body of the loop {frame.name!r} uses {node.name!r} of its frame")
+        members.add(node)
+        stack += [p for p, i in node.inputs if (p, i) not in known]
+        stack += [control for control in node.controls if control not in gates]
+    for node in members:
+        node.inputs = [known.get(output, output) for output in node.inputs]
+        node.controls = [control for control in node.controls if control not in gates]
+    fetches = [known.get(output, output) for output in results]
+    for producer, index in fetches:
+        if producer in gates:
+            raise Unstructured(f"the loop {frame.name!r} takes output {index} of {producer.name!r} past its condition")
+    made, fetches, _ = _guard(list(members), fetches, [])
+    return StepGraph([*arguments, *made], list(arguments), fetches)
+
+
+# -- conditionals -----------------------------------------------------------------------------------------------------
+
+
+def _guard(
+    nodes: Sequence[Node], fetches: Sequence[Output], targets: Sequence[Node]
+) -> tuple[list[Node], list[Output], list[Node]]:
+    """Gives each node of an acyclic graph its guard and takes Switch and Merge out of it."""
+    asked = {*fetches, *(output for node in nodes for output in node.inputs)}
+    arrivals: dict[Output, Guard] = {}  # the guards of what Switch nodes give, which their data does not have
+    value_of: dict[Output, Output] = {}
+    made: list[Node] = []
+    gone: set[Node] = set()
+    for node in _ordered(nodes):
+        before = [arrivals.get(output) or output[0].guard for output in node.inputs]
+        node.inputs = [value_of.get(output, output) for output in node.inputs]
+        if node.type == "Merge":
+            chosen = _choose(node, before)
+            value_of[node, 0] = (chosen, 0)
+            gone.add(node)
+            node.guard = chosen.guard
+            if (node, 1) in asked:
+                raise Unstructured(f"somebody asks which input Merge {node.name!r} took")
+            made.append(chosen)
+            continue
+        if node.type != "ControlTrigger":
+            before += [control.guard for control in node.controls]
+            node.guard = _conjunction(before)
+        if node.type == "Switch":
+            predicate = _source(node.inputs[1])
+            for side in (False, True):
+                arrivals[node, int(side)] = _conjunction([node.guard, ((predicate, side),)])
+                value_of[node, int(side)] = node.inputs[0]
+            gone.add(node)
+            continue
+        made.append(node)
+    for node in made:
+        node.controls = _real_controls(node.controls, gone)
+        if node.type == "Const":
+            node.guard = ()  # a constant costs nothing, whoever needs it
+    wanted = [
+        _alive(output, value_of.get(output, output), arrivals.get(output, output[0].guard), made) for output in fetches
+    ]
+    reached = [value_of[target, 0][0] if target in gone else target for target in targets]
+    return made, wanted, reached
+
+
+def _source(predicate: Output) -> Output:
+    """Returns where a predicate comes from: the two sides of a conditional may have it by different names.
+
+    An Identity that waits is what the whole conditional waits for.
+    """
+    while predicate[0].type == "Identity" and not predicate[0].controls:
+        predicate = predicate[0].inputs[0]
+    return predicate
+
+
+def _real_controls(controls: Sequence[Node], gone: set[Node]) -> list[Node]:
+    """Returns controls without those that only said on which side of a conditional, or in which loop, a node is."""
+    result: list[Node] = []
+    for control in controls:
+        if control in gone or control.type in ("Identity", "Const"):
+            # What it waited for itself must still be waited for.
+            result += [c for c in _real_controls(list(control.predecessors()), gone) if c not in result]
+        elif control not in result and control.type != "_Arg":
+            result.append(control)
+    return result
+
+
+def _conjunction(guards: Sequence[Guard]) -> Guard:
+    """Returns the guard that holds when all of these hold."""
+    result: Guard = ()
+    for guard in sorted(guards, key=len, reverse=True):
+        for literal in guard:
+            if literal not in result:
+                result += (literal,)
+    return result
+
+
+def _choose(merge: Node, guards: Sequence[Guard]) -> Node:
+    """Returns the `_Choose` that a Merge of two sides of one predicate amounts to."""
+    if len(guards) != 2:
+        raise Unstructured(f"Merge {merge.name!r} has {len(guards)} inputs")
+    first, second = guards
+    for living in (0, 1):
+        if _never(guards[1 - living]):  # a conditional inside one side of another by the same predicate: it is decided
+            inputs, attrs = [merge.inputs[living]], {"T": merge.attrs["T"]}
+            return merge.like(
+                "Identity", inputs, attrs, dtypes=merge.dtypes[:1], shapes=merge.shapes[:1], guard=guards[living]
+            )
+    for predicate, side in first:
+        if (predicate, not side) in second:
+            outer = tuple(literal for literal in first if literal != (predicate, side))
+            other = tuple(literal for literal in second if literal != (predicate, not side))
+            if set(outer) == set(other):
+                inputs = merge.inputs if not side else merge.inputs[::-1]
+                attrs = {"T": merge.attrs["T"]}
+                return merge.like(
+                    "_Choose",
+                    [predicate, *inputs],
+                    attrs,
+                    dtypes=merge.dtypes[:1],
+                    shapes=merge.shapes[:1],
+                    guard=outer,
+                )
+    raise Unstructured(f"Merge {merge.name!r} does not join the two sides of one predicate")
+
+
+def _never(guard: Guard) -> bool:
+    """Tells whether a guard contradicts itself."""
+    return any((predicate, not side) in guard for predicate, side in guard)
+
+
+def _alive(fetched: Output, value: Output, guard: Guard, made: list[Node]) -> Output:
+    """Returns a fetched value behind a check that the branch it comes from was taken."""
+    if not guard:
+        return value
+    node, index = fetched
+    predicates = [predicate for predicate, _ in guard]
+    attrs = {"T": node.dtypes[index], "N": len(predicates), "sides": tuple(side for _, side in guard)}
+    check = node.like(
+        "_Alive", [*predicates, value], attrs, dtypes=[node.dtypes[index]], shapes=[node.shapes[index]], guard=()
+    )
+    made.append(check)
+    return (check, 0)

@@ -1,0 +1,179 @@
+"""Hoist: what is the same in every iteration of a loop is computed once, before it.
+
+A variable that the loop does not change is read once; and a value that never changes, though a loop saves it for its
+gradient in every iteration, is not saved at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from thalweg._src import dtypes
+from thalweg._src.graph.ir.step_graph import Node, Output, Region, StepGraph
+from thalweg._src.shapes import is_fully_defined
+
+# Operations that fail for no value, the second ones given that all sizes are known: a loop without iterations must not
+# fail either.
+_SAFE = {
+    "Abs", "Add", "AddV2", "AddN", "BatchMatMul", "BatchMatMulV2", "BiasAdd", "Cast", "Conj", "Cos", "Erf", "Exp",
+    "ExpandDims", "Expm1", "Fill", "Identity", "Log", "Log1p", "LogicalAnd", "LogicalNot", "LogicalOr", "MatMul",
+    "Max", "Maximum", "Mean", "Min", "Minimum", "Mul", "Neg", "OnesLike", "Pow", "Range", "Rank", "RealDiv",
+    "Reciprocal", "Relu", "ReverseV2", "Rsqrt", "Select", "Shape", "Sigmoid", "Sign", "Sin", "Size", "Softmax",
+    "Softplus", "Sqrt", "Square", "SquaredDifference", "StopGradient", "Sub", "Sum", "Tanh", "Transpose",
+    "ZerosLike",
+}  # fmt: skip
+_CUTTING = {
+    "BroadcastTo", "Concat", "ConcatV2", "Pack", "Pad", "PadV2", "Reshape", "Slice", "Split", "SplitV", "Squeeze",
+    "StridedSlice", "Tile", "Unpack",
+}  # fmt: skip
+_READS = ("ReadVariableOp", "ResourceGather", "VariableShape")
+
+
+def hoist(step: StepGraph) -> None:
+    """Moves out of each loop of a step what it computes in every iteration from values that never change."""
+    loops = [node for node in step.nodes if node.type == "_While"]
+    moved = [node for loop in loops for node in _hoisted(loop)]
+    if moved:
+        step.nodes += moved
+        step.settle()
+    if _recall_what_never_changed(step, loops):
+        step.settle()
+
+
+def captured(loop: Node, output: Output) -> Output:
+    """Returns the argument by which a loop's parts see a value of outside, made if there is none."""
+    region: Region = loop.attrs["region"]
+    count = len(loop.dtypes)
+    for index in range(count, len(loop.inputs)):
+        if loop.inputs[index] == output:
+            return (region.body.feeds[index], 0)
+    producer, slot = output
+    attrs = {"T": producer.dtypes[slot], "index": len(loop.inputs)}
+    argument = producer.like(
+        "_Arg", [], attrs, dtypes=[producer.dtypes[slot]], shapes=[producer.shapes[slot]], controls=[], guard=()
+    )
+    argument.order = len(loop.inputs) - 1e9
+    loop.inputs.append(output)
+    region.condition.feeds = region.body.feeds = [*region.body.feeds, argument]
+    return (argument, 0)
+
+
+def _hoisted(loop: Node) -> Iterable[Node]:
+    """Takes the nodes out of a loop that give the same in every iteration, and yields them as nodes of outside."""
+    region: Region = loop.attrs["region"]
+    count = len(loop.dtypes)
+    outside: dict[Output, Output] = {
+        (argument, 0): output for argument, output in zip(region.body.feeds[count:], loop.inputs[count:])
+    }
+    changed = _changed_handles(region)
+    alone = not any(_lets_others_run(node) for part in region.parts() for node in part.everything())
+    made: dict[Node, Node] = {}
+    for part in region.parts():
+        for node in part.nodes:
+            if node.type in ("_Arg", "Const") or node.guard or node.controls or not node.dtypes:
+                continue
+            known = all(output in outside or output[0].type == "Const" for output in node.inputs)
+            if known and (
+                _is_safe(node) or (node.type == "ReadVariableOp" and alone and node.inputs[0] not in changed)
+            ):
+                inputs = [outside.get(output) or constant_like(output[0]) for output in node.inputs]
+                copy = node.like(node.type, inputs, node.attrs, controls=list(loop.controls), guard=loop.guard)
+                copy.order = min(node.order, loop.order - 0.5)
+                made[node] = copy
+                outside.update(((node, i), (copy, i)) for i in range(len(node.dtypes)))
+    for part in region.parts() if made else ():
+        used = {o for n in part.nodes if n not in made for o in n.inputs if o[0] in made}
+        used |= {output for output in part.fetches if output[0] in made}
+        for node in part.nodes:
+            used |= {predicate for predicate, _ in node.guard if predicate[0] in made}
+        part.rewrite({output: captured(loop, outside[output]) for output in used})
+    yield from made.values()
+
+
+def _lets_others_run(node: Node) -> bool:
+    """Tells whether a node waits, or calls what may: others may change variables meanwhile, and shall be seen."""
+    return node.definition.waits or "PyFunc" in node.type
+
+
+def _is_safe(node: Node) -> bool:
+    """Tells whether a node certainly does not fail, though the loop may never have asked for it."""
+    shapes = [node.input_shape(i) for i in range(len(node.inputs))]
+    if node.type in _CUTTING:
+        return all(is_fully_defined(shape) for shape in shapes)
+    return node.type in _SAFE and None not in shapes
+
+
+def constant_like(node: Node) -> Output:
+    """Returns a constant of one graph as one of another."""
+    return (node.like("Const", [], node.attrs, controls=[], guard=()), 0)
+
+
+def _changed_handles(region: Region) -> set[Output]:
+    """Returns the handles that somebody in a loop does more with than reading."""
+    return {
+        output
+        for part in region.parts()
+        for node in part.nodes
+        for output in node.inputs
+        if output[0].dtypes[output[1]] is dtypes.resource and node.type not in _READS
+    }
+
+
+# -- what a loop saves for its gradient -------------------------------------------------------------------------------
+
+
+def _recall_what_never_changed(step: StepGraph, loops: Iterable[Node]) -> bool:
+    """Gives the loop of a gradient the values of outside that the loop before saved in each iteration."""
+    found = False
+    for backward in loops:
+        region: Region = backward.attrs["region"]
+        for index, argument in enumerate(region.body.feeds[: len(backward.dtypes)]):
+            forward, saved = backward.inputs[index]
+            pop = region.body.fetches[index][0]
+            if forward.type != "_While" or pop.type != "TensorListPopBack" or pop.inputs[0] != (argument, 0):
+                continue
+            value = _always_saved(forward, saved)
+            if value is not None and not pop.guard and mirrors(backward, forward):
+                region.body.rewrite(
+                    {(pop, 1): captured(backward, value) if value[0].type != "Const" else constant_like(value[0])}
+                )
+                found = True
+    return found
+
+
+def _always_saved(loop: Node, index: int) -> Output | None:
+    """Returns the value of outside that a loop saves in a list in every iteration, if that is what it does."""
+    region: Region = loop.attrs["region"]
+    push = region.body.fetches[index][0]
+    first = loop.inputs[index][0]
+    if push.type != "TensorListPushBack" or push.guard or first.type != "EmptyTensorList":
+        return None
+    if push.inputs[0] != (region.body.feeds[index], 0):
+        return None
+    value = push.inputs[1]
+    if value[0].type == "Const":
+        return value
+    outside = dict(zip(region.body.feeds[len(loop.dtypes) :], loop.inputs[len(loop.dtypes) :]))
+    return outside.get(value[0])
+
+
+def mirrors(backward: Node, forward: Node) -> bool:
+    """Tells whether a loop counts down to zero from the number of iterations of another."""
+    region: Region = backward.attrs["region"]
+    test = region.condition.fetches[0][0]
+    if test.type != "Greater" or test.constant(1) is None or test.constant(1) != 0:
+        return False
+    argument = test.inputs[0][0]
+    index = region.body.feeds.index(argument) if argument in region.body.feeds else len(backward.dtypes)
+    if index >= len(backward.dtypes) or backward.inputs[index][0] is not forward:
+        return False
+    less, (_, counter) = region.body.fetches[index][0], backward.inputs[index]
+    more, first = forward.attrs["region"].body.fetches[counter][0], forward.inputs[counter][0]
+    counts_down = less.type == "Sub" and less.inputs[0][0] is argument and _is_one(less)
+    counts_up = more.type in ("Add", "AddV2") and _is_one(more) and first.type == "Const" and first.attrs["value"] == 0
+    return counts_down and counts_up and more.inputs[0][0] is forward.attrs["region"].body.feeds[counter]
+
+
+def _is_one(node: Node) -> bool:
+    value = node.constant(1)
+    return value is not None and value.shape == () and value == 1

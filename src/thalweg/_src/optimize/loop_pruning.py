@@ -1,0 +1,89 @@
+"""Loops: what is constant outside is known inside, and what nobody needs is not carried around."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from thalweg._src.graph.ir.step_graph import Node, Output, Region, StepGraph, reachable
+
+_READING = ("_Arg", "ReadVariableOp", "TensorArrayReadV3", "TensorArraySizeV3")  # leave everything as it is
+
+
+def narrow(step: StepGraph) -> None:
+    """Makes every loop of a step carry only what changes and what somebody needs."""
+    uses: Counter[Output] = Counter(step.fetches)
+    for node in step.nodes:
+        uses.update(node.inputs)
+        uses.update(predicate for predicate, _ in node.guard)
+    replaced: dict[Output, Output] = {}
+    moved: dict[Node, Node] = {}
+    for loop in reversed(step.nodes):  # a later loop may be the only one that needs a result of an earlier one
+        if loop.type == "_While":
+            _know_constants(loop)
+            slim = _narrowed(loop, {i for i in range(len(loop.dtypes)) if uses[loop, i]}, replaced)
+            if slim is not None:
+                uses.subtract(loop.inputs)
+                uses.update(slim.inputs)
+                moved[loop] = slim
+    if moved:
+        step.rewrite(replaced, moved)
+
+
+def _know_constants(loop: Node) -> None:
+    """Puts constants in the place of arguments that have a constant's value."""
+    region, count = loop.attrs["region"], len(loop.dtypes)
+    replaced: dict[Output, Output] = {}
+    for argument, (producer, _) in zip(region.body.feeds[count:], loop.inputs[count:]):
+        if producer.type == "Const" and not producer.controls:
+            replaced[argument, 0] = (producer.like("Const", [], producer.attrs, controls=[], guard=()), 0)
+    if replaced:
+        for part in region.parts():
+            part.rewrite(replaced)
+
+
+def _narrowed(loop: Node, used: set[int], replaced: dict[Output, Output]) -> Node | None:
+    """Returns a loop with fewer variables and captures that does the same, if there is one."""
+    region: Region = loop.attrs["region"]
+    arguments, count = region.body.feeds, len(loop.dtypes)
+    fixed = {i for i in range(count) if region.body.fetches[i] == (arguments[i], 0)}
+    needed = _needed(region, used | _with_effects(region))
+    variables = [i for i in range(count) if i in needed and i not in fixed]
+    captures = [i for i in range(len(arguments)) if i in needed and (i >= count or i in fixed)]
+    if not variables or (len(variables) == count and len(variables) + len(captures) == len(arguments)):
+        return None
+    kept = [arguments[i] for i in [*variables, *captures]]
+    condition = StepGraph(region.condition.nodes, kept, region.condition.fetches)
+    body = StepGraph(region.body.nodes, kept, [region.body.fetches[i] for i in variables])
+    slim = loop.like(
+        "_While",
+        [loop.inputs[i] for i in [*variables, *captures]],
+        {**loop.attrs, "region": Region(condition, body)},
+        dtypes=[loop.dtypes[i] for i in variables],
+        shapes=[loop.shapes[i] for i in variables],
+    )
+    replaced.update(((loop, old), (slim, new)) for new, old in enumerate(variables))
+    replaced.update(((loop, i), loop.inputs[i]) for i in fixed)
+    return slim
+
+
+def _needed(region: Region, results: set[int]) -> set[int]:
+    """Returns the arguments that the condition and some results depend on, over any number of iterations."""
+    index_of = {argument: i for i, argument in enumerate(region.body.feeds)}
+    count = len(region.body.fetches)
+    needed: set[int] = set()
+    found = set(results)
+    while found != needed:
+        needed = found
+        roots = [*region.condition.roots(), *(region.body.fetches[i][0] for i in needed if i < count)]
+        found = needed | {index_of[node] for node in reachable(roots) if node in index_of}
+    return needed
+
+
+def _with_effects(region: Region) -> set[int]:
+    """Returns the variables whose next value hangs on something with an effect, which must happen in any case."""
+    results = enumerate(region.body.fetches)
+    return {
+        i
+        for i, (node, _) in results
+        if any(n.definition.stateful and n.type not in _READING for n in reachable([node]))
+    }

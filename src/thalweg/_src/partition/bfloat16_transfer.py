@@ -1,0 +1,57 @@
+"""Lossy transfers: float32 crosses between devices as bfloat16, half the bytes with the range and less precision.
+
+What is kept stays exact: a value that a stateful node takes as it is (assigned to a variable, saved, enqueued) is sent
+whole. A gradient that an optimizer applies is not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from thalweg._src import dtypes
+from thalweg._src.graph.ir.step_graph import Guard, Node, Output
+from thalweg._src.graph.op_def import OPS
+
+_SAME = frozenset(("ExpandDims", "Identity", "Reshape", "Squeeze", "StopGradient"))  # give what they take
+
+
+def kept_values(nodes: Iterable[Node]) -> set[Output]:
+    """Returns what stateful nodes of a graph take, itself or under another name or shape."""
+    found: set[Output] = set()
+    for node in nodes:
+        if node.definition.stateful and node.type != "_While" and "Apply" not in node.type:
+            for output in node.inputs:
+                while output not in found:
+                    found.add(output)
+                    if output[0].type in _SAME:
+                        output = output[0].inputs[0]
+    return found
+
+
+def can_narrow(output: Output) -> bool:
+    return output[0].dtypes[output[1]] is dtypes.float32
+
+
+def narrow(output: Output, guard: Guard) -> Node:
+    """Returns the node that makes bfloat16 of a float32, where it is made."""
+    return _cast(output, output[0].name + f"/_narrow_{output[1]}", dtypes.bfloat16, guard)
+
+
+def widen(received: Node, guard: Guard) -> Node:
+    """Returns the node that makes float32 again of what was received."""
+    return _cast((received, 0), received.name.replace("/_narrow_", "/_widen_", 1), dtypes.float32, guard)
+
+
+def _cast(output: Output, name: str, dtype: dtypes.DType, guard: Guard) -> Node:
+    producer, index = output
+    return Node(
+        name,
+        OPS.lookup("Cast"),
+        [output],
+        {"SrcT": producer.dtypes[index], "DstT": dtype, "Truncate": False},
+        [dtype],
+        [producer.shapes[index]],
+        order=producer.order,
+        stack=producer._stack,
+        guard=guard,
+    )

@@ -1,0 +1,144 @@
+"""Memory: on an accelerator, which values live in host memory, and the copies between host and device.
+
+Shapes, axes and indices are declared host arguments. What is computed from them alone (arithmetic on shapes) is
+computed on the host too, so that reading them never makes the host wait for the device.
+"""
+
+from __future__ import annotations
+
+from thalweg._src import dtypes
+from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
+from thalweg._src.graph.op_def import OPS, ArgDef
+
+_COUNTING = (dtypes.int32, dtypes.int64, dtypes.bool)
+
+
+def assign_memory(step: StepGraph) -> None:
+    """Marks nodes that run on the host (`_host`) and puts copies where a value is wanted on the other side."""
+    memory = _Memory(step)
+    for node in list(step.nodes):
+        memory.visit(node)
+    step.fetches = [memory.fetched(output) for output in step.fetches]
+    step.settle()
+
+
+def arguments(args: tuple[ArgDef, ...], attrs: dict[str, object], count: int) -> list[ArgDef]:
+    """Returns the argument that each of a node's flat inputs or outputs belongs to."""
+    result: list[ArgDef] = []
+    for arg in args:
+        if arg.number_attr is not None:
+            result += [arg] * int(attrs[arg.number_attr])  # type: ignore[call-overload]
+        elif arg.type_list_attr is not None:
+            result += [arg] * len(attrs[arg.type_list_attr])  # type: ignore[arg-type]
+        else:
+            result.append(arg)
+    assert len(result) == count
+    return result
+
+
+def on_host(output: Output) -> bool:
+    """Tells whether an output of an accelerator's partition is in host memory."""
+    node, index = output
+    if node.type == "_Arg":
+        return bool(node.attrs.get("_host", True))  # those of a loop's body say it, those of a step come from the user
+    if node.type == "_While":
+        return _is_counted(node, index)
+    if node.type == "_Recv":
+        return False
+    if node.type == "_CopyToHost" or "_host" in node.attrs:
+        return True
+    host = node.definition.host
+    return bool(host) and arguments(node.definition.outputs, node.attrs, len(node.dtypes))[index].name in host
+
+
+def _is_counted(loop: Node, index: int) -> bool:
+    """Tells whether a loop counts with a variable, and keeps it on the host."""
+    return loop.dtypes[index] in _COUNTING and loop.shapes[index] == ()
+
+
+class _Memory:
+    def __init__(self, step: StepGraph) -> None:
+        self._step = step
+        self._copies: dict[tuple[Output, bool], Output] = {}
+
+    def visit(self, node: Node) -> None:
+        """Decides where a node runs, brings its inputs there, and notes where its outputs are."""
+        if node.type in ("_Arg", "_Recv"):
+            return
+        if node.type == "_While":
+            self._visit_loop(node)
+            return
+        if self._runs_on_host(node):
+            node.attrs = {**node.attrs, "_host": True}
+            node.inputs = [self.at(output, host=True) for output in node.inputs]
+            return
+        host = node.definition.host
+        inputs = arguments(node.definition.inputs, node.attrs, len(node.inputs))
+        node.inputs = [
+            output if node.input_dtype(i) is dtypes.resource else self.at(output, host=inputs[i].name in host)
+            for i, output in enumerate(node.inputs)
+        ]
+
+    def _visit_loop(self, node: Node) -> None:
+        """Keeps what a loop counts with on the host, and what it computes with on the device."""
+        region, count = node.attrs["region"], len(node.dtypes)
+        sides = [_is_counted(node, i) for i in range(count)] + [on_host(output) for output in node.inputs[count:]]
+        node.inputs = [
+            output if node.input_dtype(i) is dtypes.resource else self.at(output, host=sides[i])
+            for i, output in enumerate(node.inputs)
+        ]
+        for argument, host in zip(region.body.feeds, sides):
+            argument.attrs = {**argument.attrs, "_host": host}
+        for part in region.parts():
+            for inner in list(part.nodes):
+                if inner.type != "_Arg":
+                    self.visit(inner)
+        region.condition.fetches = [self.at(output, host=True) for output in region.condition.fetches]
+        region.body.fetches = [
+            output if node.dtypes[i] in (dtypes.resource, dtypes.variant) else self.at(output, host=sides[i])
+            for i, output in enumerate(region.body.fetches)
+        ]
+        for part in region.parts():
+            part.settle()
+
+    def _runs_on_host(self, node: Node) -> bool:
+        definition = node.definition
+        if definition.stateful or definition.waits or not node.inputs or not node.dtypes:
+            return False
+        if not all(dtype in _COUNTING for dtype in node.dtypes):
+            return False
+        known = [output for output in node.inputs if output[0].type != "Const"]
+        return bool(known) and all(map(on_host, known))
+
+    def at(self, output: Output, host: bool) -> Output:
+        """Returns the output on the side where it is wanted, copied there once."""
+        producer, index = output
+        if on_host(output) == host:
+            return output
+        if (output, host) not in self._copies:
+            self._copies[output, host] = self._copy(producer, index, host)
+        return self._copies[output, host]
+
+    def fetched(self, output: Output) -> Output:
+        """Returns an output as the user gets it: on the host, by copies that are waited for all together."""
+        if not on_host(output) and (output, True) not in self._copies:
+            self._copies[output, True] = copy = self._copy(*output, host=True)
+            copy[0].attrs = {**copy[0].attrs, "_fetched": True}
+        return self.at(output, host=True)
+
+    def _copy(self, producer: Node, index: int, host: bool) -> Output:
+        if producer.type == "Const":
+            copy = producer.like("Const", [], {**producer.attrs, "_host": True}, name=f"{producer.name}/_host")
+        else:
+            copy = Node(
+                f"{producer.name}/{'_to_host' if host else '_to_device'}",
+                OPS.lookup("_CopyToHost" if host else "_CopyToDevice"),
+                [(producer, index)],
+                {"T": producer.dtypes[index]},
+                [producer.dtypes[index]],
+                [producer.shapes[index]],
+                order=producer.order,
+                stack=producer._stack,
+                guard=producer.guard,
+            )
+        return (copy, 0)

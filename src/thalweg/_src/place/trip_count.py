@@ -1,0 +1,81 @@
+"""Turns: how often a loop goes round, where the graph says so: it counts by ones up or down to a constant."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from thalweg._src.graph.ir.step_graph import Node, Output
+from thalweg._src.place.work import VIEWS
+
+_UP = {"Less": 0, "LessEqual": 1}
+_DOWN = {"Greater": 0, "GreaterEqual": 1}
+
+
+def turns(loop: Node, unknown: int) -> int:
+    """Returns the turns of a loop, or `unknown`."""
+    found = _bound(loop, loop.attrs["region"].condition.fetches[0])
+    return unknown if found is None else found
+
+
+def _bound(loop: Node, condition: Output) -> int | None:
+    """Returns how often a condition holds: of two that must both hold, the smaller number."""
+    node = _through_views(condition)[0]
+    if node.type == "LogicalAnd":
+        bounds = [bound for bound in (_bound(loop, output) for output in node.inputs) if bound is not None]
+        return min(bounds, default=None)
+    if node.type not in _UP and node.type not in _DOWN:
+        return None
+    counter, limit = _through_views(node.inputs[0])[0], _value(loop, node.inputs[1])
+    arguments = loop.attrs["region"].condition.feeds
+    if limit is None or counter not in arguments or arguments.index(counter) >= len(loop.dtypes):
+        return None
+    index = arguments.index(counter)
+    first, step = _number(loop.inputs[index]), _step(loop, index)
+    rising = node.type in _UP
+    if first is None or not step or (step > 0) is not rising:
+        return None
+    distance = (limit - first if rising else first - limit) + (_UP | _DOWN)[node.type]
+    return max(0, math.ceil(distance / abs(step)))
+
+
+def _step(loop: Node, index: int) -> int | None:
+    """Returns what a turn adds to a variable of a loop, if that is a constant."""
+    region = loop.attrs["region"]
+    node = _through_views(region.body.fetches[index])[0]
+    if node.type not in ("Add", "AddV2", "Sub") or _through_views(node.inputs[0])[0] is not region.body.feeds[index]:
+        return None
+    amount = _value(loop, node.inputs[1])
+    return amount if amount is None or node.type != "Sub" else -amount
+
+
+def _value(loop: Node, output: Output) -> int | None:
+    """Returns a number inside a loop: a constant, or one that was brought in."""
+    node = _through_views(output)[0]
+    arguments = loop.attrs["region"].body.feeds
+    if node.type == "_Arg":
+        place = next((i for i, argument in enumerate(arguments) if argument is node), -1)
+        return _number(loop.inputs[place]) if place >= len(loop.dtypes) else None
+    return _number(output)
+
+
+def _number(output: Output) -> int | None:
+    """Returns a whole number that the graph knows: a constant, or what a loop has counted to."""
+    node, index = _through_views(output)
+    if node.type in ("Const", "_AsNumber"):
+        value = node.attrs["value"]
+        whole = isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iu"
+        return int(value) if whole else None
+    if node.type == "_While":
+        first, step, count = _number(node.inputs[index]), _step(node, index), turns(node, -1)
+        return None if first is None or step is None or count < 0 else first + step * count
+    return None
+
+
+def _through_views(output: Output) -> Output:
+    while (
+        output[0].type in VIEWS and output[0].type not in ("ReadVariableOp", "_Choose", "_Alive") and output[0].inputs
+    ):
+        output = output[0].inputs[0]
+    return output

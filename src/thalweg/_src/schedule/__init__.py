@@ -1,0 +1,1 @@
+"""Scheduling after partitioning: when values are sent and received, in which order nodes run, peak memory."""

@@ -1,0 +1,336 @@
+"""Memory plan: when the parts of a step receive, and in what order they run, for the sake of memory.
+
+A tensor from another device takes memory from the moment it comes. So each large Recv is made to wait for what runs
+before its tensor is needed, as long as nothing is expected to end later (the white paper's section 5.2). That
+is all, unless a device has a limit that the step would pass: then its nodes run in an order with a smaller peak.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from thalweg._src import errors
+from thalweg._src.config import ConfigProto, CostGraphDef, RunMetadata
+from thalweg._src.devices import canonical_name, matches
+from thalweg._src.errors import in_units
+from thalweg._src.graph.ir.step_graph import Node, StepGraph, waits
+from thalweg._src.graph.source_line import made_at
+from thalweg._src.place.cost import CostModel
+from thalweg._src.place.work import NOTHING
+from thalweg._src.schedule.memory_order import linearize, orders
+from thalweg._src.schedule.peak_memory import Buffers, Forecast
+from thalweg._src.schedule.timeline import Clock, Item, Timeline, transfer_key
+from thalweg._src.shapes import is_fully_defined
+
+Parts = Mapping[str, StepGraph]
+
+_WORTH = 1 << 20  # bytes; what is smaller may come when it likes
+_BUDGET = 200_000  # nodes put on paper one by one, so that nobody waits long for a plan
+_LONGER = 1.001  # a step that ends later by less is as fast
+
+
+class MemoryPlan:
+    """The parts of a step in their final order, and the memory that each is foreseen to take.
+
+    limits: bytes that a device may hold, for those that have a limit
+    notes: what was changed, for people
+    """
+
+    def __init__(self, parts: Parts, costs: CostModel, limits: Mapping[str, int], notes: Sequence[str]) -> None:
+        self._parts = parts
+        self._costs = costs
+        self.limits = dict(limits)
+        self.notes = list(notes)
+
+    @cached_property
+    def forecasts(self) -> dict[str, Forecast]:
+        """The memory of each device; it takes a moment, so nobody pays who does not ask."""
+        return _forecasts(self._parts, _buffers(self._parts, self._costs), self._timeline())
+
+    def _timeline(self) -> Timeline | None:
+        return _timeline(self._parts, Clock(self._parts, self._costs)) if len(self._parts) > 1 else None
+
+    def summary(self) -> list[str]:
+        """Returns a line a device: what it holds at most, when, and what it may."""
+        lines = []
+        for name, forecast in self.forecasts.items():
+            limit = f" (limit {in_units(self.limits[name])})" if name in self.limits else ""
+            lines.append(f"{name}: {forecast}{limit}")
+        return lines + self.notes
+
+    def write_to(self, metadata: RunMetadata) -> None:
+        """Adds the costs: bytes and microseconds of each node, the peak of each device.
+
+        The time is the one that metadata has from a trace; what ran in no kernel of its own has the time that was
+        reckoned with, and is marked as inaccurate.
+        """
+        graph, measured = metadata.cost_graph, _measured(metadata)
+        for name, part in self._parts.items():
+            number = {node: len(graph.node) + i for i, node in enumerate(part.nodes)}
+            for node in part.nodes:
+                graph.node.append(self._cost(node, name, number, measured.get((name, node.name))))
+            forecast = self.forecasts[name]
+            graph.cost.add(cost=float(forecast.peak), dimension=f"memory {name}")
+
+    def _cost(self, node: Node, device: str, number: Mapping[Node, int], taken: int | None) -> CostGraphDef.Node:
+        known = CostGraphDef.Node
+        return known(
+            name=node.name,
+            device=device,
+            id=number[node],
+            input_info=[
+                known.InputInfo(preceding_node=number[producer], preceding_port=index)
+                for producer, index in node.inputs
+                if producer in number
+            ],
+            output_info=[
+                known.OutputInfo(size=self._costs.bytes(node, index), alias_input_port=-1, dtype=dtype.as_datatype_enum)
+                for index, dtype in enumerate(node.dtypes)
+            ],
+            persistent_memory_size=self._costs.sizes.kept(node),
+            compute_cost=round(1e6 * self._costs.time(node, device) if taken is None else taken / 1000),
+            control_input=[number[control] for control in node.controls if control in number],
+            inaccurate=taken is None,
+        )
+
+
+def _measured(metadata: RunMetadata) -> dict[tuple[str, str], int]:
+    """Returns the longest time of each node that ran, in nanoseconds, by its device and its name."""
+    longest: dict[tuple[str, str], int] = {}
+    for part in metadata.step_stats.dev_stats:
+        for stats in part.node_stats:
+            key = part.device, stats.node_name
+            longest[key] = max(longest.get(key, 0), stats.op_end_rel_nanos - stats.op_start_rel_nanos)
+    return longest
+
+
+def plan_memory(parts: Parts, costs: CostModel | None = None, limits: Mapping[str, int] | None = None) -> MemoryPlan:
+    """Gives the parts of a step their order; raises ResourceExhaustedError if one cannot do within its limit."""
+    costs = costs or CostModel()
+    limits = {name: limit for name, limit in (limits or {}).items() if name in parts}
+    notes: list[str] = []
+    is_open = (len(parts) > 1 or bool(limits)) and _can_be_ordered(parts)
+    if is_open and len(parts) > 1:
+        late = _receive_late(parts, costs)
+        notes += [f"{late} large tensors are asked for no sooner than they are needed"] if late else []
+    made = MemoryPlan(parts, costs, limits, notes)
+    over = {name: limit for name, limit in limits.items() if made.forecasts[name].peak > limit}
+    if over:
+        if not is_open:
+            raise _exhausted(made.forecasts, over, costs)
+        _fit(parts, costs, limits, over, made.forecasts)
+        made.notes += [f"{name}: the order of its nodes is another than written, to keep to the limit" for name in over]
+        del made.forecasts
+    return made
+
+
+def _can_be_ordered(parts: Parts) -> bool:
+    """Tells whether nobody waits for others than the parts themselves.
+
+    What waits for a queue, for the client of a partial run or, in a loop, for the same loop on another device, may wait
+    for something that would come only after it in a new order.
+    """
+    if any(part.is_free for part in parts.values()):
+        return False
+    sent = {transfer_key(node) for part in parts.values() for node in part.nodes if node.type == "_Send"}
+    waiting = [node for part in parts.values() for node in part.nodes if waits(node)]
+    return all(node.type == "_Recv" and transfer_key(node) in sent for node in waiting)
+
+
+def memory_limits(config: ConfigProto, devices: Sequence[str]) -> dict[str, int]:
+    """Returns the bytes that devices may hold, as a configuration says."""
+    limits: dict[str, int] = {}
+    wanted = list(config.experimental.memory_limit_in_mb.items())
+    virtual = [mb for entry in config.gpu_options.experimental.virtual_devices for mb in entry.memory_limit_mb or [0]]
+    gpus = [(f"/device:GPU:{index}", megabytes) for index, megabytes in enumerate(virtual) if megabytes]
+    wanted += [(name, megabytes) for name, megabytes in gpus if any(matches(name, device) for device in devices)]
+    for pattern, megabytes in wanted:
+        found = [name for name in devices if matches(_canonical(pattern), name)]
+        if not found or not 0 < megabytes < math.inf:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                errors.describe(
+                    f"memory_limit_in_mb: {megabytes:g} for {pattern!r} is no limit of a device of this session",
+                    expected=f"a positive number for one of {', '.join(devices)}",
+                ),
+            )
+        for name in found:
+            limits[name] = min(int(megabytes * (1 << 20)), limits.get(name, sys.maxsize))
+    return limits
+
+
+def _canonical(pattern: str) -> str:
+    try:
+        return canonical_name(pattern)
+    except ValueError as error:
+        raise errors.InvalidArgumentError(None, None, f"memory_limit_in_mb: {error}") from None
+
+
+def _buffers(parts: Parts, costs: CostModel) -> dict[str, Buffers]:
+    return {name: Buffers(part, name, costs) for name, part in parts.items()}
+
+
+def _timeline(parts: Parts, clock: Clock) -> Timeline | None:
+    timeline = Timeline(parts, clock)
+    return None if timeline.finish is None else timeline
+
+
+def _forecasts(parts: Parts, buffers: Mapping[str, Buffers], timeline: Timeline | None) -> dict[str, Forecast]:
+    if timeline is None:
+        return {name: buffers[name].forecast(part.nodes) for name, part in parts.items()}
+    return {name: buffers[name].forecast(*timeline.order(name)) for name in parts}
+
+
+# -- receiving late ---------------------------------------------------------------------------------------------------
+
+
+def _receive_late(parts: Parts, costs: CostModel) -> int:
+    """Lets large Recvs wait for what runs before; returns how many do."""
+    large = [node for part in parts.values() for node in part.nodes if node.type == "_Recv"]
+    large = sorted((n for n in large if costs.bytes(n, 0) >= _WORTH), key=lambda n: -costs.bytes(n, 0))
+    return _Receiving(parts, costs, large).delay() if large else 0
+
+
+class _Receiving:
+    """Tries what Recvs could wait for, and keeps what lengthens nothing and makes no peak higher."""
+
+    def __init__(self, parts: Parts, costs: CostModel, large: list[Node]) -> None:
+        self._parts = parts
+        self._large = large
+        self._clock = Clock(parts, costs)
+        self._buffers = _buffers(parts, costs)
+        self._best = Timeline(parts, self._clock)
+        self._longest = (self._best.finish or 0.0) * _LONGER
+        self._peaks = self._peaks_of(self._best)
+        self._consumers: dict[Node, list[Node]] = {node: [] for node in large}
+        for part in parts.values():
+            for node in part.nodes:
+                for producer in node.predecessors():
+                    if producer in self._consumers:
+                        self._consumers[producer].append(node)
+
+    def delay(self) -> int:
+        """Tries all at once, as late as the step allows or as their users do; where that does not do, one by one."""
+        for variant in (0, -1):
+            anchors = {node: found[variant] for node in self._large if (found := self._anchors(node))}
+            if anchors and self._accepts(anchors):
+                return len(anchors)
+        count, budget = 0, _BUDGET
+        for node in self._large:
+            for anchor in self._anchors(node):
+                budget -= len(self._best.starts)
+                if budget < 0:
+                    return count
+                if self._accepts({node: anchor}):
+                    count += 1
+                    break
+        return count
+
+    def _accepts(self, anchors: Mapping[Node, Node]) -> bool:
+        """Lets Recvs wait for their anchors, and takes that back unless it is as good for all and later for them."""
+        changed = {node.attrs["recv_device"] for node in anchors}
+        orders = {name: self._parts[name].nodes for name in changed}
+        for node, anchor in anchors.items():
+            node.controls = [*node.controls, anchor]
+        trial = self._attempt(changed)
+        if trial is not None and all(trial.starts[node] > self._best.starts[node] for node in anchors):
+            peaks = self._peaks_of(trial)
+            if all(peaks[name] <= peak for name, peak in self._peaks.items()):
+                self._best, self._peaks = trial, peaks
+                return True
+        for node in anchors:
+            node.controls = node.controls[:-1]
+        for name, order in orders.items():
+            self._parts[name].nodes = order
+        return False
+
+    def _attempt(self, changed: Iterable[str]) -> Timeline | None:
+        try:
+            for name in changed:
+                self._parts[name].settle()
+        except ValueError:  # what it would wait for waits for it
+            return None
+        trial = Timeline(self._parts, self._clock)
+        return trial if trial.finish is not None and trial.finish <= self._longest else None
+
+    def _peaks_of(self, timeline: Timeline) -> dict[str, int]:
+        return {name: forecast.peak for name, forecast in _forecasts(self._parts, self._buffers, timeline).items()}
+
+    def _anchors(self, node: Node) -> list[Node]:
+        """Returns nodes that a Recv may wait for: the last to end before the step, or its users, have to have it."""
+        timeline = self._best
+        users = [timeline.home[consumer] for consumer in self._consumers[node]]
+        if not users:
+            return []
+        needed = [min(timeline.latest[user.number] for user in users), min(user.start for user in users)]
+        anchors: dict[Node, None] = {}
+        for moment in needed:
+            earlier = [
+                item
+                for item in timeline.segments[users[0].device]
+                if timeline.starts[node] < item.end <= moment - self._clock.transfer[node]
+                and not item.mask & timeline.bits[node]
+            ]
+            last = max(earlier, key=lambda item: item.end, default=None)
+            anchor = _last_working(last) if last is not None else None
+            if anchor is not None:
+                anchors[anchor] = None
+        return list(anchors)
+
+
+def _last_working(item: Item) -> Node | None:
+    """Returns the last node of a segment that does something; the rest is there from the start."""
+    return next((node for node in reversed(item.nodes) if node.type not in NOTHING), None)
+
+
+# -- keeping to a limit -----------------------------------------------------------------------------------------------
+
+
+def _fit(
+    parts: Parts, costs: CostModel, limits: Mapping[str, int], over: Mapping[str, int], forecasts: dict[str, Forecast]
+) -> None:
+    """Puts the nodes of devices that hold too much in an order with which they do not."""
+    buffers = _buffers(parts, costs)
+    best = {name: forecasts[name] for name in over}
+    clock = Clock(parts, costs)
+    for found in orders(parts, buffers, list(over)):
+        foreseen = {name: buffers[name].forecast(order) for name, order in found.items()}
+        if all(foreseen[name].peak <= limits[name] for name in over):
+            for name, order in found.items():
+                linearize(parts[name], order)
+            timeline = _timeline(parts, clock) if len(parts) > 1 else None
+            after = _forecasts(parts, buffers, timeline)
+            exceeded = {name: limit for name, limit in limits.items() if after[name].peak > limit}
+            if exceeded:
+                raise _exhausted(after, exceeded, costs)
+            return
+        for name, forecast in foreseen.items():
+            if forecast.peak < best[name].peak:
+                best[name] = forecast
+    raise _exhausted(best, {name: limit for name, limit in over.items() if best[name].peak > limit} or over, costs)
+
+
+def _exhausted(
+    forecasts: Mapping[str, Forecast], over: Mapping[str, int], costs: CostModel
+) -> errors.ResourceExhaustedError:
+    """Returns the error for devices that would hold too much, the worst first."""
+    name = max(over, key=lambda device: forecasts[device].peak - over[device])
+    forecast = forecasts[name]
+    node: Any = forecast.node
+    largest = forecast.largest().replace("\n", "\n    ")
+    others = "".join(f"\n  also: {other}: {forecasts[other]}" for other in over if other != name)
+    guess = any(not is_fully_defined(held.node.shapes[held.index]) for held in forecast.held)
+    text = errors.describe(
+        f"the step would take more memory than {name} may hold, in every order of its nodes that was tried",
+        expected=f"at most {in_units(over[name])}: memory_limit_in_mb is {over[name] / (1 << 20):g}, of 2**20 bytes",
+        received=f"{forecast}; then there are\n    {largest}{others}",
+        hint="a smaller batch, more devices, or tf.while_loop's swap_memory"
+        + (f"; dimensions that are not known before the step count as {costs.sizes.unknown}" if guess else ""),
+        made_at=made_at(node._stack) if node is not None else None,
+    )
+    return errors.ResourceExhaustedError(node, node, text)
