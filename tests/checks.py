@@ -57,7 +57,7 @@ def _compare_values(
         wanted = wanted.numpy() if isinstance(wanted, torch.Tensor) else np.asarray(wanted)
         assert np.asarray(value).dtype == np.dtype(output.dtype.as_numpy_dtype)
         assert np.asarray(value).dtype == wanted.dtype, f"{np.asarray(value).dtype} is not {wanted.dtype}"
-        assert compatible(output._shape, np.shape(value)), f"inferred {output._shape}, got {np.shape(value)}"
+        assert compatible(output.dims, np.shape(value)), f"inferred {output.dims}, got {np.shape(value)}"
         np.testing.assert_allclose(value, wanted, rtol=rtol, atol=atol)
 
 

@@ -248,8 +248,8 @@ def _check(tensors: Any, values: Any) -> None:
             wanted = np.dtype(wanted[0])
         if array.dtype != wanted and not (wanted.kind == "O" and array.dtype.kind in "SU"):
             raise _Problem(f"{tensor.name} is {array.dtype}, inferred {wanted}")
-        if not compatible(tensor._shape, array.shape):
-            raise _Problem(f"{tensor.name} has shape {array.shape}, inferred {tensor._shape}")
+        if not compatible(tensor.dims, array.shape):
+            raise _Problem(f"{tensor.name} has shape {array.shape}, inferred {tensor.dims}")
 
 
 def _check_static(tensors: Any, values: Any) -> None:

@@ -32,7 +32,7 @@ def test_the_gradient_is_the_one_given(session):
     x = placeholder(dtypes.float32, [2])
     y = log1pexp(x)
     (grad,) = gradients(y, x)
-    assert log1pexp.__doc__ == "Says what it does." and y._shape == (2,)
+    assert log1pexp.__doc__ == "Says what it does." and y.dims == (2,)
     value, slope = session.run([y, grad], {x: [0, 1]})
     np.testing.assert_allclose(value, np.log1p(np.exp([0, 1])), rtol=1e-6)
     np.testing.assert_allclose(slope, 10 * np.exp([0, 1]), rtol=1e-6)

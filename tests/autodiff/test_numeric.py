@@ -90,7 +90,7 @@ def test_hessians(session):
     z = placeholder(dtypes.float64, [2, 2])
     (h,) = hessians(reduce_sum(multiply(square(z), z)), [z])
     value = np.arange(1.0, 5).reshape(2, 2)
-    assert h._shape == (2, 2, 2, 2)
+    assert h.dims == (2, 2, 2, 2)
     np.testing.assert_allclose(session.run(h, {z: value}).reshape(4, 4), np.diag(6 * value.ravel()))
     (linear,) = hessians(reduce_sum(multiply(z, 2.0)), [z])
     np.testing.assert_array_equal(session.run(linear, {z: value}), np.zeros((2, 2, 2, 2)))

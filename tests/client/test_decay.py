@@ -24,7 +24,7 @@ def check(schedule: Callable[[Any], Any], expected: Callable[[int], float], step
     for dtype in ("int64", "int32"):
         step = placeholder(dtype, [])
         rate = schedule(step)
-        assert rate._shape == ()
+        assert rate.dims == ()
         with Session() as session:
             values = [session.run(rate, {step: i}) for i in steps]
         np.testing.assert_allclose(values, [expected(i) for i in steps], rtol=1e-5, atol=1e-7)

@@ -311,7 +311,7 @@ def test_creators_make_variables_innermost_first() -> None:
 def test_set_shape() -> None:
     v = Variable([1.0, 2.0], shape=(None,))
     v.set_shape((2,))
-    assert v.shape.as_list() == [2] and v.value()._shape == (2,)
+    assert v.shape.as_list() == [2] and v.value().dims == (2,)
     with pytest.raises(ValueError, match="not compatible"):
         v.set_shape((3,))
 

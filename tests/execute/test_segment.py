@@ -219,7 +219,7 @@ def test_a_wait_after_a_constant_that_waits_itself():
         return np.float64(0)
 
     function = tf.py_func(note, [], tf.float64, name="function").op
-    node = Node("function", function.definition, [], function._attrs, [FLOAT], [None])
+    node = Node("function", function.definition, [], function.attrs, [FLOAT], [None])
     pause = constant("pause", 1.0, controls=[node])
     wait = receive("a", controls=[pause])
     last = plain("last", "Neg", [wait])

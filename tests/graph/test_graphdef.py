@@ -162,7 +162,7 @@ def test_versions_and_shapes(graph):
 
 
 def test_unknown_values_are_refused(graph):
-    constant(1.0).op._attrs["_mine"] = object()
+    constant(1.0).op.attrs["_mine"] = object()
     with pytest.raises(TypeError, match="cannot hold"):
         graph.as_graph_def()
 
@@ -320,8 +320,8 @@ def test_an_old_placeholder_has_unknown_shape(graph):
     old.versions.producer = 21
     new = _graph_def(node)
     new.versions.producer = 24
-    assert import_graph_def(old, return_elements=["A:0"])[0]._shape is None
-    assert import_graph_def(new, return_elements=["A:0"])[0]._shape == ()
+    assert import_graph_def(old, return_elements=["A:0"])[0].dims is None
+    assert import_graph_def(new, return_elements=["A:0"])[0].dims == ()
 
 
 def test_attributes_of_newer_producers(graph):
@@ -330,7 +330,7 @@ def test_attributes_of_newer_producers(graph):
     node.attr["novel"].b = False
     node.attr["_mine"].list.i.extend([1, 2])
     (found,) = import_graph_def(_graph_def(A, node), return_elements=["B"])
-    assert found._attrs["_mine"] == (1, 2) and "novel" not in found._attrs
+    assert found.attrs["_mine"] == (1, 2) and "novel" not in found.attrs
     from tensorboard.compat.proto.op_def_pb2 import OpList
 
     node.attr["novel"].b = True

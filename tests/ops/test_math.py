@@ -482,7 +482,7 @@ def test_arithmetic_on_shapes_is_known_while_the_graph_is_built() -> None:
     assert static_value(dims[1] // 0) is None
     assert static_value(math.cast(constant(3.7), "int32")).item() == 3
     assert static_value(constant(2**31 - 1) + 1) is None
-    assert reshape(x, [-1, dims[1] * dims[2]])._shape == (None, 24)
+    assert reshape(x, [-1, dims[1] * dims[2]]).dims == (None, 24)
 
 
 def test_wrong_types_are_refused() -> None:

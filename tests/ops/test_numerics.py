@@ -23,7 +23,7 @@ def session():
 def test_finite_values_pass_and_others_fail(session, dtype, build):
     x = placeholder(dtype, [None])
     y = build(x)
-    assert y._shape == (None,)
+    assert y.dims == (None,)
     np.testing.assert_array_equal(session.run(y, {x: [1, 2]}), [1, 2])
     assert session.run(y, {x: []}).shape == (0,)
     for values, found in (([np.nan], "NaN"), ([np.inf], "Inf"), ([1, -np.inf, np.nan], "Inf and NaN")):

@@ -31,7 +31,7 @@ def test_arrays_in_and_out(session):
     found = session.run([total, double], {x: value})
     assert found[0] == 15
     np.testing.assert_array_equal(found[1], value * 2)
-    assert total._shape is None
+    assert total.dims is None
 
 
 def test_scalars_and_strings_come_as_python_has_them(session):

@@ -48,11 +48,11 @@ def test_read_of_an_uninitialized_variable_names_it() -> None:
 
 def test_static_shapes_come_from_the_handle() -> None:
     h = handle((3, 5))
-    assert state.read_variable_op(h, dtype=dtypes.float32)._shape == (3, 5)
-    assert state.resource_gather(h, [[0, 1]], dtype=dtypes.float32)._shape == (1, 2, 5)
-    assert state.resource_gather_nd(h, [[0, 1], [2, 3]], dtype=dtypes.float32)._shape == (2,)
-    assert state.variable_shape(h)._shape == (2,)
-    assert state.read_variable_op(identity(h), dtype=dtypes.float32)._shape == (3, 5)
+    assert state.read_variable_op(h, dtype=dtypes.float32).dims == (3, 5)
+    assert state.resource_gather(h, [[0, 1]], dtype=dtypes.float32).dims == (1, 2, 5)
+    assert state.resource_gather_nd(h, [[0, 1], [2, 3]], dtype=dtypes.float32).dims == (2,)
+    assert state.variable_shape(h).dims == (2,)
+    assert state.read_variable_op(identity(h), dtype=dtypes.float32).dims == (3, 5)
     with pytest.raises(ValueError, match="holds float32"):
         state.read_variable_op(h, dtype=dtypes.int32)
 
@@ -221,7 +221,7 @@ def test_gather_with_batch_dimensions() -> None:
     indices = np.array([[2, 0, 1, 1], [0, 0, 2, 1]], np.int64)
     v = Variable(start)
     value = state.resource_gather(v.handle, indices, dtype=dtypes.float32, batch_dims=1)
-    assert value._shape == (2, 4, 5)
+    assert value.dims == (2, 4, 5)
     expected = np.stack([start[b][indices[b]] for b in range(2)])
     np.testing.assert_array_equal(started(v).run(value), expected)
 

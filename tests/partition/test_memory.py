@@ -140,9 +140,9 @@ def test_variables_stay_on_the_device():
 def test_the_graph_itself_is_not_touched():
     x = tf.placeholder(tf.float32, [None, None], name="x")
     count = tf.size(x) * 2
-    before = dict(count.op._attrs)
+    before = dict(count.op.attrs)
     assigned([tf.fill(tf.stack([count]), 1.0)], [x])
-    assert count.op._attrs == before
+    assert count.op.attrs == before
 
 
 def test_arguments_name_each_flat_input():

@@ -39,10 +39,10 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 def _call(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     tensors = [convert_to_tensor(arg) for arg in args]
     graph = tensors[0].graph if tensors else get_default_graph()
-    before = len(graph._operations)
+    before = len(graph.operations)
     result, grad_function = f(*tensors)
     results = [convert_to_tensor(value) for value in _leaves(result)]
-    variables = _variables_used(graph, graph._operations[before:], set(tensors))
+    variables = _variables_used(graph, graph.operations[before:], set(tensors))
     _require_keyword(grad_function, variables)
 
     def rule(operation: Operation, *grads: Any) -> list[Any]:
@@ -78,10 +78,10 @@ def _variables_used(graph: Graph, operations: list[Operation], arguments: set[Te
     inside = set(operations)
     found: dict[Any, None] = {}
     for operation in operations:
-        for tensor in operation._inputs:
+        for tensor in operation.inputs:
             # A variable's value may have been read before the function was called.
             is_read = tensor.op.type == "ReadVariableOp" and tensor.op not in inside
-            source = tensor.op._inputs[0] if is_read else tensor
+            source = tensor.op.inputs[0] if is_read else tensor
             variable = by_handle.get(source)
             if variable is not None and variable.trainable and tensor not in arguments:
                 found.setdefault(variable)

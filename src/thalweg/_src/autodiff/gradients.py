@@ -83,11 +83,11 @@ def gradients(
 
 @contextlib.contextmanager
 def _in_progress(graph: Graph, scope: str) -> Iterator[None]:
-    before, graph._scopes.gradients = graph._scopes.gradients, scope
+    before, graph.scopes.gradients = graph.scopes.gradients, scope
     try:
         yield
     finally:
-        graph._scopes.gradients = before
+        graph.scopes.gradients = before
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -170,17 +170,17 @@ class _Walk:
             operation = stack.pop()
             if operation not in above:
                 above.add(operation)
-                stack += [t.op for t in operation._inputs if t not in self._stops]
+                stack += [t.op for t in operation.inputs if t not in self._stops]
         between: set[Operation] = set()
-        fronts = [c for x in self._xs for c in x._consumers]
+        fronts = [c for x in self._xs for c in x.consumers()]
         while fronts:
             operation = fronts.pop()
             if operation in above and operation not in between:
                 between.add(operation)
                 for tensor in operation.outputs:
                     if carries_gradient(tensor) and (tensor not in self._stops or tensor in self._xs):
-                        fronts += tensor._consumers
-        return sorted(between, key=lambda op: -op._id)
+                        fronts += tensor.consumers()
+        return sorted(between, key=lambda op: -op.id)
 
     def go(self) -> None:
         between = self._between()
@@ -201,12 +201,12 @@ class _Walk:
 
     def _loop_around(self, operation: Operation) -> Loop | None:
         if operation.type == "Exit":
-            return self._loop_of(context_of(operation._inputs[0]))
-        return None if operation._context is None else self._loop_of(context_of(operation))
+            return self._loop_of(context_of(operation.inputs[0]))
+        return None if operation.context is None else self._loop_of(context_of(operation))
 
     def _loop_of(self, context: Context | None) -> Loop | None:
         """Returns the outermost loop around a context that is not around this walk as well."""
-        here: Any = self._graph._scopes.context if self._backward is None else self._backward.forward
+        here: Any = self._graph.scopes.context if self._backward is None else self._backward.forward
         found = None
         for around in context.chain() if context is not None else ():
             if encloses(around, here):
@@ -217,8 +217,8 @@ class _Walk:
 
     def _context_for(self, operation: Operation) -> contextlib.AbstractContextManager[None]:
         """Returns the scope in which an operation's gradient is made: the branch it is in, or its mirror."""
-        here: Any = self._graph._scopes.context
-        if operation._context is None and here is None:
+        here: Any = self._graph.scopes.context
+        if operation.context is None and here is None:
             return contextlib.nullcontext()
         wanted = gradient_context(self._graph, context_of(operation))
         return contextlib.nullcontext() if wanted is here else self._graph.control_flow(wanted)
@@ -256,31 +256,31 @@ class _Walk:
                     is_number = tensor.dtype.is_floating or tensor.dtype.is_complex
                     in_loop = self._backward is not None
                     output_grads[index] = zeros_like(tensor, optimize=in_loop) if is_number else None
-            result: list[Any] = as_list(rule(operation, *output_grads), len(operation._inputs))
-            if len(result) != len(operation._inputs):
+            result: list[Any] = as_list(rule(operation, *output_grads), len(operation.inputs))
+            if len(result) != len(operation.inputs):
                 raise ValueError(
                     f"Num gradients {len(result)} generated for op {operation.name!r} ({operation.type}) "
-                    f"do not match num inputs {len(operation._inputs)}"
+                    f"do not match num inputs {len(operation.inputs)}"
                 )
-            for index, tensor in enumerate(operation._inputs):
+            for index, tensor in enumerate(operation.inputs):
                 wanted = tensor in self._xs or (tensor.op in members and tensor not in self._stops)
                 grad = result[index] if wanted else None
                 result[index] = grad() if callable(grad) else grad
             if self._gate:
                 result = _gated(result)
-        for tensor, grad in zip(operation._inputs, result):
+        for tensor, grad in zip(operation.inputs, result):
             if grad is not None:
                 self._add(operation, tensor, grad)
 
     def _add(self, operation: Operation, tensor: Tensor, grad: Gradient) -> None:
         if isinstance(grad, Tensor) and tensor.dtype is not dtypes.resource:
-            if not compatible(grad._shape, tensor._shape):
+            if not compatible(grad.dims, tensor.dims):
                 raise ValueError(
-                    f"the gradient of {operation.name!r} for its input {tensor.name!r} has shape {show(grad._shape)}, "
-                    f"the input itself {show(tensor._shape)}"
+                    f"the gradient of {operation.name!r} for its input {tensor.name!r} has shape {show(grad.dims)}, "
+                    f"the input itself {show(tensor.dims)}"
                 )
-            if tensor._shape is not None and grad._shape != tensor._shape:
-                grad._shape = merge(grad._shape, tensor._shape)
+            if tensor.dims is not None and grad.dims != tensor.dims:
+                grad.dims = merge(grad.dims, tensor.dims)
         self._partials.setdefault(tensor, []).append(grad)
 
     def gradient_of(self, tensor: Tensor) -> Any:
@@ -301,8 +301,8 @@ def _backward_order(between: list[Operation], loops: dict[Operation, Loop]) -> I
     producers: dict[Any, set[Any]] = {place: set() for place in consumers}
     newest: dict[Any, int] = {}
     for operation, place in station.items():
-        newest[place] = max(newest.get(place, -1), operation._id)
-        for tensor in operation._inputs:
+        newest[place] = max(newest.get(place, -1), operation.id)
+        for tensor in operation.inputs:
             source = station.get(tensor.op)
             if source is not None and source is not place:
                 consumers[source].add(place)
@@ -319,7 +319,7 @@ def _backward_order(between: list[Operation], loops: dict[Operation, Loop]) -> I
 
 
 def _rule_of(operation: Operation) -> GradientFunction | None:
-    override = operation._attrs.get("_gradient_op_type")
+    override = operation.attrs.get("_gradient_op_type")
     name = override or operation.type
     if name in GRADIENTS:
         return GRADIENTS.get(name)

@@ -37,7 +37,7 @@ def hessians(
 
 
 def _hessian(first: Any, x: Any, options: dict[str, Any]) -> Tensor:
-    shape = x._shape if isinstance(x, Tensor) else tuple(x.shape.as_list())
+    shape = x.dims if isinstance(x, Tensor) else tuple(x.shape.as_list())
     size = num_elements(shape)
     if shape is None or size is None:
         raise ValueError(f"a Hessian needs a known shape, but {x.name!r} has {show(shape)}")

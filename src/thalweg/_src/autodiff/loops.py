@@ -49,13 +49,13 @@ class Backward(Loop):
     def _recall(self, tensor: Tensor, home: Context) -> Tensor:
         """Returns the value that a tensor of the forward loop had: as it is outside, made again, or saved."""
         operation = tensor.op
-        if operation.type == "Enter" and operation._attrs["is_constant"] and home is self.forward:
-            return bring(operation._inputs[0], self)
+        if operation.type == "Enter" and operation.attrs["is_constant"] and home is self.forward:
+            return bring(operation.inputs[0], self)
         if operation.type == "Switch" and isinstance(home, Branch):
-            return bring(operation._inputs[0], self.mirrored(home.outer))
+            return bring(operation.inputs[0], self.mirrored(home.outer))
         if operation.type == "Const":
             with self.entered():
-                return constant(operation._attrs["value"], tensor.dtype)
+                return constant(operation.attrs["value"], tensor.dtype)
         if self.forward.recompute and self._can_be_repeated(operation):
             for earlier in self._forgotten(operation):
                 self._repeat(earlier)
@@ -67,13 +67,13 @@ class Backward(Loop):
         found = {operation}
         stack = [operation]
         while stack:
-            for value in stack.pop()._inputs:
+            for value in stack.pop().inputs:
                 earlier, home = value.op, context_of(value)
                 inside = home is not None and encloses(self.forward, home)
                 if inside and earlier not in found and value not in self._recalled and self._can_be_repeated(earlier):
                     found.add(earlier)
                     stack.append(earlier)
-        return sorted(found, key=lambda one: one._id)
+        return sorted(found, key=lambda one: one.id)
 
     def _can_be_repeated(self, operation: Operation) -> bool:
         if operation.definition.stateful or operation.definition.waits or operation.type in _KEPT:
@@ -83,12 +83,12 @@ class Backward(Loop):
     def _repeat(self, operation: Operation) -> None:
         """Computes an operation of the forward loop once more, from what is saved of it."""
         mirror = self.mirrored(context_of(operation.outputs[0]))
-        recalled = [(value, self.saved(value)) for value in operation._inputs]
+        recalled = [(value, self.saved(value)) for value in operation.inputs]
         inputs = [bring(value if known is None else known, mirror) for value, known in recalled]
         with self.graph.control_flow(mirror):
-            again = self.graph.create_op(operation.type, inputs, attrs=dict(operation._attrs))
+            again = self.graph.create_op(operation.type, inputs, attrs=dict(operation.attrs))
         for old, new in zip(operation.outputs, again.outputs):
-            new._shape = old._shape
+            new.dims = old.dims
             self._recalled[old] = new
 
     def _save(self, tensor: Tensor, home: Context) -> Tensor:
@@ -107,14 +107,14 @@ class Backward(Loop):
         self.open(taking)
         with graph.control_flow(mirror):
             shorter, value = pop_back_op.many(taking.arrival, _element_shape(tensor), element_dtype=tensor.dtype)
-        value._shape = tensor._shape
+        value.dims = tensor.dims
         self._may_swap(value)
         self.close(taking, _joined(shorter, taking.arrival, mirror, self))
         return value  # type: ignore[no-any-return]
 
     def _may_swap(self, tensor: Tensor) -> None:
         if self.swap_memory:
-            tensor.op._attrs["_swap_memory"] = True
+            tensor.op.attrs["_swap_memory"] = True
 
     def mirrored(self, context: Context | None) -> Context:
         """Returns the context of this loop that belongs to one of the forward loop."""
@@ -134,7 +134,7 @@ class Backward(Loop):
 
 def gradient_context(graph: Graph, context: Context | None) -> Context | None:
     """Returns where the gradients of a context's operations belong, seen from the loop that is being built."""
-    here: Any = graph._scopes.context
+    here: Any = graph.scopes.context
     for around in here.chain() if here is not None else ():
         if isinstance(around, Backward) and context is not None and encloses(around.forward, context):
             return around.mirrored(context)
@@ -157,7 +157,7 @@ def empty_list(dtype: Any) -> Tensor:
 
 
 def _element_shape(tensor: Tensor) -> Any:
-    return list(tensor._shape) if is_fully_defined(tensor._shape) and tensor._shape else -1
+    return list(tensor.dims) if is_fully_defined(tensor.dims) and tensor.dims else -1
 
 
 def differentiate(
@@ -181,17 +181,17 @@ def differentiate(
     variables = list(loop.variables)
     barrier = {variable.arrival for variable in variables} | set(loop._imported.values())
     carried, captured = _carried(variables, exit_grads, barrier, stops, loop)
-    captured = [inner for inner in captured if wanted(inner.op._inputs[0])]
+    captured = [inner for inner in captured if wanted(inner.op.inputs[0])]
     count = loop.count()
     backward = Backward(graph, graph.unique_name(name), loop)
     counter = backward.add_variable(bring(count, backward.outer), (), known=True)
-    grads = {v: backward.add_variable(_first(v, exit_grads.get(v)), v.exit._shape, known=True) for v in carried}
+    grads = {v: backward.add_variable(_first(v, exit_grads.get(v)), v.exit.dims, known=True) for v in carried}
     with backward.entered():
         going_on = greater(counter.merge, 0)
     backward.set_condition(going_on)
     with backward.entered():
         found = walk(
-            [variable.next.op._inputs[0] for variable in carried],
+            [variable.next.op.inputs[0] for variable in carried],
             [*(variable.arrival for variable in carried), *captured],
             barrier | stops,
             [grads[variable].arrival for variable in carried],
@@ -207,9 +207,9 @@ def differentiate(
         with backward.entered():
             grad = found(inner)
         if grad is not None:
-            result.append((inner.op._inputs[0], _accumulated(backward, inner.op._inputs[0], grad)))
+            result.append((inner.op.inputs[0], _accumulated(backward, inner.op.inputs[0], grad)))
     for variable in carried:
-        outer = variable.enter.op._inputs[0]
+        outer = variable.enter.op.inputs[0]
         if wanted(outer):
             result.append((outer, grads[variable].exit))
     return result
@@ -227,7 +227,7 @@ def _carried(
     found = [variable for variable in variables if exit_grads.get(variable) is not None]
     captured: dict[Tensor, None] = {}
     for variable in found:  # grows while it is read
-        for tensor in _sources(variable.next.op._inputs[0], barrier, stops):
+        for tensor in _sources(variable.next.op.inputs[0], barrier, stops):
             source = by_arrival.get(tensor)
             if source is None:
                 captured[tensor] = None
@@ -248,7 +248,7 @@ def _sources(result: Tensor, barrier: set[Tensor], stops: set[Tensor]) -> Iterab
         if tensor in barrier:
             yield tensor
         else:
-            stack += tensor.op._inputs
+            stack += tensor.op.inputs
 
 
 def carries_gradient(tensor: Tensor) -> bool:
@@ -262,8 +262,8 @@ def zeros_for(tensor: Tensor, grad: Tensor | None = None) -> Tensor:
         return empty_list(dtypes.float32)
     if tensor.dtype is dtypes.resource:
         assert grad is not None
-        return zeros(grad._shape if is_fully_defined(grad._shape) else variable_shape(tensor), grad.dtype)
-    return zeros(tensor._shape, tensor.dtype) if is_fully_defined(tensor._shape) else zeros_like(tensor)
+        return zeros(grad.dims if is_fully_defined(grad.dims) else variable_shape(tensor), grad.dtype)
+    return zeros(tensor.dims, tensor.dtype) if is_fully_defined(tensor.dims) else zeros_like(tensor)
 
 
 def _first(variable: LoopVariable, grad: Any) -> Tensor:
@@ -286,13 +286,11 @@ def _accumulated(backward: Backward, outer: Tensor, grad: Any) -> Any:
         return _accumulated_slices(backward, outer, grad)
     with backward.left():
         nothing = zeros_for(outer, grad)
-    return backward.carry(
-        nothing, grad._shape if outer.dtype is dtypes.resource else outer._shape, lambda a: a + grad
-    ).exit
+    return backward.carry(nothing, grad.dims if outer.dtype is dtypes.resource else outer.dims, lambda a: a + grad).exit
 
 
 def _accumulated_slices(backward: Backward, outer: Tensor, grad: IndexedSlices) -> IndexedSlices:
-    shape = grad.values._shape
+    shape = grad.values.dims
     assert shape is not None, "rows of unknown rank"
     with backward.left():
         none = zeros([0, *shape[1:]], grad.values.dtype), zeros([0], grad.indices.dtype)

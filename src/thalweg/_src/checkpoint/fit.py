@@ -80,7 +80,7 @@ def _wanted(restore: Operation) -> Iterator[Wanted]:
 def _texts(constant: Operation) -> list[str] | None:
     if constant.type != "Const":
         return None
-    return [value.decode("utf-8", "surrogateescape") for value in constant._attrs["value"].ravel().tolist()]
+    return [value.decode("utf-8", "surrogateescape") for value in constant.attrs["value"].ravel().tolist()]
 
 
 def _target_shape(output: Any) -> Shape:
@@ -90,5 +90,5 @@ def _target_shape(output: Any) -> Shape:
             return _target_shape(consumer.outputs[0])
         if consumer.type == "AssignVariableOp":
             handle = consumer.inputs[0].op
-            return handle._attrs.get("shape") if handle.type == "VarHandleOp" else None
+            return handle.attrs.get("shape") if handle.type == "VarHandleOp" else None
     return None

@@ -12,6 +12,8 @@ from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, waits
 from thalweg._src.graph.op_def import unknown_shapes
 from thalweg._src.kernels.registry import STEP, Call, Input, Known, invoke, select
 from thalweg._src.ops.shape_functions import broadcast_inputs, unchanged
+from thalweg._src.resources.devices import Device
+from thalweg._src.resources.step import Step
 
 STRUCTURED = ("_While", "_Choose", "_Alive")  # nodes without a kernel: executors implement them
 _AS_TORCH = (unchanged, broadcast_inputs, unknown_shapes)  # what these refuse, torch refuses too
@@ -28,7 +30,7 @@ class Bound:
         self.constants: dict[Output, Any] = {}
 
 
-def bind(step: StepGraph, device: Any) -> Bound:
+def bind(step: StepGraph, device: Device) -> Bound:
     """Binds the nodes of a partition on its device; feeds come with the step."""
     bound = Bound()
     numbers = set() if step.is_free else count_in_numbers(step, on_host=device.type == "CPU")
@@ -36,7 +38,7 @@ def bind(step: StepGraph, device: Any) -> Bound:
     return bound
 
 
-def _bind_into(bound: Bound, step: StepGraph, device: Any, numbers: set[Node]) -> None:
+def _bind_into(bound: Bound, step: StepGraph, device: Device, numbers: set[Node]) -> None:
     for node in step.nodes:
         if node.type == "_Arg":
             continue
@@ -59,7 +61,7 @@ def _bind_into(bound: Bound, step: StepGraph, device: Any, numbers: set[Node]) -
             bound.calls[node] = kernel
 
 
-def bind_node(node: Node, device: Any) -> Call | Known:
+def bind_node(node: Node, device: Device) -> Call | Known:
     """Returns the call of one node: what the binder gave, or the plain call of it with all inputs."""
     if "_host" in node.attrs:
         device = device.host_side()
@@ -99,7 +101,7 @@ def _checked(node: Node, call: Call) -> Call:
     accepted: Any = None
     by_shape = not node.definition.host  # else values decide too
 
-    def checked(step: Any, *values: Any) -> Any:
+    def checked(step: Step, *values: Any) -> Any:
         nonlocal accepted
         shapes = [getattr(value, "shape", None) for value in values]
         if shapes != accepted:

@@ -26,6 +26,8 @@ from thalweg._src.compile.segment import Segment
 from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.kernels.registry import STEP, Call, Input
 from thalweg._src.partition.host_memory import arguments
+from thalweg._src.resources.devices import Device
+from thalweg._src.resources.step import Step
 from thalweg._src.resources.variables import VariableResource, all_writable, locked
 from thalweg._src.shapes import is_fully_defined
 
@@ -63,7 +65,7 @@ class Clusters:
     asked: takes only nodes whose scope asks for it
     """
 
-    def __init__(self, bound: Bound, device: Any, patient: bool = False, asked: bool = False) -> None:
+    def __init__(self, bound: Bound, device: Device, patient: bool = False, asked: bool = False) -> None:
         self._asked = asked
         self.bound = bound
         self.device = device
@@ -213,14 +215,14 @@ class Cluster:
         self._lock = threading.Lock()
         self.trying = 0
 
-    def __call__(self, step: Any, *values: Any) -> Any:
+    def __call__(self, step: Step, *values: Any) -> Any:
         layout = tuple([(value.shape, value.stride()) for value in values])
         run = self._runs.get(layout)
         if run is None:
             run = self._new(layout, values)
         return run(step, values)
 
-    def plain(self, step: Any, values: tuple[Any, ...]) -> Any:
+    def plain(self, step: Step, values: tuple[Any, ...]) -> Any:
         """Makes the single calls."""
         results = self.code.function(step, *values)
         return results[0] if len(self._outputs) == 1 else results
@@ -269,7 +271,7 @@ class Cluster:
         single, variables, written = len(self._outputs) == 1, self._variables, self._written
         aligned = self._device.accelerator is None
 
-        def run(step: Any, values: tuple[Any, ...]) -> Any:
+        def run(step: Step, values: tuple[Any, ...]) -> Any:
             if not aligned and any(value.data_ptr() % _ALIGNED for value in values):
                 return self.plain(step, values)
             given = list(values)
@@ -296,7 +298,7 @@ class _Trial:
         self._lock = threading.Lock()
         self._is_over = False
 
-    def __call__(self, step: Any, values: tuple[Any, ...]) -> Any:
+    def __call__(self, step: Step, values: tuple[Any, ...]) -> Any:
         turn = next(self._turns)
         run, times = self._ways[turn % 2]
         self._cluster.synchronize()

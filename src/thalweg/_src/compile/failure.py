@@ -26,14 +26,14 @@ _NAMES: dict[torch.dtype, str] = {torch_type: dtype.name for dtype, torch_type i
 class _Seen:
     """An input as the failed kernel saw it, in the form that shape functions ask for."""
 
-    __slots__ = ("_shape", "_static", "dtype")
+    __slots__ = ("dims", "dtype", "static_value")
 
     def __init__(self, value: Any, dtype: DType) -> None:
         self.dtype = dtype
         shape = getattr(value, "shape", None)
-        self._shape = None if shape is None else tuple(shape)
+        self.dims = None if shape is None else tuple(shape)
         small = isinstance(value, torch.Tensor) and value.device.type == "cpu" and value.numel() <= 64
-        self._static = value.numpy() if small and not value.dtype.is_floating_point else None
+        self.static_value = value.numpy() if small and not value.dtype.is_floating_point else None
 
 
 def in_iteration(place: str, iteration: int | None) -> str:
@@ -77,7 +77,7 @@ def explain(
         )
         or None,
         hint=_largest(live) if live and kind is errors.ResourceExhaustedError else None,
-        made_at=made_at(node._stack),
+        made_at=made_at(node.stack),
     )
     typed: BaseException = kind(node, node, text)
     return typed
@@ -131,7 +131,7 @@ def _received(node: Node, values: Sequence[Any] | None) -> list[tuple[str, str, 
 
 
 def _with_line(text: str, node: Node) -> str:
-    line = made_at(node._stack)
+    line = made_at(node.stack)
     return text if line is None or "made at:" in text else f"{text}\n  made at: {line}"
 
 

@@ -28,6 +28,8 @@ from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.graph.op_def import OPS
 from thalweg._src.kernels.registry import Call, Known
 from thalweg._src.resources.containers import Containers
+from thalweg._src.resources.devices import Device
+from thalweg._src.resources.step import Step
 from thalweg._src.resources.thread_pool import Kernels
 
 Layout = tuple[tuple[int, ...], tuple[int, ...], torch.dtype]  # sizes, strides, type
@@ -90,7 +92,7 @@ def describe(
     handles: Sequence[Node],
     written: Sequence[bool],
     layouts: Sequence[Layout],
-    device: Any,
+    device: Device,
 ) -> Request:
     """Returns the request for a cluster on values and buffers of some layouts."""
     numbers: dict[Node, int] = {}
@@ -127,31 +129,9 @@ def describe(
     )
 
 
-@dataclass(slots=True, eq=False)
-class _Workbench:
-    """A device that nobody computes with: nodes are bound on it to see what they call."""
-
-    type: str
-    torch: torch.device
-    resources: Containers
-    compiling = True
-    name = ""
-    accelerator = None
-
-    def host_side(self) -> _Workbench:
-        return _Workbench("CPU", torch.device("cpu"), self.resources)
-
-    def state(self, node_name: str, make: Callable[[], Any]) -> Any:
-        return make()
-
-
-class _NeverCancelled:
-    cancelled = False
-
-
 def lowered(request: Request) -> Callable[..., tuple[Any, ...]]:
     """Returns what a cluster computes as a function of its inputs, then of the buffers of its variables."""
-    bench = _Workbench(request.device[0], torch.device(request.device[1]), Containers())
+    device = Device("", request.device[0], torch.device(request.device[1]), Containers(), compiling=True)
     nodes: list[Node] = []
     for number, (op_type, attrs, types, shapes, sources) in enumerate(request.nodes):
         inputs = [(nodes[source], index) for source, index in sources]
@@ -162,7 +142,7 @@ def lowered(request: Request) -> Callable[..., tuple[Any, ...]]:
     for node in nodes:
         if node.type == "_Arg":
             continue
-        kernel = bind_node(node, bench)
+        kernel = bind_node(node, device)
         if isinstance(kernel, Known):
             constants.update(((node, i), kernel.value) for i in range(len(node.dtypes)))
         else:
@@ -178,7 +158,7 @@ def lowered(request: Request) -> Callable[..., tuple[Any, ...]]:
         values, buffers = given[: len(inputs)], given[len(inputs) :]
         for variable, buffer in zip(variables, buffers):
             variable.value = buffer
-        results = function(_NeverCancelled, *values)
+        results = function(Step(), *values)
         results = tuple(value.clone() if copy else value for value, copy in zip(results, own))
         for variable, buffer, written in zip(variables, buffers, request.written):
             if written:

@@ -102,7 +102,7 @@ def softmax_cross_entropy(
 def sparse_softmax_cross_entropy(logits: Any, labels: Any, weights: Any = 1.0, scope: str | None = None) -> Tensor:
     """Returns the cross entropy of classes that exclude each other, for labels that are numbers."""
     labels = convert_to_tensor(labels)
-    if labels._shape is not None and len(labels._shape) == 2 and labels._shape[1] == 1:
+    if labels.dims is not None and len(labels.dims) == 2 and labels.dims[1] == 1:
         from thalweg._src.ops.reshape import squeeze
 
         labels = squeeze(labels, [1])

@@ -98,10 +98,10 @@ class BaseStagingArea:
             raise ValueError(f"{len(places)} indices for {len(vals)} values")
         tensors = [convert_to_tensor(val, dtype=self._dtypes[place]) for val, place in zip(vals, places)]
         for tensor, place in zip(tensors, places):
-            if not shapes_.compatible(tensor._shape, self._shapes[place]):
+            if not shapes_.compatible(tensor.dims, self._shapes[place]):
                 raise ValueError(
                     f"staging area {self._name!r}: value {place} has shape {shapes_.show(self._shapes[place])}, "
-                    f"received {shapes_.show(tensor._shape)}"
+                    f"received {shapes_.show(tensor.dims)}"
                 )
         return tensors, places
 

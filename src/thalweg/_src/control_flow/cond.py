@@ -65,9 +65,9 @@ def _predicate(pred: Any) -> Tensor:
     tensor = convert_to_tensor(pred, name="pred")
     if tensor.dtype is not dtypes.bool:
         raise TypeError(f"pred of cond must be a bool, but {tensor.name!r} is {tensor.dtype.name}")
-    if tensor._shape not in (None, ()):
+    if tensor.dims not in (None, ()):
         raise ValueError(f"pred of cond must be a scalar, but {tensor.name!r} has shape {tensor.shape}")
-    return tensor if tensor._shape == () else ensure_shape(tensor, ())
+    return tensor if tensor.dims == () else ensure_shape(tensor, ())
 
 
 def _build(branch: Branch, function: Function, which: str, strict: bool) -> tuple[Any, list[Tensor]]:

@@ -21,12 +21,12 @@ class Context:
     def __init__(self, graph: Graph, name: str) -> None:
         self.graph = graph
         self.name = name
-        self.outer: Context | None = graph._scopes.context  # type: ignore[assignment]
+        self.outer: Context | None = graph.scopes.context  # type: ignore[assignment]
         self.in_loop: bool = isinstance(self, Loop) or (self.outer is not None and self.outer.in_loop)
         self.pivot: Operation | None = None  # what operations without inputs wait for
         self._imported: dict[Tensor, Tensor] = {}
         self._signals: dict[Operation, Operation] = {}
-        self._controls = list(dict.fromkeys(op for scope in graph._scopes.controls for op in scope.controls))
+        self._controls = list(dict.fromkeys(op for scope in graph.scopes.controls for op in scope.controls))
 
     def entered(self) -> AbstractContextManager[None]:
         """Makes operations inside the `with` block belong to this context."""
@@ -81,9 +81,9 @@ class Context:
         if tensor not in self._imported:
             with self.left(), self.graph.control_dependencies(self._controls), self.graph.name_scope(f"{self.name}/"):
                 inner = self._import(tensor)
-            inner.op._context = self
-            inner._shape = tensor._shape
-            inner._static = tensor._static
+            inner.op.context = self
+            inner.dims = tensor.dims
+            inner.static_value = tensor.static_value
             self._imported[tensor] = inner
         return self._imported[tensor]
 
@@ -93,7 +93,7 @@ class Context:
 
 def context_of(element: Tensor | Operation) -> Any:
     """Returns the context that an operation, or the operation of a tensor, belongs to; None for the graph itself."""
-    return (element.op if isinstance(element, Tensor) else element)._context
+    return (element.op if isinstance(element, Tensor) else element).context
 
 
 def encloses(outer: Context | None, inner: Context | None) -> bool:
@@ -139,7 +139,7 @@ class Branch(Context):
         with self.left(), graph.control_dependencies(self._controls), graph.name_scope(f"{name}/"):
             arrived = switch_op.many(pred, pred, name="Switch")[side]
             pivot = identity(arrived, name="switch_t" if side else "switch_f")
-        arrived.op._context = pivot.op._context = self
+        arrived.op.context = pivot.op.context = self
         self.pivot = pivot.op
 
     def _import(self, tensor: Tensor) -> Tensor:
@@ -182,7 +182,7 @@ class Loop(Context):
 
     def _is_free(self, inputs: list[Tensor]) -> bool:
         # What never changes is there in the last iteration too, the one that the condition ends.
-        return all(tensor.op.type == "Enter" and tensor.op._attrs["is_constant"] for tensor in inputs)
+        return all(tensor.op.type == "Enter" and tensor.op.attrs["is_constant"] for tensor in inputs)
 
     def saved(self, tensor: Tensor) -> Tensor | None:
         """Returns the value that a tensor of another loop had in the iteration that belongs to this one's, if any."""
@@ -219,11 +219,11 @@ class Loop(Context):
         with graph.name_scope(f"{self.name}/"):
             with self.left(), graph.control_dependencies(self._controls):
                 enter = self._enter(initial, constant=False)
-            enter.op._context = self
-            enter._shape = shape if known else initial._shape
+            enter.op.context = self
+            enter.dims = shape if known else initial.dims
             with self.entered():
                 variable = LoopVariable(enter, merge_op.many([enter, enter], name="Merge")[0])
-                variable.merge._shape = enter._shape
+                variable.merge.dims = enter.dims
                 if self.pivot is None:
                     self.pivot = variable.merge.op
         self.variables.append(variable)
@@ -252,7 +252,7 @@ class Loop(Context):
             with self.left():
                 variable.exit = exit_op(variable.switch[0], name="Exit")
         # The Exit takes a value of the loop, which nothing else outside may do.
-        variable.exit._shape = variable.merge._shape
+        variable.exit.dims = variable.merge.dims
 
     def carry(self, initial: Tensor, shape: Shape, step: Any) -> LoopVariable:
         """Adds a variable to a loop that is complete otherwise: `step(value)` gives its next value in the body."""

@@ -23,11 +23,11 @@ class _Elements:
         self._structure = elems
         tensors = [convert_to_tensor(elem, name="elem") for elem in nest.flatten(elems)]
         for tensor in tensors:
-            if tensor._shape == ():
+            if tensor.dims == ():
                 raise ValueError(
                     f"elems: {tensor.name!r} is a scalar, expected a tensor with a first dimension to go along"
                 )
-        known = {tensor._shape[0] for tensor in tensors if tensor._shape and tensor._shape[0] is not None}
+        known = {tensor.dims[0] for tensor in tensors if tensor.dims and tensor.dims[0] is not None}
         if len(known) > 1:
             raise ValueError(f"elems have different first dimensions: {known}")
         self.static_length: int | None = next(iter(known), None)
@@ -43,8 +43,8 @@ class _Elements:
 def _stacked(arrays: Sequence[TensorArray], length: int | None) -> list[Tensor]:
     results = [array.stack() for array in arrays]
     for result in results:
-        if result._shape is not None:
-            result.set_shape([length, *result._shape[1:]])
+        if result.dims is not None:
+            result.set_shape([length, *result.dims[1:]])
     return results
 
 

@@ -133,14 +133,14 @@ class TensorArray:
         """Returns the element at an index."""
         value = tensor_array_read_op(self._handle, index, self._flow, dtype=self._dtype, name=name)
         if self._element_shape is not None:
-            value._shape = self._element_shape
+            value.dims = self._element_shape
         return value
 
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """Writes an element; go on with the array that is returned."""
         with name_scope(name, "TensorArrayWrite", [self._handle, index, value]):
             value = self._converted(value)
-            self._learn(value._shape)
+            self._learn(value.dims)
             return self.with_flow(tensor_array_write_op(self._handle, index, value, self._flow))
 
     def stack(self, name: str | None = None) -> Tensor:
@@ -178,8 +178,8 @@ class TensorArray:
         """Writes the rows of a tensor as the elements at some indices."""
         with name_scope(name, "TensorArrayScatter", [self._handle, value, indices]):
             value = self._converted(value)
-            if value._shape:
-                self._learn(value._shape[1:])
+            if value.dims:
+                self._learn(value.dims[1:])
             return self.with_flow(tensor_array_scatter_op(self._handle, indices, value, self._flow))
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
@@ -191,8 +191,8 @@ class TensorArray:
                 from thalweg._src.ops.math import cast
 
                 lengths = cast(lengths, dtypes.int64)
-            if value._shape:
-                self._learn((None, *value._shape[1:]))
+            if value.dims:
+                self._learn((None, *value.dims[1:]))
             return self.with_flow(tensor_array_split_op(self._handle, value, lengths, self._flow))
 
     def size(self, name: str | None = None) -> Tensor:

@@ -61,7 +61,7 @@ def while_loop(
         if maximum_iterations is not None:
             results = results[1]
     single = len(nest.flatten(results, expand_composites=True)) == 1
-    return nest._parts(results)[0] if single and not return_same_structure else results
+    return nest.parts(results)[0] if single and not return_same_structure else results
 
 
 class _Plan:
@@ -87,7 +87,7 @@ class _Plan:
     def limited(self, maximum: Any) -> _Plan:
         """Returns the plan of the same loop with a counter that ends it."""
         limit = convert_to_tensor(maximum, dtypes.int32, name="maximum_iterations")
-        if limit._shape not in (None, ()):
+        if limit.dims not in (None, ()):
             raise ValueError(f"maximum_iterations of while_loop: expected a scalar, received shape {limit.shape}")
         cond, body, given = self.cond, self.body, self.loop_vars
 
@@ -116,10 +116,10 @@ class _Plan:
             raise ValueError(f"None cannot be a loop variable, and loop_vars is {structures.show(self.loop_vars)}")
         initial = structures.flatten(self.loop_vars, convert_to_tensor)
         for number, (tensor, shape) in enumerate(zip(initial, self._shapes(initial)), start=-self.counted):
-            if not shapes.compatible(shape, tensor._shape) or not _at_least(shape, tensor._shape):
+            if not shapes.compatible(shape, tensor.dims) or not _at_least(shape, tensor.dims):
                 raise ValueError(
                     f"The shape invariant {shapes.show(shape)} of loop variable {number}, {tensor.name!r}, "
-                    f"does not hold for its first value, which has shape {shapes.show(tensor._shape)}"
+                    f"does not hold for its first value, which has shape {shapes.show(tensor.dims)}"
                 )
             loop.add_variable(tensor, shape, known=True)
         pack = self._packed(initial)
@@ -137,7 +137,7 @@ class _Plan:
 
     def _shapes(self, initial: Sequence[Tensor]) -> list[Shape]:
         if self.invariants is None:
-            return [tensor._shape for tensor in initial]
+            return [tensor.dims for tensor in initial]
         leaves = nest.flatten(_as_leaves(self.invariants, self.loop_vars))
         return [shapes.as_shape(leaf.shape) for leaf in leaves]
 
@@ -196,7 +196,7 @@ def _require_parameters(function: Any, which: str, count: int) -> None:
 
 def _missing(given: Any, returned: Any) -> str:
     """Returns which loop variables have no new value, if there are too few."""
-    missing = [structures.show(variable) for variable in nest._parts(given)[len(returned) :]]
+    missing = [structures.show(variable) for variable in nest.parts(given)[len(returned) :]]
     return f"; there is no new value of {', '.join(missing)}" if missing else ""
 
 
@@ -225,19 +225,19 @@ def _as_leaves(invariants: Any, loop_vars: Any) -> Any:
         raise ValueError(
             f"shape_invariants must have the structure of loop_vars, {structures.show(loop_vars)}, not {invariants!r}"
         )
-    parts = [_as_leaves(shape, variable) for shape, variable in zip(invariants, nest._parts(loop_vars))]
+    parts = [_as_leaves(shape, variable) for shape, variable in zip(invariants, nest.parts(loop_vars))]
     return type(invariants)(*parts) if hasattr(invariants, "_fields") else type(invariants)(parts)
 
 
 def _condition(pred: Any) -> Tensor:
     tensor = convert_to_tensor(pred)
-    if tensor.dtype is not dtypes.bool or tensor._shape not in (None, ()):
+    if tensor.dtype is not dtypes.bool or tensor.dims not in (None, ()):
         kind = TypeError if tensor.dtype is not dtypes.bool else ValueError
         raise kind(
             f"The condition of a while loop must be a scalar bool, but {tensor.name!r} is "
-            f"{tensor.dtype.name}{shapes.show(tensor._shape)}"
+            f"{tensor.dtype.name}{shapes.show(tensor.dims)}"
         )
-    return tensor if tensor._shape == () else ensure_shape(tensor, ())
+    return tensor if tensor.dims == () else ensure_shape(tensor, ())
 
 
 def _at_least(invariant: Shape, shape: Shape) -> bool:
@@ -251,7 +251,7 @@ def _at_least(invariant: Shape, shape: Shape) -> bool:
 
 def _require_kind(loop: Loop, number: int, variable: LoopVariable, was: Any, leaf: Any) -> None:
     """Raises unless the body gives a tensor for a tensor and an array for an array."""
-    name = variable.enter.op._inputs[0].name
+    name = variable.enter.op.inputs[0].name
     if leaf is None:
         raise ValueError(
             f"The body of the while loop {loop.title!r} returns None for loop variable {number}, {name!r}."
@@ -265,15 +265,15 @@ def _require_kind(loop: Loop, number: int, variable: LoopVariable, was: Any, lea
 
 
 def _require_invariant(loop: Loop, number: int, variable: LoopVariable, tensor: Tensor) -> None:
-    name = variable.enter.op._inputs[0].name
+    name = variable.enter.op.inputs[0].name
     if tensor.dtype is not variable.merge.dtype:
         raise TypeError(
             f"Loop variable {number}, {name!r}, enters the loop {loop.title!r} as {variable.merge.dtype.name} and "
             f"becomes {tensor.dtype.name} after one iteration."
         )
-    if not _at_least(variable.merge._shape, tensor._shape):
+    if not _at_least(variable.merge.dims, tensor.dims):
         raise ValueError(
             f"Loop variable {number}, {name!r}, enters the loop {loop.title!r} with shape "
-            f"{shapes.show(variable.merge._shape)}, but has shape {shapes.show(tensor._shape)} after one iteration. "
+            f"{shapes.show(variable.merge.dims)}, but has shape {shapes.show(tensor.dims)} after one iteration. "
             "Say which of its dimensions vary by shape_invariants, or use set_shape on the value in the body."
         )

@@ -359,16 +359,16 @@ def seeds(seed: Any) -> list[Tensor]:
 
 
 def _shape_of(leaf: Any) -> Shape:
-    return leaf._shape  # type: ignore[no-any-return]
+    return leaf.dims  # type: ignore[no-any-return]
 
 
 def unbatched(spec: Any) -> Any:
     """Returns what an element's leaf is along its first dimension."""
     if isinstance(spec, DatasetSpec):
         raise TypeError("a dataset in an element has no slices")
-    if spec._shape == ():
+    if spec.dims == ():
         raise ValueError("Unbatching a tensor is only supported for rank >= 1")
-    return spec.with_shape(None if spec._shape is None else spec._shape[1:])
+    return spec.with_shape(None if spec.dims is None else spec.dims[1:])
 
 
 def batched(spec: Any, batch_size: Tensor, drop_remainder: Tensor) -> Any:
@@ -376,7 +376,7 @@ def batched(spec: Any, batch_size: Tensor, drop_remainder: Tensor) -> Any:
     if isinstance(spec, DatasetSpec):
         raise TypeError("Batching of nested datasets is not supported: map them to tensors first")
     size = static(batch_size) if static(drop_remainder) else None
-    return spec.with_shape(concatenate((size,), spec._shape))
+    return spec.with_shape(concatenate((size,), spec.dims))
 
 
 def joined(kind: Any, datasets: list[Any], first: Any = ()) -> tuple[Tensor, Any]:
@@ -399,7 +399,7 @@ def joined(kind: Any, datasets: list[Any], first: Any = ()) -> tuple[Tensor, Any
 def _sizes(shape: Any) -> Tensor:
     """Returns a shape to pad to as a vector, -1 for what the largest element decides."""
     if isinstance(shape, Tensor):
-        if shape._shape is not None and len(shape._shape) != 1:
+        if shape.dims is not None and len(shape.dims) != 1:
             raise ValueError(f"a padded shape must be a vector of int64, it is {shape}")
         return parameter(shape)
     try:
@@ -417,17 +417,17 @@ def _open(size: Any) -> Any:
 
 def _padded(leaf: Any, sizes: Tensor, values: list[Tensor]) -> TensorSpec:
     shape = as_static_shape(sizes)
-    if shape is not None and leaf._shape is not None:
-        if len(shape) != len(leaf._shape):
+    if shape is not None and leaf.dims is not None:
+        if len(shape) != len(leaf.dims):
             raise ValueError(
                 f"The padded shape {shapes.show(shape)} is not compatible with the corresponding input component "
-                f"shape {shapes.show(leaf._shape)}."
+                f"shape {shapes.show(leaf.dims)}."
             )
-        for wanted, size in zip(shape, leaf._shape):
+        for wanted, size in zip(shape, leaf.dims):
             if wanted is not None and size is not None and wanted < size:
                 raise ValueError(
                     f"The padded shape {shapes.show(shape)} is not compatible with the corresponding input component "
-                    f"shape {shapes.show(leaf._shape)}."
+                    f"shape {shapes.show(leaf.dims)}."
                 )
     size = static(values[0]) if static(values[1]) else None
     return TensorSpec(concatenate((size,), shape), leaf.dtype)
@@ -459,7 +459,7 @@ def _padding(fill: Any, leaf: Any, index: int) -> Tensor:
             value = convert_to_tensor(fill, leaf.dtype)
     except (TypeError, ValueError):
         value = convert_to_tensor(fill)
-    if value._shape not in (None, ()):
+    if value.dims not in (None, ()):
         raise ValueError(f"a padding value must be a scalar, it is {value}")
     if value.dtype is not leaf.dtype:
         raise TypeError(f"a padding value is {value.dtype.name}, expected {leaf.dtype.name} as its component")

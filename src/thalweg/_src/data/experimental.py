@@ -62,7 +62,7 @@ def unique() -> Transformation:
         spec = dataset._structure
         if not isinstance(spec, TensorSpec) or spec.dtype not in (dtypes.int32, dtypes.int64, dtypes.string):
             raise TypeError(f"unique: expected elements of one int32, int64 or string tensor, received {spec}")
-        if spec._shape not in (None, ()):
+        if spec.dims not in (None, ()):
             raise TypeError(f"unique: expected scalar elements, received {spec}")
         return dataset._derived(flow.Distinct)
 
@@ -212,7 +212,7 @@ def sample_from_datasets(datasets: list[Dataset], weights: Any = None, seed: Any
             raise TypeError(
                 f"`weights` must be convertible to float32 or float64 elements, they are {tensor.dtype.name}"
             )
-        if tensor._shape is not None and tensor._shape != (len(datasets),) and None not in tensor._shape:
+        if tensor.dims is not None and tensor.dims != (len(datasets),) and None not in tensor.dims:
             raise ValueError(f"`weights` must have a number for each of the {len(datasets)} datasets")
         weighted = Dataset.from_tensors(tensor).repeat()
     number = TensorSpec((), dtypes.int64)

@@ -28,7 +28,7 @@ class _FileDataset(Dataset):
         if isinstance(filenames, Dataset):
             if filenames.output_types is not dtypes.string:
                 raise TypeError(f"`filenames` must be a `tf.data.Dataset` of `tf.string` elements, not {filenames}")
-            if filenames._structure._shape not in ((), None, (None,)) and len(filenames._structure._shape or ()) > 1:
+            if filenames._structure.dims not in ((), None, (None,)) and len(filenames._structure.dims or ()) > 1:
                 raise ValueError(f"`filenames` must be a `tf.data.Dataset` of scalars or vectors, not {filenames}")
             names = filenames
         else:

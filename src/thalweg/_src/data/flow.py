@@ -192,10 +192,10 @@ class Generated(Elements):
                     f"`generator` yielded an element that could not be converted to the expected type. "
                     f"The expected type was {spec.dtype.name}, but the yielded element was {part!r}: {error}"
                 ) from None
-            if not compatible(spec._shape, tuple(tensor.shape)):
+            if not compatible(spec.dims, tuple(tensor.shape)):
                 raise invalid(
                     f"`generator` yielded an element of shape {show(tuple(tensor.shape))} where an element "
-                    f"of shape {show(spec._shape)} was expected."
+                    f"of shape {show(spec.dims)} was expected."
                 )
             result.append(tensor)
         return tuple(result)

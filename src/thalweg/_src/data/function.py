@@ -67,8 +67,8 @@ class FunctionGraph(Graph):
             raise ValueError(f"{tensor} belongs to a graph that is not around the function: it cannot be used in it")
         with self.as_default(), self.name_scope(None), self.control_flow(None), self.device(None):
             if tensor.op.type == "Const":
-                return array_constant(tensor.op._attrs["value"], tensor.dtype, name="captured")
-            own = placeholder(tensor.dtype, tensor._shape, name="captured")
+                return array_constant(tensor.op.attrs["value"], tensor.dtype, name="captured")
+            own = placeholder(tensor.dtype, tensor.dims, name="captured")
         self.captured[tensor] = own
         return own
 
@@ -115,8 +115,8 @@ class Function:
         self.captured: list[Tensor] = list(self.graph.captured)
         self._targets = [
             operation
-            for operation in self.graph._operations
-            if operation.definition.stateful and operation._context is None and operation.type not in _ONCE
+            for operation in self.graph.operations
+            if operation.definition.stateful and operation.context is None and operation.type not in _ONCE
         ]
 
     @property

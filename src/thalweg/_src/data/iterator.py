@@ -203,8 +203,8 @@ def _require_independent(variant: Tensor) -> None:
                 f"(name:{operation.name}, type:{operation.type}) by value. "
                 "`Dataset.make_initializable_iterator()` evaluates it when its initializer runs."
             )
-        stack += [tensor.op for tensor in operation._inputs]
-        stack += operation._control_inputs
+        stack += [tensor.op for tensor in operation.inputs]
+        stack += operation.control_inputs
 
 
 class _OneShot:

@@ -24,16 +24,16 @@ Signature = list[tuple[DType, Shape]]  # of the tensors that stand for something
 class Spec:
     """What is known of a leaf before the pipeline runs: type and static shape."""
 
-    __slots__ = ("_dtype", "_shape")
+    __slots__ = ("_dtype", "dims")
     value_class: Any = Tensor
 
     def __init__(self, shape: Any = None, dtype: Any = dtypes.float32) -> None:
-        self._shape: Shape = shapes.as_shape(shape)
+        self.dims: Shape = shapes.as_shape(shape)
         self._dtype: DType = dtypes.as_dtype(dtype)
 
     @property
     def shape(self) -> TensorShape:
-        return TensorShape(self._shape)
+        return TensorShape(self.dims)
 
     @property
     def dtype(self) -> DType:
@@ -45,7 +45,7 @@ class Spec:
 
     def tensors(self) -> Signature:
         """Returns the types and shapes of the tensors that stand for a value."""
-        return [(self._dtype, self._shape)]
+        return [(self._dtype, self.dims)]
 
     def pack(self, tensors: Sequence[Tensor]) -> Any:
         """Returns the value that tensors stand for."""
@@ -57,23 +57,21 @@ class Spec:
     def is_compatible_with(self, other: Any) -> bool:
         """Tells whether a value of the other kind may be one of this."""
         other = other if isinstance(other, Spec) else spec_of(other)
-        return (
-            type(self) is type(other) and self._dtype is other._dtype and shapes.compatible(self._shape, other._shape)
-        )
+        return type(self) is type(other) and self._dtype is other._dtype and shapes.compatible(self.dims, other.dims)
 
     def most_general(self, other: Any) -> Any:
         """Returns what values of both kinds are; both have one type."""
-        return self.with_shape(shapes.most_general(self._shape, other._shape))
+        return self.with_shape(shapes.most_general(self.dims, other.dims))
 
     def legacy(self) -> tuple[Any, Any, Any]:
         """Returns type, shape and class as TensorFlow 1 names them."""
         return self._dtype, self.shape, self.value_class
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and (self._dtype, self._shape) == (other._dtype, other._shape)  # type: ignore[attr-defined]
+        return type(self) is type(other) and (self._dtype, self.dims) == (other._dtype, other.dims)  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
-        return hash((type(self), self._dtype, self._shape))
+        return hash((type(self), self._dtype, self.dims))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape}, dtype={self._dtype!r})"
@@ -90,7 +88,7 @@ class TensorSpec(Spec):
 
     @classmethod
     def from_tensor(cls, tensor: Tensor, name: str | None = None) -> TensorSpec:
-        return cls(tensor._shape, tensor.dtype, name or tensor.op.name)
+        return cls(tensor.dims, tensor.dtype, name or tensor.op.name)
 
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
@@ -104,12 +102,12 @@ class SparseTensorSpec(Spec):
     value_class = SparseTensor
 
     def tensors(self) -> Signature:
-        rank = shapes.rank(self._shape)
+        rank = shapes.rank(self.dims)
         return [(dtypes.int64, (None, rank)), (self._dtype, (None,)), (dtypes.int64, (rank,))]
 
     def pack(self, tensors: Sequence[Tensor]) -> SparseTensor:
         result = SparseTensor(*tensors)
-        result._shape = shapes.merge(result._shape, self._shape)
+        result.dims = shapes.merge(result.dims, self.dims)
         return result
 
 
@@ -260,10 +258,10 @@ def _as_leaf(value: Any, name: str) -> Any:
 def spec_of(leaf: Any) -> Any:
     """Returns the specification of a converted leaf."""
     if isinstance(leaf, SparseTensor):
-        return SparseTensorSpec(leaf._shape, leaf.dtype)
+        return SparseTensorSpec(leaf.dims, leaf.dtype)
     if hasattr(leaf, "_variant"):
         return leaf._as_spec()
-    return TensorSpec(leaf._shape, leaf.dtype)
+    return TensorSpec(leaf.dims, leaf.dtype)
 
 
 def tensors_of(element: Any) -> list[Tensor]:

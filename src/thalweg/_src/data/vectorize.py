@@ -38,7 +38,7 @@ class Part:
     def __init__(self, tensor: Tensor, is_batched: bool) -> None:
         self.tensor = tensor
         self.is_batched = is_batched
-        shape = tensor._shape
+        shape = tensor.dims
         self.rank = None if shape is None else len(shape) - is_batched
 
 
@@ -59,7 +59,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 def _again(operation: Operation, inputs: list[Tensor]) -> list[Tensor]:
     """Adds the same operation with other inputs to the default graph."""
     definition = operation.definition
-    attrs = {key: value for key, value in operation._attrs.items() if key in definition.attrs}
+    attrs = {key: value for key, value in operation.attrs.items() if key in definition.attrs}
     return add_by_type(inputs[0].graph, definition.name, inputs, attrs).outputs
 
 
@@ -81,7 +81,7 @@ def _broadcast(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
 
 @rule("Reshape")
 def _reshape(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
-    shape = operation.outputs[0]._shape
+    shape = operation.outputs[0].dims
     if parts[1].is_batched or not is_fully_defined(shape) or 0 in shape:  # type: ignore[operator]
         return None
     return [reshape_op(parts[0].tensor, array_constant(np.array([-1, *shape], np.int64), dtypes.int64))]  # type: ignore[misc]
@@ -89,7 +89,7 @@ def _reshape(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
 
 @rule("ExpandDims")
 def _expand_dims(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
-    axis = complete(static_value(operation._inputs[1]))
+    axis = complete(static_value(operation.inputs[1]))
     if axis is None or not parts[0].is_batched:
         return None
     moved = array_constant(np.where(axis < 0, axis, axis + 1).astype(np.int32), dtypes.int32)
@@ -98,7 +98,7 @@ def _expand_dims(operation: Operation, parts: list[Part]) -> list[Tensor] | None
 
 @rule("Transpose")
 def _transpose(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
-    order = complete(static_value(operation._inputs[1]))
+    order = complete(static_value(operation.inputs[1]))
     if order is None or order.ndim != 1:
         return None
     return [transpose_op(parts[0].tensor, array_constant(np.array([0, *(order + 1)], np.int32), dtypes.int32))]
@@ -107,12 +107,12 @@ def _transpose(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
 def _as(tensor: Tensor, part: Part) -> Tensor:
     """Returns a small constant in the type of another tensor."""
     dtype = part.tensor.dtype
-    return array_constant(tensor.op._attrs["value"].astype(dtype.as_numpy_dtype), dtype)
+    return array_constant(tensor.op.attrs["value"].astype(dtype.as_numpy_dtype), dtype)
 
 
 @rule("ParseSingleExample")
 def _parse_example(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
-    attrs = operation._attrs
+    attrs = operation.attrs
     if attrs["num_sparse"] or any(part.is_batched for part in parts[1:]):
         return None
     if not all(is_fully_defined(shape) for shape in attrs["dense_shapes"]):
@@ -144,12 +144,12 @@ class Vectorized(Function):
 
 def decoded(function: Function) -> tuple[DType, Vectorized] | None:
     """Returns a function of a string that decodes it as one of batches of the numbers in it, and their type."""
-    arguments, operations = function._arguments, function.graph._operations
-    users = [operation for operation in operations if arguments[0] in operation._inputs]
-    dtype = users[0]._attrs.get("out_type") if len(users) == 1 else None
-    if len(arguments) != 1 or dtype not in _NUMBERS or users[0].type != "DecodeRaw" or arguments[0]._shape != ():
+    arguments, operations = function._arguments, function.graph.operations
+    users = [operation for operation in operations if arguments[0] in operation.inputs]
+    dtype = users[0].attrs.get("out_type") if len(users) == 1 else None
+    if len(arguments) != 1 or dtype not in _NUMBERS or users[0].type != "DecodeRaw" or arguments[0].dims != ():
         return None
-    if not users[0]._attrs["little_endian"] or sys.byteorder != "little" or arguments[0] in function._results:
+    if not users[0].attrs["little_endian"] or sys.byteorder != "little" or arguments[0] in function._results:
         return None
     found = vectorized(function, users[0].outputs[0])
     return None if found is None else (dtype, found)
@@ -160,20 +160,20 @@ def vectorized(function: Function, made: Tensor | None = None) -> Vectorized | N
 
     made: what is given in place of the argument from which it is made
     """
-    operations = function.graph._operations
+    operations = function.graph.operations
     if function.is_stateful or len(operations) > _MOST or not function._arguments:
         return None
-    if any(operation._context is not None or operation._control_inputs for operation in operations):
+    if any(operation.context is not None or operation.control_inputs for operation in operations):
         return None
-    if any(t._shape is None or t.dtype is dtypes.variant for t in (*function._arguments, *function._results)):
+    if any(t.dims is None or t.dtype is dtypes.variant for t in (*function._arguments, *function._results)):
         return None
     graph = FunctionGraph(function.graph.outer)
     with graph.as_default():
         given = function._arguments if made is None else [made]
-        arguments = [placeholder(t.dtype, (None, *t._shape), name="args") for t in given]  # type: ignore[misc]
+        arguments = [placeholder(t.dtype, (None, *t.dims), name="args") for t in given]  # type: ignore[misc]
         parts = {old: Part(new, True) for old, new in zip(given, arguments)}
         for outer, old in function.graph.captured.items():
-            graph.captured[outer] = placeholder(old.dtype, old._shape, name="captured")
+            graph.captured[outer] = placeholder(old.dtype, old.dims, name="captured")
             parts[old] = Part(graph.captured[outer], False)
         there = {*parts, *function._arguments}
         for operation in operations:
@@ -187,11 +187,11 @@ def vectorized(function: Function, made: Tensor | None = None) -> Vectorized | N
 
 def _convert(operation: Operation, parts: dict[Tensor, Part]) -> bool:
     """Adds what stands for an operation; False if there is nothing."""
-    inputs = [parts[tensor] for tensor in operation._inputs]
+    inputs = [parts[tensor] for tensor in operation.inputs]
     is_batched = any(part.is_batched for part in inputs)
     if not is_batched:
         if operation.type == "Const":
-            made = [array_constant(operation._attrs["value"], operation.outputs[0].dtype)]
+            made = [array_constant(operation.attrs["value"], operation.outputs[0].dtype)]
         elif operation.definition.stateful or not inputs:
             return False
         else:

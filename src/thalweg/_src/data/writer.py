@@ -52,7 +52,7 @@ class TFRecordWriter:
         if not isinstance(dataset, Dataset):
             raise TypeError("`dataset` must be a `tf.data.Dataset` object.")
         spec = dataset._structure
-        if not isinstance(spec, TensorSpec) or spec.dtype is not dtypes.string or spec._shape not in (None, ()):
+        if not isinstance(spec, TensorSpec) or spec.dtype is not dtypes.string or spec.dims not in (None, ()):
             raise TypeError(f"the dataset must produce scalar `DT_STRING` tensors, it has {spec}")
         count = TensorSpec((), dtypes.int64)
         variant = made(Written, count, [dataset], [self._filename, self._compression_type])

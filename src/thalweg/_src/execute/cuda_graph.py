@@ -24,6 +24,8 @@ from thalweg._src.compile.segment import Segment
 from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.kernels.registry import Call
 from thalweg._src.partition.host_memory import on_host
+from thalweg._src.resources.devices import Device
+from thalweg._src.resources.step import Step
 from thalweg._src.resources.variables import VariableResource, locked, recording
 
 _RUNS = 3  # of a kind before it is recorded: whoever runs it once more will run it often
@@ -36,7 +38,7 @@ _DRAWS = {"RandomUniform", "RandomStandardNormal", "TruncatedNormal"}
 _log = logging.getLogger("thalweg")
 
 
-def recorded(segment: Segment, bound: Bound, device: Any, clusters: Clusters | None = None) -> Recorded | None:
+def recorded(segment: Segment, bound: Bound, device: Device, clusters: Clusters | None = None) -> Recorded | None:
     """Returns the function of a segment that records its kernels; None if there is nothing to gain.
 
     clusters: what puts clusters in the place of nodes
@@ -113,7 +115,7 @@ class _Part:
     def take(self, values: dict[Output, Any]) -> list[Any]:
         return [values[output] for output in self.segment.inputs]
 
-    def run(self, step: Any, values: dict[Output, Any]) -> Sequence[Any]:
+    def run(self, step: Step, values: dict[Output, Any]) -> Sequence[Any]:
         """Runs the nodes on the values that are there, and adds those that come out."""
         results: Sequence[Any] = self.code.function(step, *self.take(values))
         values.update(zip(self.segment.outputs, results))
@@ -130,7 +132,7 @@ class Recorded:
         segment: Segment,
         parts: tuple[list[Node], list[Node], list[Node]],
         bound: Bound,
-        device: Any,
+        device: Device,
         clusters: Clusters | None,
     ) -> None:
         self._device = device
@@ -168,7 +170,7 @@ class Recorded:
     def codes(self) -> list[Code]:
         return [part.code for part in (self._before, self._middle, self._after)]
 
-    def __call__(self, step: Any, *inputs: Any) -> Sequence[Any]:
+    def __call__(self, step: Step, *inputs: Any) -> Sequence[Any]:
         values = dict(zip(self._inputs, inputs))
         self._before.run(step, values)
         if self._given_up or not self._lock.acquire(blocking=False):  # another thread's step has the record's memory
@@ -181,7 +183,7 @@ class Recorded:
         finally:
             self._lock.release()
 
-    def _replay(self, step: Any, values: dict[Output, Any]) -> bool:
+    def _replay(self, step: Step, values: dict[Output, Any]) -> bool:
         """Launches the record for values of this kind, which is made now if it is time; False if there is none."""
         if self._clusters is not None and not self._has_settled(self._clusters):
             return False
@@ -217,7 +219,7 @@ class Recorded:
             self._copies.clear()
         return not clusters.trying()
 
-    def _make(self, kind: Any, step: Any, taken: list[Any]) -> _Record | None:
+    def _make(self, kind: Any, step: Step, taken: list[Any]) -> _Record | None:
         try:
             inputs = [value if host else value.clone() for value, host in zip(taken, self._on_host)]
             record = _Record(self._noted(step, inputs, self._copies.pop(kind)), inputs, self._variables())
@@ -232,7 +234,7 @@ class Recorded:
         return record
 
     def _noted(
-        self, step: Any, inputs: list[Any], copies: dict[Output, Any]
+        self, step: Step, inputs: list[Any], copies: dict[Output, Any]
     ) -> Callable[[], tuple[Sequence[Any], Callable[[], None]]]:
         """Returns what records the middle part; what it copies to the device is there already."""
         calls = {node: call for node, call in self._bound.calls.items() if (node, 0) not in copies}

@@ -15,6 +15,7 @@ from thalweg._src.compile.failure import UNTAKEN_BRANCH, explain, in_iteration
 from thalweg._src.compile.segment import Segment
 from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.kernels.registry import Call, invoke
+from thalweg._src.resources.step import Step
 
 
 class Observer(Protocol):
@@ -29,7 +30,7 @@ def interpret(
     segment: Segment,
     calls: dict[Node, Call],
     constants: dict[Output, Any],
-    step: Any,
+    step: Step,
     inputs: Sequence[Any],
     observer: Observer | None,
     device: str,
@@ -42,7 +43,7 @@ def interpret(
 
 class _Interpreter:
     def __init__(
-        self, calls: dict[Node, Call], constants: dict[Output, Any], step: Any, observer: Observer | None, device: str
+        self, calls: dict[Node, Call], constants: dict[Output, Any], step: Step, observer: Observer | None, device: str
     ) -> None:
         self._calls = calls
         self._constants = constants

@@ -15,6 +15,8 @@ from thalweg._src.compile.weight_layout import lay_out_filters
 from thalweg._src.execute.cuda_graph import recorded
 from thalweg._src.execute.interpret import interpret
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, waits
+from thalweg._src.resources.devices import Device
+from thalweg._src.resources.step import Step
 
 _LARGE = 20_000  # nodes; writing and compiling that many lines takes longer than a step or two
 
@@ -22,7 +24,7 @@ _LARGE = 20_000  # nodes; writing and compiling that many lines takes longer tha
 class Program:
     """A partition ready to run on one device."""
 
-    def __init__(self, step: StepGraph, device: Any, jit: bool = False) -> None:
+    def __init__(self, step: StepGraph, device: Device, jit: bool = False) -> None:
         self.device = device
         self._jit = jit
         self._more_codes: list[Code] = []
@@ -126,7 +128,7 @@ class Program:
         return f"# {self.device.name}\n" + "\n".join(parts)
 
     def interpret(
-        self, segment: Segment, step: Any, inputs: Sequence[Any], iteration: int | None = None
+        self, segment: Segment, step: Step, inputs: Sequence[Any], iteration: int | None = None
     ) -> Sequence[Any]:
         """Runs a segment without its function: under observation, or because it is large and may never run again."""
         name = self.device.name

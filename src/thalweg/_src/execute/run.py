@@ -16,10 +16,11 @@ from thalweg._src.compile.failure import explain, in_iteration
 from thalweg._src.execute.program import Program
 from thalweg._src.execute.token_run import TokenRun
 from thalweg._src.graph.ir.step_graph import Node, Output
+from thalweg._src.resources.step import Step
 from thalweg._src.resources.thread_pool import computing, threads
 
 
-def new_run(program: Program, step: Any, feeds: Sequence[Any], done: Callable[[], None]) -> Run | TokenRun:
+def new_run(program: Program, step: Step, feeds: Sequence[Any], done: Callable[[], None]) -> Run | TokenRun:
     """Returns a run of a program on the engine that its control flow needs."""
     if program.is_free:
         return TokenRun(program, step, feeds, done)
@@ -32,7 +33,7 @@ class Run:
     def __init__(
         self,
         program: Program,
-        step: Any,
+        step: Step,
         feeds: Sequence[Any],
         done: Callable[[], None],
         iteration: int | None = None,
@@ -160,7 +161,7 @@ class Repetition:
     """A loop in which somebody waits: its condition and its body take turns, each a program of its own."""
 
     def __init__(
-        self, parts: tuple[Program, Program], count: int, step: Any, values: Sequence[Any], finish: Callable[..., None]
+        self, parts: tuple[Program, Program], count: int, step: Step, values: Sequence[Any], finish: Callable[..., None]
     ) -> None:
         self._step = step
         self._variables, self._captured = list(values[:count]), list(values[count:])

@@ -14,6 +14,7 @@ from thalweg._src import errors
 from thalweg._src.compile.failure import explain
 from thalweg._src.execute.program import Program
 from thalweg._src.graph.ir.step_graph import Output
+from thalweg._src.resources.step import Step
 
 
 def as_line(program: Program) -> Line | None:
@@ -62,7 +63,7 @@ class Line:
         self._after = [s.index for s in program.segments if s.waits and working[s.index]]
         self._fetches = [output for _, output in sorted(program.numbered_fetches, key=lambda pair: pair[0])]
 
-    def __call__(self, step: Any, *feeds: Any) -> Sequence[Any]:
+    def __call__(self, step: Step, *feeds: Any) -> Sequence[Any]:
         values: dict[Output, Any] = {**self._known, **dict(zip(self._feeds, feeds))}
         for index in self._before:
             self._run_segment(index, step, values)
@@ -73,7 +74,7 @@ class Line:
             self._run_segment(index, step, values)
         return [values[output] for output in self._fetches]
 
-    def _run_segment(self, index: int, step: Any, values: dict[Output, Any]) -> None:
+    def _run_segment(self, index: int, step: Step, values: dict[Output, Any]) -> None:
         segment = self._program.segments[index]
         try:
             results = self._program.functions[index](step, *[values[output] for output in segment.inputs])
@@ -83,7 +84,7 @@ class Line:
             raise failure from None
         values.update(zip(segment.outputs, results))
 
-    def _wait(self, step: Any, inputs: list[Any]) -> tuple[Any, ...]:
+    def _wait(self, step: Step, inputs: list[Any]) -> tuple[Any, ...]:
         program, node = self._program, self._node
         awaited = step.finished = _Awaited()
         if step.cancelled:

@@ -259,5 +259,5 @@ def _frame_of(leaving: Node) -> str:
     raise errors.InvalidArgumentError(
         leaving,
         leaving,
-        f"Exit '{leaving.name}' is in no loop that it could leave.\n  made at: {made_at(leaving._stack)}",
+        f"Exit '{leaving.name}' is in no loop that it could leave.\n  made at: {made_at(leaving.stack)}",
     )

@@ -14,6 +14,7 @@ from thalweg._src.compile.failure import UNTAKEN_BRANCH, explain, in_iteration
 from thalweg._src.execute.token_machine import DEAD, Item, Ready
 from thalweg._src.graph.ir.step_graph import Output
 from thalweg._src.kernels.registry import invoke
+from thalweg._src.resources.step import Step
 from thalweg._src.resources.thread_pool import computing, threads
 
 _PASSED_ON = ("Enter", "Exit", "NextIteration", "LoopCond")
@@ -22,7 +23,7 @@ _PASSED_ON = ("Enter", "Exit", "NextIteration", "LoopCond")
 class TokenRun:
     """One run of one program by tokens: at most one thread at a time, and none while everything waits."""
 
-    def __init__(self, program: Any, step: Any, feeds: Sequence[Any], done: Callable[[], None]) -> None:
+    def __init__(self, program: Any, step: Step, feeds: Sequence[Any], done: Callable[[], None]) -> None:
         self._program = program
         self._step = step
         self._done = done

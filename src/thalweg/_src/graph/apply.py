@@ -257,9 +257,9 @@ def _result(definition: OpDef, operation: Operation) -> Any:
             start += 1
             continue
         if arg.number_attr is not None:
-            length = operation._attrs[arg.number_attr]
+            length = operation.attrs[arg.number_attr]
         else:
-            length = len(operation._attrs[arg.type_list_attr or ""])
+            length = len(operation.attrs[arg.type_list_attr or ""])
         parts.append(outputs[start : start + length])
         start += length
     if definition.result is None:

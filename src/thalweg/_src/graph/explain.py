@@ -23,7 +23,7 @@ def explain_shape_error(
         expected=error.expected,
         received=", ".join(parts) or None,
         hint=error.hint,
-        made_at=made_at(operation._stack),
+        made_at=made_at(operation.stack),
     )
 
 

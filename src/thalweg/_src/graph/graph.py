@@ -73,13 +73,13 @@ class Graph:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._operations: list[Operation] = []
+        self.operations: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
         self._names_in_use: dict[str, int] = {}
         self._collections: dict[Any, list[Any]] = {}
-        self._scopes = _Scopes()
+        self.scopes = _Scopes()
         self._version = 0
-        self._edits = 0  # changes other than growth, after which compiled steps are stale
+        self.edits = 0  # changes other than growth, after which compiled steps are stale
         self._finalized = False
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
@@ -100,7 +100,7 @@ class Graph:
     ) -> Operation:
         """Appends an operation under the scopes in force; shapes are inferred and checked here."""
         stack = user_stack()
-        scopes = self._scopes
+        scopes = self.scopes
         with self._lock:
             if self._finalized:
                 self._require_mutable()
@@ -114,15 +114,15 @@ class Graph:
                 inputs, controls = scopes.context.admit(definition, inputs, list(controls))
             else:
                 for tensor in inputs:
-                    if tensor.op._context is not None:
-                        tensor.op._context.require_outside(definition, inputs)
+                    if tensor.op.context is not None:
+                        tensor.op.context.require_outside(definition, inputs)
                 for control in controls:
-                    if control._context is not None:
-                        control._context.require_outside(definition, controls)
+                    if control.context is not None:
+                        control.context.require_outside(definition, controls)
             if scopes.colocated or scopes.attributes or scopes.gradient_overrides:
                 self._scoped_attrs(definition, attrs)
             operation = Operation(self, definition, full_name, inputs, list(controls), attrs, scopes.device, stack)
-            operation._context = scopes.context
+            operation.context = scopes.context
             outputs = operation.outputs
             for index, dtype in enumerate(output_types):
                 outputs.append(Tensor(operation, index, dtype))
@@ -130,8 +130,8 @@ class Graph:
             for key, value in scopes.attributes.items():
                 if callable(value):
                     attrs[key] = value(operation.node_def)
-            operation._id = len(self._operations)
-            self._operations.append(operation)
+            operation.id = len(self.operations)
+            self.operations.append(operation)
             self._by_name[full_name] = operation
             self._version += 1
             for tensor in inputs:
@@ -148,15 +148,15 @@ class Graph:
 
     def _infer_shapes(self, operation: Operation) -> None:
         definition, outputs = operation.definition, operation.outputs
-        inputs = operation._inputs
+        inputs = operation.inputs
         try:
-            inferred = definition.infer(Inference(definition, operation._attrs, inputs, len(outputs)))
+            inferred = definition.infer(Inference(definition, operation.attrs, inputs, len(outputs)))
             for tensor, shape in zip(outputs, inferred, strict=True):
-                tensor._shape = shape
+                tensor.dims = shape
         except errors.ShapeError as error:
-            if operation._context is not None and self._infer_without_values(operation):
+            if operation.context is not None and self._infer_without_values(operation):
                 return
-            text = explain_shape_error(error, operation, [(t.name, t.dtype.name, show(t._shape)) for t in inputs])
+            text = explain_shape_error(error, operation, [(t.name, t.dtype.name, show(t.dims)) for t in inputs])
             self._names_in_use.pop(operation.name.lower(), None)
             raise ValueError(text) from None
 
@@ -164,24 +164,24 @@ class Graph:
         """Infers shapes again for an operation that may never run; tells whether only values were at odds."""
         definition, outputs = operation.definition, operation.outputs
         try:
-            inferred = definition.infer(WithoutValues(definition, operation._attrs, operation._inputs, len(outputs)))
+            inferred = definition.infer(WithoutValues(definition, operation.attrs, operation.inputs, len(outputs)))
         except errors.ShapeError:
             return False
         for tensor, shape in zip(outputs, inferred, strict=True):
-            tensor._shape = None if shape is None else (None,) * len(shape)  # sizes would be as wrong as the values
+            tensor.dims = None if shape is None else (None,) * len(shape)  # sizes would be as wrong as the values
         return True
 
     def _controls_for(self, inputs: list[Tensor], given: Sequence[Operation]) -> list[Operation]:
         """Returns the control inputs of a new operation: scopes whose inside it already depends on add nothing."""
         controls = list(given)
-        for scope in reversed(self._scopes.controls):
+        for scope in reversed(self.scopes.controls):
             if scope.controls and not any(t.op in scope.made for t in inputs):
                 controls += [op for op in scope.controls if op not in controls]
         producers = {t.op for t in inputs}
         return [op for op in controls if op not in producers]
 
     def _scoped_attrs(self, definition: OpDef, attrs: dict[str, Any]) -> None:
-        scopes = self._scopes
+        scopes = self.scopes
         if scopes.colocated:
             groups = {group.decode() for op in scopes.colocated for group in op.colocation_groups()}
             attrs["_class"] = tuple(sorted(groups | set(attrs.get("_class", ()))))
@@ -190,9 +190,9 @@ class Graph:
             attrs["_gradient_op_type"] = scopes.gradient_overrides[definition.name]
 
     def _apply_device_functions(self, operation: Operation) -> None:
-        colocated = self._scopes.colocated
+        colocated = self.scopes.colocated
         operation.device = colocated[-1].device if colocated else ""
-        for entry in reversed(self._scopes.devices):
+        for entry in reversed(self.scopes.devices):
             if entry is None:
                 break
             if callable(entry):
@@ -220,7 +220,7 @@ class Graph:
         return add_by_type(self, op_type, list(inputs), attrs or {}, name)
 
     def get_operations(self) -> list[Operation]:
-        return list(self._operations)
+        return list(self.operations)
 
     @property
     def version(self) -> int:
@@ -228,7 +228,7 @@ class Graph:
 
     def _changed(self) -> None:
         self._version += 1
-        self._edits += 1
+        self.edits += 1
 
     @property
     def finalized(self) -> bool:
@@ -296,9 +296,9 @@ class Graph:
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """Returns the name under the current scope, with a number added if it is taken (case is ignored)."""
-        if not _VALID_NAME.match(name) and not (self._scopes.name and _VALID_SCOPE.match(name)):
+        if not _VALID_NAME.match(name) and not (self.scopes.name and _VALID_SCOPE.match(name)):
             raise ValueError(f"{name!r} is not a valid operation name")
-        scope = self._scopes.name
+        scope = self.scopes.name
         if scope:
             name = f"{scope}/{name}"
         key = name.lower()
@@ -320,7 +320,7 @@ class Graph:
     @contextlib.contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
         """Prefixes the names of operations made inside; a name that ends in '/' re-enters that very scope."""
-        scopes = self._scopes
+        scopes = self.scopes
         if name and not (_VALID_SCOPE if scopes.name else _VALID_NAME).match(name):
             raise ValueError(
                 f"{name!r} cannot name a scope: expected letters, digits and . _ - / (at the top not _ - / first)"
@@ -338,7 +338,7 @@ class Graph:
             scopes.name = before
 
     def get_name_scope(self) -> str:
-        return self._scopes.name
+        return self.scopes.name
 
     # -- scopes -------------------------------------------------------------------------------------------------------
 
@@ -350,7 +350,7 @@ class Graph:
             entry = entry.to_string()
         if isinstance(entry, str):
             entry = canonical_name(entry)
-        scopes = self._scopes
+        scopes = self.scopes
         before = scopes.device, scopes.device_functions
         scopes.devices.append(entry)
         self._combine_devices()
@@ -361,7 +361,7 @@ class Graph:
             scopes.device, scopes.device_functions = before
 
     def _combine_devices(self) -> None:
-        scopes = self._scopes
+        scopes = self.scopes
         scopes.device, scopes.device_functions = "", False
         for entry in reversed(scopes.devices):
             if entry is None:
@@ -390,16 +390,16 @@ class Graph:
             if operation not in controls:
                 controls.append(operation)
         scope = _ControlScope(controls)
-        self._scopes.controls.append(scope)
+        self.scopes.controls.append(scope)
         try:
             yield
         finally:
-            self._scopes.controls.pop()
+            self.scopes.controls.pop()
 
     @contextlib.contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
         """Keeps operations made inside on the device of `op`."""
-        scopes = self._scopes
+        scopes = self.scopes
         before = scopes.colocated, scopes.devices, scopes.device, scopes.device_functions
         operation = None if op is None else getattr(op, "op", op)
         if operation is None or ignore_existing:
@@ -415,26 +415,26 @@ class Graph:
     @contextlib.contextmanager
     def container(self, container_name: str) -> Iterator[str]:
         """Names the container that holds the state of stateful operations made inside."""
-        before, self._scopes.container = self._scopes.container, container_name
+        before, self.scopes.container = self.scopes.container, container_name
         try:
             yield container_name
         finally:
-            self._scopes.container = before
+            self.scopes.container = before
 
     @contextlib.contextmanager
     def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
         """Makes operations inside use the gradient registered under another name."""
-        before = self._scopes.gradient_overrides
-        self._scopes.gradient_overrides = {**before, **op_type_map}
+        before = self.scopes.gradient_overrides
+        self.scopes.gradient_overrides = {**before, **op_type_map}
         try:
             yield
         finally:
-            self._scopes.gradient_overrides = before
+            self.scopes.gradient_overrides = before
 
     @contextlib.contextmanager
     def control_flow(self, context: Context | None) -> Iterator[None]:
         """Makes operations inside belong to a branch or loop, or to none; outer control dependencies stay outside."""
-        scopes = self._scopes
+        scopes = self.scopes
         before = scopes.context, scopes.controls
         scopes.context, scopes.controls = context, []
         try:
@@ -443,16 +443,16 @@ class Graph:
             scopes.context, scopes.controls = before
 
     def _get_control_flow_context(self) -> Context | None:
-        return self._scopes.context
+        return self.scopes.context
 
     @contextlib.contextmanager
     def _attr_scope(self, attr_map: dict[str, Any]) -> Iterator[None]:
-        before = self._scopes.attributes
-        self._scopes.attributes = {**before, **attr_map}
+        before = self.scopes.attributes
+        self.scopes.attributes = {**before, **attr_map}
         try:
             yield
         finally:
-            self._scopes.attributes = before
+            self.scopes.attributes = before
 
     # -- collections --------------------------------------------------------------------------------------------------
 
@@ -543,4 +543,4 @@ class Graph:
 
 def _is_in_loop(operation: Operation) -> bool:
     """Tells whether an operation has values of its own in each iteration of a loop, none of them the step's."""
-    return operation._context is not None and operation._context.in_loop
+    return operation.context is not None and operation.context.in_loop

@@ -69,17 +69,17 @@ def _write(operation: Operation, message: Any, add_shapes: bool) -> None:
     message.name = operation.name
     message.op = operation.definition.name
     message.device = operation.device
-    for tensor in operation._inputs:
+    for tensor in operation.inputs:
         message.input.append(tensor.name if tensor.value_index else tensor.op.name)
     message.input.extend(f"^{control.name}" for control in operation._control_inputs)
     definitions = operation.definition.attrs
-    for key, value in operation._attrs.items():
+    for key, value in operation.attrs.items():
         definition = definitions.get(key)
         write_attr(message.attr[key], value, None if definition is None else definition.kind)
     if add_shapes and operation.outputs:
         shapes = message.attr["_output_shapes"].list
         shapes.SetInParent()
-        shapes.shape.extend(shape_proto(tensor._shape) for tensor in operation.outputs)
+        shapes.shape.extend(shape_proto(tensor.dims) for tensor in operation.outputs)
 
 
 def write_attr(message: Any, value: Any, kind: str | None = None) -> None:

@@ -267,7 +267,7 @@ class _Import:
     def _colocate(self) -> None:
         """Gives colocated operations the device of the operation they go with."""
         for name, operation in self._made.items():
-            for group in operation._attrs.get("_class", ()):
+            for group in operation.attrs.get("_class", ()):
                 member = group.removeprefix(_GROUP)
                 leader = self._graph._by_name.get(member)
                 if group.startswith(_GROUP) and leader is None:

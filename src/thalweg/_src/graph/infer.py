@@ -25,30 +25,30 @@ _SIZE = 1 << 12
 class Inference:
     """The facts known of one operation's inputs: shapes, dtypes, and values where they follow from the graph."""
 
-    __slots__ = ("_sources", "attrs", "definition", "num_outputs", "shapes")
+    __slots__ = ("attrs", "definition", "num_outputs", "shapes", "sources")
 
     def __init__(self, definition: OpDef, attrs: dict[str, Any], sources: Sequence[Any], num_outputs: int = 1) -> None:
         self.definition = definition
         self.attrs = attrs
-        self._sources = sources
-        self.shapes: list[Shape] = [source._shape for source in sources]
+        self.sources = sources
+        self.shapes: list[Shape] = [source.dims for source in sources]
         self.num_outputs = num_outputs
 
     @property
     def dtypes(self) -> list[DType]:
-        return [source.dtype for source in self._sources]
+        return [source.dtype for source in self.sources]
 
     def partial(self, index: int) -> np.ndarray[Any, Any] | None:
         """Returns the value of an input as an array of objects, None where an element is unknown."""
-        return static_value(self._sources[index])
+        return static_value(self.sources[index])
 
     def value(self, index: int) -> np.ndarray[Any, Any] | None:
         """Returns the value of an input if all of it is known statically."""
-        return complete(static_value(self._sources[index]))
+        return complete(static_value(self.sources[index]))
 
     def shape_value(self, index: int) -> Shape:
         """Returns the shape that an input's value describes, as far as it is known."""
-        return as_static_shape(self._sources[index])
+        return as_static_shape(self.sources[index])
 
 
 class WithoutValues(Inference):
@@ -68,21 +68,21 @@ class WithoutValues(Inference):
 
 def static_value(tensor: Any, depth: int = _DEPTH) -> np.ndarray[Any, Any] | None:
     """Returns what is known of a tensor's value without running anything; unknown elements are None."""
-    known = tensor._static
+    known = tensor.static_value
     if known is not False:
         return known  # type: ignore[no-any-return]
     operation = tensor.op
     evaluate = operation.definition.evaluate
     result = None
-    if evaluate is not None and depth > 0 and (not operation._inputs or _is_small(tensor._shape)):
-        for source in operation._inputs:
+    if evaluate is not None and depth > 0 and (not operation.inputs or _is_small(tensor.dims)):
+        for source in operation.inputs:
             static_value(source, depth - 1)
-        context = Inference(operation.definition, operation._attrs, operation._inputs)
+        context = Inference(operation.definition, operation.attrs, operation.inputs)
         try:
             result = evaluate(context)
         except (TypeError, ValueError, IndexError, ArithmeticError):
             result = None  # an unknown element took part, or the kernel will report the mistake
-    tensor._static = result
+    tensor.static_value = result
     return result
 
 
@@ -106,7 +106,7 @@ def as_static_shape(tensor: Any) -> Shape:
     value = static_value(tensor)
     if value is not None and value.ndim == 1:
         return tuple(None if e is None or e < 0 else int(e) for e in value.tolist())
-    return _unknown_sizes(tensor._shape)
+    return _unknown_sizes(tensor.dims)
 
 
 def _unknown_sizes(shape: Shape) -> Shape:

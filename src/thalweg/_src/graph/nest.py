@@ -28,7 +28,7 @@ def _has_parts(value: Any, expand: bool) -> bool:
     return is_nested(value) or (expand and _is_composite(value))
 
 
-def _parts(value: Any) -> list[Any]:
+def parts(value: Any) -> list[Any]:
     """Returns the parts of a structure, those of a dictionary by sorted keys."""
     if isinstance(value, Mapping):
         return [value[key] for key in _sorted_keys(value)]
@@ -73,7 +73,7 @@ def _leaves(structure: Any, expand: bool) -> Iterator[Any]:
     if not _has_parts(structure, expand):
         yield structure
         return
-    for part in _parts(structure):
+    for part in parts(structure):
         yield from _leaves(part, expand)
 
 
@@ -81,7 +81,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     """Returns a structure of the same form with the leaves of the sequence."""
     if not is_nested(flat_sequence):
         raise TypeError(f"flat_sequence must be a sequence, got {flat_sequence!r}")
-    flat = _parts(flat_sequence)
+    flat = parts(flat_sequence)
     count = sum(1 for _ in _leaves(structure, expand_composites))
     if count != len(flat):
         raise ValueError(
@@ -92,7 +92,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     def pack(part: Any) -> Any:
         if not _has_parts(part, expand_composites):
             return next(remaining)
-        return _rebuilt(part, [pack(inner) for inner in _parts(part)])
+        return _rebuilt(part, [pack(inner) for inner in parts(part)])
 
     return pack(structure)
 
@@ -131,7 +131,7 @@ def _compare(first: Any, second: Any, check_types: bool, expand: bool) -> None:
         raise TypeError(f"{first!r} is a {type(first).__name__}, {second!r} is a {type(second).__name__}")
     if isinstance(first, Mapping) and isinstance(second, Mapping) and set(first) != set(second):
         raise ValueError(f"the keys {list(first)} and {list(second)} differ")
-    mine, theirs = _parts(first), _parts(second)
+    mine, theirs = parts(first), parts(second)
     if len(mine) != len(theirs):
         raise ValueError(f"{first!r} has {len(mine)} parts, {second!r} has {len(theirs)}")
     for one, other in zip(mine, theirs):

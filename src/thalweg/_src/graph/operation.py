@@ -20,18 +20,18 @@ class Operation:
 
     __slots__ = (
         "__weakref__",
-        "_attrs",
-        "_context",
         "_control_inputs",
         "_control_outputs",
-        "_id",
-        "_inputs",
-        "_stack",
+        "attrs",
+        "context",
         "definition",
         "device",
         "graph",
+        "id",
+        "inputs",
         "name",
         "outputs",
+        "stack",
     )
 
     def __init__(
@@ -48,14 +48,14 @@ class Operation:
         self.graph = graph
         self.definition = definition
         self.name = name
-        self._inputs = inputs
+        self.inputs = inputs
         self._control_inputs = control_inputs
         self._control_outputs: list[Operation] = []
-        self._attrs = attrs
+        self.attrs = attrs
         self.device = device
-        self._stack = stack
-        self._context: Context | None = None
-        self._id = -1
+        self.stack = stack
+        self.context: Context | None = None
+        self.id = -1
         self.outputs: list[Tensor] = []
 
     @property
@@ -67,21 +67,17 @@ class Operation:
         return self.definition
 
     @property
-    def inputs(self) -> list[Tensor]:
-        return self._inputs
-
-    @property
     def control_inputs(self) -> list[Operation]:
         return list(self._control_inputs)
 
     @property
     def traceback(self) -> list[tuple[str, int, str, None]]:
         """Returns (file, line, function, None) of the user's frames, outermost first."""
-        return [(code.co_filename, line, code.co_name, None) for code, line in reversed(self._stack)]
+        return [(code.co_filename, line, code.co_name, None) for code, line in reversed(self.stack)]
 
     @property
     def made_at(self) -> str | None:
-        return made_at(self._stack)
+        return made_at(self.stack)
 
     @property
     def node_def(self) -> Any:
@@ -92,7 +88,7 @@ class Operation:
     def get_attr(self, name: str) -> Any:
         """Returns an attribute in the form TensorFlow gives it: strings as bytes, shapes as TensorShape."""
         try:
-            value = self._attrs[name]
+            value = self.attrs[name]
         except KeyError:
             raise ValueError(f"Operation {self.name!r} has no attr named {name!r}.") from None
         kind = self.definition.attrs[name].kind if name in self.definition.attrs else ""
@@ -109,17 +105,22 @@ class Operation:
 
     def colocation_groups(self) -> list[bytes]:
         """Returns the groups this operation shares a device with; by default its own."""
-        groups = [name.encode() for name in self._attrs.get("_class", ()) if name.startswith("loc:@")]
+        groups = [name.encode() for name in self.attrs.get("_class", ()) if name.startswith("loc:@")]
         return groups or [f"loc:@{self.name}".encode()]
+
+    @property
+    def _id(self) -> int:
+        """The position in the graph, under the name that TensorFlow 1 programs sort operations by."""
+        return self.id
 
     def _get_control_flow_context(self) -> Context | None:
         """Returns the branch or loop that the operation belongs to."""
-        return self._context
+        return self.context
 
     def _replace_input(self, index: int, tensor: Tensor) -> None:
         """Takes another tensor as an input: what closes a loop is made after what it closes."""
-        self._inputs[index]._consumers.remove(self)
-        self._inputs[index] = tensor
+        self.inputs[index]._consumers.remove(self)
+        self.inputs[index] = tensor
         tensor._consumers.append(self)
 
     def run(self, feed_dict: Any = None, session: Any = None) -> None:

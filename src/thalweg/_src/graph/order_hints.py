@@ -22,8 +22,8 @@ def after(first: Any, then: Any) -> None:
         for before in earlier:
             _check(before, operation)
     for operation in later:
-        wishes = dict.fromkeys((*operation._attrs.get(_WISH, ()), *(before.name for before in earlier)))
-        operation._attrs = {**operation._attrs, _WISH: tuple(wishes)}
+        wishes = dict.fromkeys((*operation.attrs.get(_WISH, ()), *(before.name for before in earlier)))
+        operation.attrs = {**operation.attrs, _WISH: tuple(wishes)}
         operation.graph._changed()
 
 
@@ -41,7 +41,7 @@ def _check(before: Operation, operation: Operation) -> None:
     operation.graph._require_mutable()
     if before.graph is not operation.graph:
         raise ValueError(f"after: {operation.name!r} is from another graph than {before.name!r}")
-    if before._context is not operation._context:
+    if before.context is not operation.context:
         raise ValueError(
             errors.describe(
                 f"after: {operation.name!r} cannot be told to wait for {before.name!r}",
@@ -80,9 +80,9 @@ def _path(source: Operation, destination: Operation) -> list[Operation]:
 
 
 def _predecessors(operation: Operation) -> list[Operation]:
-    inputs = [tensor.op for tensor in operation._inputs if isinstance(tensor, Tensor)]
+    inputs = [tensor.op for tensor in operation.inputs if isinstance(tensor, Tensor)]
     known = operation.graph._by_name
-    wishes = [known[name] for name in operation._attrs.get(_WISH, ()) if name in known]
+    wishes = [known[name] for name in operation.attrs.get(_WISH, ()) if name in known]
     return [*inputs, *operation._control_inputs, *wishes]
 
 

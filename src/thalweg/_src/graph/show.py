@@ -17,7 +17,7 @@ def show_graph(graph: Graph, names: Iterable[str] | None = None) -> str:
             op.name,
             op.type,
             [t.name for t in op.inputs] + [f"^{c.name}" for c in op.control_inputs],
-            [f"{t.dtype.name}{show(t._shape)}" for t in op.outputs],
+            [f"{t.dtype.name}{show(t.dims)}" for t in op.outputs],
         )
         for op in chosen
     )

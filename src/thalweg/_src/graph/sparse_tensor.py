@@ -42,8 +42,8 @@ class SparseTensor:
         self._indices: Tensor = indices
         self._values: Tensor = values
         self._dense_shape: Tensor = dense_shape
-        self._shape: Shape = as_static_shape(dense_shape)
-        _require_parts_that_fit(indices._shape, values._shape, dense_shape._shape)
+        self.dims: Shape = as_static_shape(dense_shape)
+        _require_parts_that_fit(indices.dims, values.dims, dense_shape.dims)
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
@@ -67,19 +67,19 @@ class SparseTensor:
     def with_values(self, new_values: Any) -> SparseTensor:
         """Returns a SparseTensor with other values at the same places."""
         result = SparseTensor(self._indices, new_values, self._dense_shape)
-        result._shape = self._shape
+        result.dims = self.dims
         return result
 
     @property
     def shape(self) -> TensorShape:
-        return TensorShape(self._shape)
+        return TensorShape(self.dims)
 
     def get_shape(self) -> TensorShape:
-        return TensorShape(self._shape)
+        return TensorShape(self.dims)
 
     def set_shape(self, shape: Any) -> None:
         """Merges what the caller knows of the shape into what was inferred."""
-        self._shape = shapes.merge(self._shape, shapes.as_shape(shape))
+        self.dims = shapes.merge(self.dims, shapes.as_shape(shape))
 
     @property
     def dtype(self) -> DType:

@@ -18,7 +18,7 @@ class Tensor:
     """A symbolic handle to one output of an operation; it has a value only while a step runs."""
 
     # A dictionary comes into being only for the tensors on which some library hangs attributes of its own.
-    __slots__ = ("__dict__", "__weakref__", "_consumers", "_shape", "_static", "dtype", "op", "value_index")
+    __slots__ = ("__dict__", "__weakref__", "_consumers", "dims", "dtype", "op", "static_value", "value_index")
 
     # NumPy's operators give way to ours, so that `array + tensor` calls Tensor.__radd__ once.
     __array_priority__ = 100
@@ -29,8 +29,8 @@ class Tensor:
         self.op = op
         self.value_index = value_index
         self.dtype = dtype
-        self._shape: Shape = shape
-        self._static: Any = False  # not looked for yet
+        self.dims: Shape = shape
+        self.static_value: Any = False  # not looked for yet
         self._consumers: list[Operation] = []
 
     @property
@@ -47,19 +47,19 @@ class Tensor:
 
     @property
     def shape(self) -> TensorShape:
-        return TensorShape(self._shape)
+        return TensorShape(self.dims)
 
     def get_shape(self) -> TensorShape:
-        return TensorShape(self._shape)
+        return TensorShape(self.dims)
 
     def set_shape(self, shape: Any) -> None:
         """Merges what the caller knows of the shape into what was inferred."""
         try:
-            self._shape = shapes.merge(self._shape, shapes.as_shape(shape))
+            self.dims = shapes.merge(self.dims, shapes.as_shape(shape))
         except ValueError as error:
             raise ValueError(f"set_shape of {self.name!r}: {error}") from None
-        if self._static is None:
-            self._static = False
+        if self.static_value is None:
+            self.static_value = False
 
     def consumers(self) -> list[Operation]:
         return list(self._consumers)
@@ -69,10 +69,10 @@ class Tensor:
         return self.op.graph.session_for(session, self.name).run(self, feed_dict)
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor '{self.name}' shape={_show_shape(self._shape)} dtype={self.dtype.name}>"
+        return f"<tf.Tensor '{self.name}' shape={_show_shape(self.dims)} dtype={self.dtype.name}>"
 
     def __str__(self) -> str:
-        shape = "" if self._shape is None else f", shape={_show_shape(self._shape)}"
+        shape = "" if self.dims is None else f", shape={_show_shape(self.dims)}"
         device = f", device={self.device}" if self.device else ""
         return f'Tensor("{self.name}"{shape}, dtype={self.dtype.name}{device})'
 

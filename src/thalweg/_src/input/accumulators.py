@@ -75,7 +75,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         handle = ops.conditional_accumulator_op(
             dtype=dtype,
             shape=shape,
-            container=get_default_graph()._scopes.container,
+            container=get_default_graph().scopes.container,
             shared_name=shared_name,
             reduction_type=_reduction(reduction_type),
             name=name,
@@ -85,10 +85,10 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
     def apply_grad(self, grad: Any, local_step: Any = 0, name: str | None = None) -> Operation:
         """Returns an operation that adds a gradient, unless it is stale."""
         gradient = convert_to_tensor(grad, self._dtype)
-        if not shapes.compatible(gradient._shape, self._shape):
+        if not shapes.compatible(gradient.dims, self._shape):
             raise ValueError(
                 f"accumulator {self._name!r}: expected a gradient of shape {shapes.show(self._shape)}, "
-                f"received {shapes.show(gradient._shape)}"
+                f"received {shapes.show(gradient.dims)}"
             )
         return ops.accumulator_apply_gradient_op.operation(
             self._accumulator_ref, _step(local_step), gradient, name=name
@@ -115,7 +115,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         handle = ops.sparse_conditional_accumulator_op(
             dtype=dtype,
             shape=shape,
-            container=get_default_graph()._scopes.container,
+            container=get_default_graph().scopes.container,
             shared_name=shared_name,
             reduction_type=_reduction(reduction_type),
             name=name,

@@ -22,7 +22,7 @@ class Barrier:
         self._barrier_ref = ops.barrier_op(
             component_types=self._types,
             shapes=known or (),
-            container=get_default_graph()._scopes.container,
+            container=get_default_graph().scopes.container,
             shared_name=shared_name,
             name=name,
         )

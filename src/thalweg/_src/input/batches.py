@@ -63,7 +63,7 @@ class _Examples:
         for index in range(len(self.types)):
             merged: Shape = None
             for each in self.lists:
-                shape = each[index]._shape
+                shape = each[index].dims
                 if shape is None or (self.enqueue_many and not shape):
                     raise ValueError(f"the rank of an example of {each[index]} is not known; give shapes")
                 merged = shapes.merge(merged, shape[1:] if self.enqueue_many else shape)
@@ -76,7 +76,7 @@ class _Examples:
 
     def _enqueue(self, queue: QueueBase, tensors: list[Tensor]) -> Operation:
         put: Callable[[Any], Operation] = queue.enqueue_many if self.enqueue_many else queue.enqueue
-        if self.keep_input._shape:
+        if self.keep_input.dims:
             return put([boolean_mask(tensor, self.keep_input) for tensor in tensors])
         known = constant_value(self.keep_input)
         if known is not None:
@@ -116,7 +116,7 @@ def _lists(tensors_list: Any) -> list[Any]:
 def _sparse_info(tensor: Any, enqueue_many: bool) -> _Sparse | None:
     if not isinstance(tensor, SparseTensor):
         return None
-    dimensions = tensor.dense_shape._shape
+    dimensions = tensor.dense_shape.dims
     rank = dimensions[0] if dimensions else None
     return _Sparse(tensor.dtype, rank if rank is None or not enqueue_many else rank - 1)
 
@@ -127,11 +127,11 @@ def _plus_one(rank: int | None) -> int | None:
 
 def _keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
     tensor = convert_to_tensor(keep_input, dtype=dtypes.bool, name="keep_input")
-    if tensor._shape is None:
+    if tensor.dims is None:
         raise ValueError("keep_input: its rank must be known while the graph is built")
-    if len(tensor._shape) > 1 or (tensor._shape and not enqueue_many):
+    if len(tensor.dims) > 1 or (tensor.dims and not enqueue_many):
         wanted = "a scalar or a vector" if enqueue_many else "a scalar, since each step has one example"
-        raise ValueError(f"keep_input: expected {wanted}, received shape {shapes.show(tensor._shape)}")
+        raise ValueError(f"keep_input: expected {wanted}, received shape {shapes.show(tensor.dims)}")
     return tensor
 
 

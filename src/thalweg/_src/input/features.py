@@ -137,7 +137,7 @@ def _defaults(wanted: _Wanted) -> list[Tensor]:
         if shape and shape[0] is None:
             result.append(reshape(tensor, []))
         else:
-            result.append(tensor if tensor._shape == shape else reshape(tensor, list(shape or ())))
+            result.append(tensor if tensor.dims == shape else reshape(tensor, list(shape or ())))
     return result
 
 

@@ -74,7 +74,7 @@ def input_producer(
     """Returns a queue of the rows of a tensor, shuffled anew in each epoch, and adds its runner."""
     with name_scope(name, "input_producer", [input_tensor]):
         rows = convert_to_tensor(input_tensor, name="input_tensor")
-        element = shapes.merge(None if rows._shape is None else rows._shape[1:], shapes.as_shape(element_shape))
+        element = shapes.merge(None if rows.dims is None else rows.dims[1:], shapes.as_shape(element_shape))
         if not shapes.is_fully_defined(element):
             raise ValueError(
                 f"the shape of a row of {rows.name!r} is {shapes.show(element)}: expected a fully defined one, "

@@ -148,7 +148,7 @@ class QueueBase:
         with name_scope(name, f"{self._name}_enqueue", _values(vals)) as scope:
             components = self._components(vals)
             for index, component in enumerate(components):
-                self._require_shape(index, component._shape)
+                self._require_shape(index, component.dims)
             return ops.queue_enqueue_op.operation(self._queue_ref, components, name=scope)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
@@ -157,7 +157,7 @@ class QueueBase:
             components = self._components(vals)
             size: Shape = None
             for index, component in enumerate(components):
-                shape = component._shape
+                shape = component.dims
                 if shape is not None and not shape:
                     raise ValueError(f"queue {self.name!r}: component {index} is a scalar, expected many elements")
                 if shape is not None:
@@ -177,7 +177,7 @@ class QueueBase:
         taken = ops.queue_dequeue_many_op.many(
             self._queue_ref, n, component_types=self._dtypes, name=name or f"{self._name}_DequeueMany"
         )
-        value = taken[0].op.inputs[1]._static
+        value = taken[0].op.inputs[1].static_value
         return self._shaped(taken, (None if value is None or value is False else int(value),))
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
@@ -211,7 +211,7 @@ def _values(vals: Any) -> list[Any]:
 
 
 def _container() -> str:
-    return get_default_graph()._scopes.container
+    return get_default_graph().scopes.container
 
 
 class FIFOQueue(QueueBase):

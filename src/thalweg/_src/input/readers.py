@@ -59,7 +59,7 @@ class ReaderBase:
 
 
 def _container() -> str:
-    return get_default_graph()._scopes.container
+    return get_default_graph().scopes.container
 
 
 class WholeFileReader(ReaderBase):

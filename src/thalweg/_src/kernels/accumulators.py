@@ -14,6 +14,8 @@ from thalweg._src.kernels.registry import Known, kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.kernels.waiting import failure, invalid, require_same, shared
 from thalweg._src.resources.accumulators import Accumulator, SparseAccumulator
+from thalweg._src.resources.devices import Device
+from thalweg._src.resources.step import Step
 from thalweg._src.shapes import compatible, show
 
 Function = Callable[..., Any]
@@ -22,7 +24,7 @@ _TYPES = frozenset(TORCH) - dtypes.QUANTIZED - {dtypes.bool, dtypes.uint16, dtyp
 _DENSE, _SPARSE = ("CPU", "GPU"), ("CPU",)
 
 
-def _bind_handle(node: Node, device: Any, kind: type[Accumulator]) -> Known:
+def _bind_handle(node: Node, device: Device, kind: type[Accumulator]) -> Known:
     dtype, shape, reduction = (node.attrs[key] for key in ("dtype", "shape", "reduction_type"))
     found = shared(node, device, "accumulator", lambda name: kind(name, dtype, shape, reduction))
     require_same(
@@ -39,12 +41,12 @@ def _bind_handle(node: Node, device: Any, kind: type[Accumulator]) -> Known:
 
 
 @kernel("ResourceConditionalAccumulator", devices=_DENSE, dtype=_TYPES)
-def bind_accumulator(node: Node, device: Any) -> Known:
+def bind_accumulator(node: Node, device: Device) -> Known:
     return _bind_handle(node, device, Accumulator)
 
 
 @kernel("SparseConditionalAccumulator", devices=_SPARSE, dtype=_TYPES)
-def bind_sparse_accumulator(node: Node, device: Any) -> Known:
+def bind_sparse_accumulator(node: Node, device: Device) -> Known:
     return _bind_handle(node, device, SparseAccumulator)
 
 
@@ -63,7 +65,7 @@ def _number(value: Any, name: str) -> int:
 
 
 @kernel("ResourceAccumulatorApplyGradient", devices=_DENSE)
-def bind_apply(node: Node, device: Any) -> Function:
+def bind_apply(node: Node, device: Device) -> Function:
     dtype = node.attrs["dtype"]
 
     def apply(handle: Any, local_step: Any, gradient: Any) -> None:
@@ -73,7 +75,7 @@ def bind_apply(node: Node, device: Any) -> Function:
 
 
 @kernel("SparseAccumulatorApplyGradient", devices=_SPARSE)
-def bind_sparse_apply(node: Node, device: Any) -> Function:
+def bind_sparse_apply(node: Node, device: Device) -> Function:
     dtype, has_shape = node.attrs["dtype"], node.attrs["has_known_shape"]
 
     def apply(handle: Any, local_step: Any, indices: Any, values: Any, shape: Any) -> None:
@@ -99,19 +101,19 @@ def bind_sparse_apply(node: Node, device: Any) -> Function:
 
 
 @kernel("ResourceAccumulatorTakeGradient", devices=_DENSE)
-def bind_take(node: Node, device: Any) -> Function:
+def bind_take(node: Node, device: Device) -> Function:
     return _bind_take(node, device, Accumulator)
 
 
 @kernel("SparseAccumulatorTakeGradient", devices=_SPARSE)
-def bind_sparse_take(node: Node, device: Any) -> Function:
+def bind_sparse_take(node: Node, device: Device) -> Function:
     return _bind_take(node, device, SparseAccumulator)
 
 
-def _bind_take(node: Node, device: Any, kind: type[Accumulator]) -> Function:
+def _bind_take(node: Node, device: Device, kind: type[Accumulator]) -> Function:
     dtype, fail = node.attrs["dtype"], failure(node, device)
 
-    def take(step: Any, finish: Function, handle: Any, num_required: Any) -> None:
+    def take(step: Step, finish: Function, handle: Any, num_required: Any) -> None:
         accumulator = _require(handle, kind, dtype)
 
         def reduce(total: Any, count: int) -> None:
@@ -129,14 +131,14 @@ def _bind_take(node: Node, device: Any, kind: type[Accumulator]) -> Function:
 
 @kernel("ResourceAccumulatorNumAccumulated", devices=_DENSE)
 @kernel("AccumulatorNumAccumulated", devices=_SPARSE)
-def bind_count(node: Node, device: Any) -> Function:
+def bind_count(node: Node, device: Device) -> Function:
     return lambda handle: torch.tensor(_require(handle, Accumulator).count, dtype=torch.int32)
 
 
 @kernel("ResourceAccumulatorSetGlobalStep", devices=_DENSE)
 @kernel("AccumulatorSetGlobalStep", devices=_SPARSE)
-def bind_set_global_step(node: Node, device: Any) -> Function:
-    def set_step(handle: Any, step: Any) -> None:
+def bind_set_global_step(node: Node, device: Device) -> Function:
+    def set_step(handle: Any, step: Step) -> None:
         _require(handle, Accumulator).set_global_step(_number(step, "new_global_step"))
 
     return set_step

@@ -13,6 +13,7 @@ from thalweg._src import errors
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 
 def _invalid(data: bytes, why: str) -> errors.InvalidArgumentError:
@@ -53,7 +54,7 @@ def _parse(data: bytes) -> tuple[np.ndarray[Any, Any], int]:
 
 
 @kernel("DecodeWav", devices=("CPU",))
-def bind_decode_wav(node: Node, device: Any) -> Callable[..., Any]:
+def bind_decode_wav(node: Node, device: Device) -> Callable[..., Any]:
     channels, moments = node.attrs["desired_channels"], node.attrs["desired_samples"]
 
     def decode(contents: Any) -> Any:
@@ -73,7 +74,7 @@ def bind_decode_wav(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("EncodeWav", devices=("CPU",))
-def bind_encode_wav(node: Node, device: Any) -> Callable[..., Any]:
+def bind_encode_wav(node: Node, device: Device) -> Callable[..., Any]:
     def encode(audio: torch.Tensor, sample_rate: torch.Tensor) -> Any:
         require(audio.ndim == 2, f"audio has rank {audio.ndim}", expected="samples and channels")
         require(sample_rate.ndim == 0, f"sample_rate has shape {list(sample_rate.shape)}", expected="a scalar")

@@ -13,13 +13,15 @@ from thalweg._src.kernels.registry import Known, kernel
 from thalweg._src.kernels.strings import string_array
 from thalweg._src.kernels.waiting import failure, invalid, kept, require_same, shared
 from thalweg._src.resources.barrier import Barrier
+from thalweg._src.resources.devices import Device
+from thalweg._src.resources.step import Step
 from thalweg._src.shapes import compatible, is_fully_defined, show
 
 Function = Callable[..., Any]
 
 
 @kernel("Barrier", devices=("CPU",))
-def bind_barrier(node: Node, device: Any) -> Known:
+def bind_barrier(node: Node, device: Device) -> Known:
     types, shapes, capacity = (node.attrs[key] for key in ("component_types", "shapes", "capacity"))
     if shapes and len(shapes) != len(types):
         raise invalid(f"{len(types)} component types, but {len(shapes)} shapes")
@@ -42,7 +44,7 @@ def _require(handle: Any) -> Barrier:
 
 
 @kernel("BarrierInsertMany", devices=("CPU",))
-def bind_insert(node: Node, device: Any) -> Function:
+def bind_insert(node: Node, device: Device) -> Function:
     component, dtype = node.attrs["component_index"], node.attrs["T"]
 
     def insert(handle: Any, keys: Any, values: Any) -> None:
@@ -66,14 +68,14 @@ def bind_insert(node: Node, device: Any) -> Function:
 
 
 @kernel("BarrierTakeMany", devices=("CPU",))
-def bind_take(node: Node, device: Any) -> Function:
+def bind_take(node: Node, device: Device) -> Function:
     types, allow_small, fail = node.attrs["component_types"], node.attrs["allow_small_batch"], failure(node, device)
     if node.attrs["timeout_ms"] != -1:
         raise invalid(
             f"timeout_ms is {node.attrs['timeout_ms']}: only -1 is supported; a step has a timeout of its own"
         )
 
-    def take(step: Any, finish: Function, handle: Any, num_elements: Any) -> None:
+    def take(step: Step, finish: Function, handle: Any, num_elements: Any) -> None:
         barrier = _require(handle)
         if barrier.dtypes != types:
             raise invalid(f"{barrier} has components of {barrier.dtypes}, it is used with {types}")
@@ -96,16 +98,16 @@ def bind_take(node: Node, device: Any) -> Function:
 
 
 @kernel("BarrierClose", devices=("CPU",))
-def bind_close(node: Node, device: Any) -> Function:
+def bind_close(node: Node, device: Device) -> Function:
     cancel = node.attrs["cancel_pending_enqueues"]
     return lambda handle: _require(handle).close(cancel)
 
 
 @kernel("BarrierReadySize", devices=("CPU",))
-def bind_ready_size(node: Node, device: Any) -> Function:
+def bind_ready_size(node: Node, device: Device) -> Function:
     return lambda handle: torch.tensor(_require(handle).ready_size(), dtype=torch.int32)
 
 
 @kernel("BarrierIncompleteSize", devices=("CPU",))
-def bind_incomplete_size(node: Node, device: Any) -> Function:
+def bind_incomplete_size(node: Node, device: Device) -> Function:
     return lambda handle: torch.tensor(_require(handle).incomplete_size(), dtype=torch.int32)

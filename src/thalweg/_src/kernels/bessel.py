@@ -15,6 +15,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.types import TORCH
+from thalweg._src.resources.devices import Device
 
 Tensor = torch.Tensor
 Function = Callable[..., Any]
@@ -38,7 +39,7 @@ _POLE |= dict.fromkeys(("BesselK0", "BesselK1", "BesselK0e", "BesselK1e"), math.
 
 
 @kernel(*_BESSEL)
-def bind_bessel(node: Node, device: Any) -> Function | Call:
+def bind_bessel(node: Node, device: Device) -> Function | Call:
     """Widens half precision; functions of the second kind have a pole at 0, which stands for all that is below."""
     function, dtype = _BESSEL[node.type], node.attrs["T"]
     if dtype is dtypes.float64:
@@ -207,13 +208,13 @@ _WIDE: dict[str, Function] = {
 
 
 @kernel(*_WIDE)
-def bind_in_double(node: Node, device: Any) -> Function:
+def bind_in_double(node: Node, device: Device) -> Function:
     function, dtype = _WIDE[node.type], TORCH[node.attrs["T"]]
     return lambda x: function(x.double()).to(dtype)
 
 
 @kernel("SobolSample")
-def bind_sobol(node: Node, device: Any) -> Function:
+def bind_sobol(node: Node, device: Device) -> Function:
     dtype = TORCH[node.attrs["dtype"]]
 
     def sample(dim: Tensor, num_results: Tensor, skip: Tensor) -> Tensor:

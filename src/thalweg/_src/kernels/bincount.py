@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from thalweg._src.errors import InvalidArgumentError
@@ -12,10 +10,11 @@ from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.types import TORCH
+from thalweg._src.resources.devices import Device
 
 
 @kernel("HistogramFixedWidth")
-def bind_histogram(node: Node, device: Any) -> Function:
+def bind_histogram(node: Node, device: Device) -> Function:
     dtype = TORCH[node.attrs["dtype"]]
 
     def count(values: torch.Tensor, value_range: torch.Tensor, nbins: torch.Tensor) -> torch.Tensor:
@@ -33,7 +32,7 @@ def bind_histogram(node: Node, device: Any) -> Function:
 
 
 @kernel("Bincount", "DenseBincount")
-def bind_bincount(node: Node, device: Any) -> Function:
+def bind_bincount(node: Node, device: Device) -> Function:
     dtype, binary = TORCH[node.attrs["T"]], node.attrs.get("binary_output", False)
 
     def count(values: torch.Tensor, size: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:

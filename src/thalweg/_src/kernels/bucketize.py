@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from thalweg._src import dtypes
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.resources.devices import Device
 
 
 @kernel("Bucketize")
-def bind_bucketize(node: Node, device: Any) -> Call:
+def bind_bucketize(node: Node, device: Device) -> Call:
     # Boundaries are single floats, which integers are compared with as such.
     boundaries = torch.tensor(list(node.attrs["boundaries"]), dtype=torch.float32, device=device.torch)
     wide = node.attrs["T"] is dtypes.float64

@@ -15,6 +15,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.files import read_whole
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
 _MOST_WEIGHT = 2**31 - 1
@@ -178,7 +179,7 @@ _CHANCES: dict[str, Callable[[Node], Chances]] = {
 
 
 @kernel(*_CHANCES, devices=("CPU",))
-def bind_sampler(node: Node, device: Any) -> Callable[..., Any]:
+def bind_sampler(node: Node, device: Device) -> Callable[..., Any]:
     count, unique, num_true = node.attrs["num_sampled"], node.attrs["unique"], node.attrs["num_true"]
     seeds = node.attrs["seed"], node.attrs["seed2"]
 
@@ -202,7 +203,7 @@ def bind_sampler(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("AllCandidateSampler")
-def bind_all(node: Node, device: Any) -> Callable[..., Any]:
+def bind_all(node: Node, device: Device) -> Callable[..., Any]:
     count, num_true = node.attrs["num_sampled"], node.attrs["num_true"]
 
     def sample(true_classes: torch.Tensor) -> Any:
@@ -216,7 +217,7 @@ def bind_all(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("ComputeAccidentalHits")
-def bind_hits(node: Node, device: Any) -> Callable[..., Any]:
+def bind_hits(node: Node, device: Device) -> Callable[..., Any]:
     num_true = node.attrs["num_true"]
 
     def find(true_classes: torch.Tensor, sampled: torch.Tensor) -> Any:

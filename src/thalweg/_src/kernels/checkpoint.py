@@ -22,6 +22,7 @@ from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.state import find_variable
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.resources.checkpoint_writers import writer_for
+from thalweg._src.resources.devices import Device
 from thalweg._src.resources.variables import VariableResource, locked
 
 Array = np.ndarray[Any, Any]
@@ -43,7 +44,7 @@ def _require_tensors(types: tuple[DType, ...]) -> None:
 
 
 @kernel("SaveV2", devices=("CPU",))
-def bind_save(node: Node, device: Any) -> Callable[..., None]:
+def bind_save(node: Node, device: Device) -> Callable[..., None]:
     types = tuple(node.attrs["dtypes"])
     _require_tensors(types)
     variables = _variables(node, device) if node.attrs.get("_consistent") else {}
@@ -60,7 +61,7 @@ def bind_save(node: Node, device: Any) -> Callable[..., None]:
     return save
 
 
-def _variables(node: Node, device: Any) -> dict[int, VariableResource]:
+def _variables(node: Node, device: Device) -> dict[int, VariableResource]:
     """Returns the variables of this device that are read for the checkpoint, by position."""
     found = {}
     for index, (producer, _) in enumerate(node.inputs[3:]):
@@ -119,7 +120,7 @@ def _bytes(value: torch.Tensor) -> Array:
 
 
 @kernel("Save", "SaveSlices", devices=("CPU",))
-def bind_save_in_table(node: Node, device: Any) -> Callable[..., None]:
+def bind_save_in_table(node: Node, device: Device) -> Callable[..., None]:
     types = tuple(node.attrs["T"])
     _require_tensors(types)
     whole = node.type == "Save"
@@ -139,7 +140,7 @@ def bind_save_in_table(node: Node, device: Any) -> Callable[..., None]:
 
 
 @kernel("RestoreV2", devices=("CPU",))
-def bind_restore(node: Node, device: Any) -> Callable[..., Any]:
+def bind_restore(node: Node, device: Device) -> Callable[..., Any]:
     types = tuple(node.attrs["dtypes"])
     _require_tensors(types)
 
@@ -154,7 +155,7 @@ def bind_restore(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("Restore", "RestoreSlice", devices=("CPU",))
-def bind_restore_one(node: Node, device: Any) -> Callable[..., Any]:
+def bind_restore_one(node: Node, device: Device) -> Callable[..., Any]:
     dtype = node.attrs["dt"]
     _require_tensors((dtype,))
 
@@ -199,7 +200,7 @@ def _restored(reader: BundleReader, wanted: list[tuple[str, str, DType]]) -> tup
 
 
 @kernel("MergeV2Checkpoints", devices=("CPU",))
-def bind_merge(node: Node, device: Any) -> Callable[..., None]:
+def bind_merge(node: Node, device: Device) -> Callable[..., None]:
     may_miss, delete_folders = node.attrs["allow_missing_files"], node.attrs["delete_old_dirs"]
 
     def merge(prefixes: Array, destination: Array) -> None:
@@ -224,7 +225,7 @@ def bind_merge(node: Node, device: Any) -> Callable[..., None]:
 
 
 @kernel("ShardedFilename", devices=("CPU",))
-def bind_filename(node: Node, device: Any) -> Callable[..., Array]:
+def bind_filename(node: Node, device: Device) -> Callable[..., Array]:
     def filename(basename: Array, shard: torch.Tensor, count: torch.Tensor) -> Array:
         return np.array(b"%s-%05d-of-%05d" % (basename.item(), int(shard), int(count)), dtype=object)
 
@@ -232,7 +233,7 @@ def bind_filename(node: Node, device: Any) -> Callable[..., Array]:
 
 
 @kernel("ShardedFilespec", devices=("CPU",))
-def bind_filespec(node: Node, device: Any) -> Callable[..., Array]:
+def bind_filespec(node: Node, device: Device) -> Callable[..., Array]:
     def filespec(basename: Array, count: torch.Tensor) -> Array:
         return np.array(b"%s-?????-of-%05d" % (basename.item(), int(count)), dtype=object)
 
@@ -240,5 +241,5 @@ def bind_filespec(node: Node, device: Any) -> Callable[..., Array]:
 
 
 @kernel("DisableCopyOnRead")
-def bind_disable_copy(node: Node, device: Any) -> Callable[..., None]:
+def bind_disable_copy(node: Node, device: Device) -> Callable[..., None]:
     return lambda resource: None

@@ -12,6 +12,7 @@ from thalweg._src import dtypes, errors
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.unsigned import UNSIGNED, by_bits, by_order, by_value, on_host
+from thalweg._src.resources.devices import Device
 
 Function = Callable[..., Any]
 
@@ -39,23 +40,23 @@ _PLAIN: dict[str, Function] = {
 
 
 @kernel(*_PLAIN)
-def bind_plain(node: Node, device: Any) -> Function:
+def bind_plain(node: Node, device: Device) -> Function:
     function = _PLAIN[node.type]
     return function if node.attrs.get("incompatible_shape_error", True) else _answered(function, node, device)
 
 
 @kernel(*_ORDER, T=UNSIGNED, priority=1)
-def bind_unsigned_order(node: Node, device: Any) -> Call:
+def bind_unsigned_order(node: Node, device: Device) -> Call:
     return by_order(_ORDER[node.type], node.attrs["T"], 2, returns_number=False)
 
 
 @kernel("Invert", T=UNSIGNED, priority=1)
-def bind_unsigned_invert(node: Node, device: Any) -> Call:
+def bind_unsigned_invert(node: Node, device: Device) -> Call:
     return by_bits(torch.bitwise_not, node.attrs["T"], 1)
 
 
 @kernel("Equal", "NotEqual", devices=("CPU",), T=(dtypes.string,), priority=1)
-def bind_string_equality(node: Node, device: Any) -> Function:
+def bind_string_equality(node: Node, device: Device) -> Function:
     compare = np.equal if node.type == "Equal" else np.not_equal
 
     def function(x: Any, y: Any) -> torch.Tensor:
@@ -64,7 +65,7 @@ def bind_string_equality(node: Node, device: Any) -> Function:
     return function if node.attrs["incompatible_shape_error"] else _answered(function, node, device)
 
 
-def _answered(function: Function, node: Node, device: Any) -> Function:
+def _answered(function: Function, node: Node, device: Device) -> Function:
     """Makes tensors whose shapes do not broadcast unequal, instead of an error."""
     answer = torch.tensor(node.type == "NotEqual", device=device.torch)
 
@@ -79,7 +80,7 @@ def _answered(function: Function, node: Node, device: Any) -> Function:
 
 
 @kernel("ApproximateEqual")
-def bind_approximate_equal(node: Node, device: Any) -> Function:
+def bind_approximate_equal(node: Node, device: Device) -> Function:
     tolerance = node.attrs["tolerance"]
 
     def compare(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -96,7 +97,7 @@ _SHIFT: dict[str, Function] = {"LeftShift": torch.bitwise_left_shift, "RightShif
 
 
 @kernel(*_SHIFT, T=dtypes.INTEGERS - set(UNSIGNED))
-def bind_shift(node: Node, device: Any) -> Function | Call:
+def bind_shift(node: Node, device: Device) -> Function | Call:
     """Keeps the distance within the number's bits, as TensorFlow does; beyond them torch would give 0."""
     shift = _SHIFT[node.type]
     last = node.attrs["T"].size * 8 - 1
@@ -107,13 +108,13 @@ def bind_shift(node: Node, device: Any) -> Function | Call:
 
 
 @kernel(*_SHIFT, T=(dtypes.uint16, dtypes.uint32))
-def bind_unsigned_shift(node: Node, device: Any) -> Call:
+def bind_unsigned_shift(node: Node, device: Device) -> Call:
     shift = _SHIFT[node.type]
     last = node.attrs["T"].size * 8 - 1
     return by_value(lambda x, y: shift(x, torch.clamp(y, 0, last)), node.attrs["T"], 2)
 
 
 @kernel(*_SHIFT, devices=("CPU",), T=(dtypes.uint64,))
-def bind_long_shift(node: Node, device: Any) -> Function:
+def bind_long_shift(node: Node, device: Device) -> Function:
     shift = np.left_shift if node.type == "LeftShift" else np.right_shift
     return on_host(lambda x, y: shift(x, np.minimum(y, np.uint64(63))))

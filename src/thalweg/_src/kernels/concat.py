@@ -13,10 +13,11 @@ from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.reshape import STRINGS, Function
 from thalweg._src.ops.concat import concatenated, split_sizes
 from thalweg._src.ops.shape_functions import normalize_axis
+from thalweg._src.resources.devices import Device
 
 
 @kernel("ConcatV2")
-def bind_concat(node: Node, device: Any) -> Function | Call:
+def bind_concat(node: Node, device: Device) -> Function | Call:
     count = node.attrs["N"]
     axis = node.constant(count)
     # torch skips empty vectors of any rank, which TensorFlow refuses; with known ranks that was checked before.
@@ -34,12 +35,12 @@ def bind_concat(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("ConcatV2", **STRINGS)
-def bind_concat_strings(node: Node, device: Any) -> Function:
+def bind_concat_strings(node: Node, device: Device) -> Function:
     return lambda *values: np.concatenate(values[:-1], normalize_axis(int(values[-1]), values[0].ndim))
 
 
 @kernel("ConcatOffset")
-def bind_concat_offset(node: Node, device: Any) -> Function:
+def bind_concat_offset(node: Node, device: Device) -> Function:
     def offsets(concat_dim: torch.Tensor, *shapes: torch.Tensor) -> list[torch.Tensor]:
         axis = normalize_axis(int(concat_dim), len(shapes[0]), "concat_dim")
         concatenated([tuple(shape.tolist()) for shape in shapes], axis)
@@ -55,12 +56,12 @@ def bind_concat_offset(node: Node, device: Any) -> Function:
 
 
 @kernel("Pack")
-def bind_pack(node: Node, device: Any) -> Call:
+def bind_pack(node: Node, device: Device) -> Call:
     return Call(torch.stack, ([Input(i) for i in range(len(node.inputs))], node.attrs["axis"]))
 
 
 @kernel("Pack", **STRINGS)
-def bind_pack_strings(node: Node, device: Any) -> Function:
+def bind_pack_strings(node: Node, device: Device) -> Function:
     axis = node.attrs["axis"]
     return lambda *values: np.stack(values, axis)
 
@@ -71,7 +72,7 @@ def one_or_all(parts: Any) -> Any:
 
 
 @kernel("Unpack")
-def bind_unpack(node: Node, device: Any) -> Function | Call:
+def bind_unpack(node: Node, device: Device) -> Function | Call:
     axis, count, shape = node.attrs["axis"], node.attrs["num"], node.input_shape(0)
     if count > 1 and shape is not None and shape[axis] == count:
         return Call(torch.unbind, (Input(0), axis))
@@ -87,7 +88,7 @@ def bind_unpack(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("Unpack", **STRINGS)
-def bind_unpack_strings(node: Node, device: Any) -> Function:
+def bind_unpack_strings(node: Node, device: Device) -> Function:
     axis, count = node.attrs["axis"], node.attrs["num"]
 
     def unpack(value: Any) -> Any:
@@ -101,7 +102,7 @@ def bind_unpack_strings(node: Node, device: Any) -> Function:
 
 
 @kernel("Split")
-def bind_split(node: Node, device: Any) -> Function | Call:
+def bind_split(node: Node, device: Device) -> Function | Call:
     count, axis, shape = node.attrs["num_split"], node.constant(0), node.input_shape(1)
     size = None if axis is None or shape is None else shape[int(axis)]
     if count > 1 and size is not None and size > 0:
@@ -118,7 +119,7 @@ def bind_split(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("SplitV")
-def bind_split_v(node: Node, device: Any) -> Function | Call:
+def bind_split_v(node: Node, device: Device) -> Function | Call:
     axis, source, count = node.constant(2), node.input_shape(0), node.attrs["num_split"]
     if axis is not None and source is not None and source[int(axis)] is not None and len(node.shapes) > 1:
         sizes = [None if shape is None else shape[int(axis)] for shape in node.shapes]
@@ -134,13 +135,13 @@ def bind_split_v(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("Split", **STRINGS)
-def bind_split_strings(node: Node, device: Any) -> Function:
+def bind_split_strings(node: Node, device: Device) -> Function:
     count = node.attrs["num_split"]
     return lambda split_dim, value: one_or_all(np.split(value, count, int(split_dim)))
 
 
 @kernel("SplitV", **STRINGS)
-def bind_split_v_strings(node: Node, device: Any) -> Function:
+def bind_split_v_strings(node: Node, device: Device) -> Function:
     count = node.attrs["num_split"]
 
     def split(value: Any, size_splits: torch.Tensor, split_dim: torch.Tensor) -> Any:

@@ -12,27 +12,28 @@ from thalweg._src import dtypes, errors
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, Known, kernel
 from thalweg._src.kernels.types import from_numpy
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import compatible, show
 
 
 @kernel("Const")
-def bind_constant(node: Node, device: Any) -> Known:
+def bind_constant(node: Node, device: Device) -> Known:
     return Known(from_numpy(node.attrs["value"], node.dtypes[0], device.torch))
 
 
 @kernel("NoOp", "ControlTrigger")
-def bind_no_op(node: Node, device: Any) -> Known:
+def bind_no_op(node: Node, device: Device) -> Known:
     """Does nothing: the order that its control inputs ask for is that of the lines around it."""
     return Known()
 
 
 @kernel("_Arg")
-def bind_arg(node: Node, device: Any) -> NoReturn:
+def bind_arg(node: Node, device: Device) -> NoReturn:
     raise errors.InternalError(None, None, "a fed value has no kernel: the step brings it")
 
 
 @kernel("Placeholder")
-def bind_placeholder(node: Node, device: Any) -> Callable[[], NoReturn]:
+def bind_placeholder(node: Node, device: Device) -> Callable[[], NoReturn]:
     def missing() -> NoReturn:
         raise errors.InvalidArgumentError(
             None,
@@ -44,7 +45,7 @@ def bind_placeholder(node: Node, device: Any) -> Callable[[], NoReturn]:
 
 
 @kernel("PlaceholderWithDefault")
-def bind_placeholder_with_default(node: Node, device: Any) -> Callable[[Any], Any]:
+def bind_placeholder_with_default(node: Node, device: Device) -> Callable[[Any], Any]:
     shape = node.attrs["shape"]
     if node.input_dtype(0) is dtypes.resource:
         return lambda handle: handle  # a scalar, whatever it stands for
@@ -58,7 +59,7 @@ def bind_placeholder_with_default(node: Node, device: Any) -> Callable[[Any], An
 
 
 @kernel("Fill")
-def bind_fill(node: Node, device: Any) -> Callable[..., torch.Tensor] | Call:
+def bind_fill(node: Node, device: Device) -> Callable[..., torch.Tensor] | Call:
     dims = node.constant(0)
     if dims is not None:
         return Call(torch.Tensor.expand, (Input(1), tuple(dims.tolist())))
@@ -66,5 +67,5 @@ def bind_fill(node: Node, device: Any) -> Callable[..., torch.Tensor] | Call:
 
 
 @kernel("Fill", devices=("CPU",), T=[dtypes.string], priority=1)
-def bind_fill_strings(node: Node, device: Any) -> Callable[..., Any]:
+def bind_fill_strings(node: Node, device: Device) -> Callable[..., Any]:
     return lambda dims, value: np.full(dims.tolist(), value.item(), dtype=object)

@@ -14,13 +14,14 @@ from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.equation import ELLIPSIS, Equation, Term, parse
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import is_fully_defined, show
 
 _WIDE = (torch.uint16, torch.uint32, torch.uint64)
 
 
 @kernel("Cross")
-def bind_cross(node: Node, device: Any) -> Function:
+def bind_cross(node: Node, device: Device) -> Function:
     def cross(a: torch.Tensor, b: torch.Tensor) -> Any:
         require(
             a.shape == b.shape, f"b has shape {show(tuple(b.shape))}", expected=f"that of a, {show(tuple(a.shape))}"
@@ -33,7 +34,7 @@ def bind_cross(node: Node, device: Any) -> Function:
 
 
 @kernel("SparseMatMul")
-def bind_sparse_matmul(node: Node, device: Any) -> Call:
+def bind_sparse_matmul(node: Node, device: Device) -> Call:
     def operand(index: int, transposed: bool) -> Any:
         wide = node.input_dtype(index) is dtypes.float32
         value: Any = Input(index) if wide else Call(torch.Tensor.float, (Input(index),))
@@ -43,7 +44,7 @@ def bind_sparse_matmul(node: Node, device: Any) -> Call:
 
 
 @kernel("BatchMatMul")
-def bind_batch_matmul(node: Node, device: Any) -> Function:
+def bind_batch_matmul(node: Node, device: Device) -> Function:
     adj_x, adj_y = node.attrs["adj_x"], node.attrs["adj_y"]
 
     def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -58,7 +59,7 @@ def bind_batch_matmul(node: Node, device: Any) -> Function:
 
 
 @kernel("BatchMatMulV3")
-def bind_mixed_batch_matmul(node: Node, device: Any) -> Call:
+def bind_mixed_batch_matmul(node: Node, device: Device) -> Call:
     kind = TORCH[node.attrs["Tout"]]
 
     def operand(index: int, adjoint: bool) -> Call:
@@ -75,7 +76,7 @@ _SUMMED = (
 
 
 @kernel("Einsum", T=_SUMMED)
-def bind_einsum(node: Node, device: Any) -> Function | Call:
+def bind_einsum(node: Node, device: Device) -> Function | Call:
     equation = parse(node.attrs["equation"])
     text, repeated = _written(equation), len(set(equation.output.labels)) < len(equation.output.labels)
     if not repeated and all(is_fully_defined(node.input_shape(i)) for i in range(len(node.inputs))):

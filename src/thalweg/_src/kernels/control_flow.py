@@ -10,6 +10,7 @@ import torch
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, Known, kernel
 from thalweg._src.kernels.types import TORCH
+from thalweg._src.resources.devices import Device
 
 
 def _same(value: Any) -> Any:
@@ -17,16 +18,16 @@ def _same(value: Any) -> Any:
 
 
 @kernel("Enter", "Exit", "NextIteration", "LoopCond", "Switch", "Merge", "_Choose", "_Alive", "_While", "_Cluster")
-def bind_by_engine(node: Node, device: Any) -> Callable[..., Any]:
+def bind_by_engine(node: Node, device: Device) -> Callable[..., Any]:
     """Is never called: deciding which values exist is what the engines do."""
     return _same
 
 
 @kernel("_AsNumber")
-def bind_as_number(node: Node, device: Any) -> Callable[..., Any] | Known:
+def bind_as_number(node: Node, device: Device) -> Callable[..., Any] | Known:
     return torch.Tensor.item if node.inputs else Known(node.attrs["value"].item())
 
 
 @kernel("_AsTensor")
-def bind_as_tensor(node: Node, device: Any) -> Call:
+def bind_as_tensor(node: Node, device: Device) -> Call:
     return Call(torch.tensor, (Input(0),), {"dtype": TORCH[node.dtypes[0]]})

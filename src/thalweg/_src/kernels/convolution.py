@@ -18,6 +18,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.nn import activate
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.ops.windows import Pads, Window, window_of
+from thalweg._src.resources.devices import Device
 
 Tensor = torch.Tensor
 Function = Callable[..., Any]
@@ -76,10 +77,10 @@ def _settled(pads: Pads) -> tuple[list[int], list[int] | None]:
 class _Seen:
     """An input as it came, in the form that shape functions ask for."""
 
-    __slots__ = ("_shape", "_static")
+    __slots__ = ("dims", "static_value")
 
     def __init__(self, shape: Any, value: Any) -> None:
-        self._shape, self._static = tuple(shape), value
+        self.dims, self.static_value = tuple(shape), value
 
 
 def check(node: Node, *shapes: Any, values: dict[int, Any] | None = None) -> None:
@@ -111,7 +112,7 @@ class _Facts:
 
 
 @kernel("Conv2D", "Conv3D", "DepthwiseConv2dNative")
-def bind_convolution(node: Node, device: Any) -> Function | Call:
+def bind_convolution(node: Node, device: Device) -> Function | Call:
     facts = _Facts(node, node.input_shape(0), node.input_shape(1))
     if facts.known:
         return facts.layout.leaving(_convolution_call(facts, None))
@@ -150,7 +151,7 @@ def _convolve(x: Tensor, w: Tensor, bias: Tensor | None, window: Window) -> Tens
 
 
 @kernel("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput")
-def bind_backprop_input(node: Node, device: Any) -> Function | Call:
+def bind_backprop_input(node: Node, device: Device) -> Function | Call:
     shape, filter = node.shapes[0], node.input_shape(1)
     facts = _Facts(node, shape, filter)
     grad = node.input_shape(2)
@@ -213,7 +214,7 @@ def _to_input(dims: list[int], w: Tensor, grad: Tensor, window: Window) -> Tenso
 
 
 @kernel("Conv2DBackpropFilter", "Conv3DBackpropFilterV2", "DepthwiseConv2dNativeBackpropFilter")
-def bind_backprop_filter(node: Node, device: Any) -> Function | Call:
+def bind_backprop_filter(node: Node, device: Device) -> Function | Call:
     filter = node.shapes[0]
     facts = _Facts(node, node.input_shape(0), filter)
     grad = node.input_shape(2)
@@ -273,7 +274,7 @@ if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
 
 
 @kernel("_FusedConv2D")
-def bind_fused_convolution(node: Node, device: Any) -> Function | Call:
+def bind_fused_convolution(node: Node, device: Device) -> Function | Call:
     fused = list(node.attrs["fused_ops"])
     if not fused or fused[0] != "BiasAdd":
         raise errors.UnimplementedError(None, None, f"_FusedConv2D cannot fuse {fused}: it starts with a BiasAdd")

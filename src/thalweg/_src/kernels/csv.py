@@ -13,6 +13,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.decoding import number_tensor, parse_number
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.strings import as_bytes, invalid, string_array
+from thalweg._src.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
 
@@ -71,7 +72,7 @@ class _Reader:
 
 
 @kernel("DecodeCSV", devices=("CPU",))
-def bind_decode_csv(node: Node, device: Any) -> Call:
+def bind_decode_csv(node: Node, device: Device) -> Call:
     attrs = node.attrs
     types, missing = attrs["OUT_TYPE"], as_bytes(attrs["na_value"])
     reader = _Reader(as_bytes(attrs["field_delim"]), attrs["use_quote_delim"], attrs["select_cols"])

@@ -12,6 +12,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.sparse import require_inside, require_order
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 _IMPOSSIBLE = 707.0  # what TensorFlow's loss of rows makes of a probability of 0, so that training goes on
 
@@ -125,7 +126,7 @@ def _from_sparse(
 
 
 @kernel("CTCLoss", "CTCLossV2")
-def bind_loss(node: Node, device: Any) -> Callable[..., Any]:
+def bind_loss(node: Node, device: Device) -> Callable[..., Any]:
     collapse, merge = node.attrs["preprocess_collapse_repeated"], node.attrs["ctc_merge_repeated"]
     ignore, last = node.attrs["ignore_longer_outputs_than_inputs"], node.type == "CTCLoss"
 
@@ -156,7 +157,7 @@ def bind_loss(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("_CTCLossDense")
-def bind_dense_loss(node: Node, device: Any) -> Callable[..., Any]:
+def bind_dense_loss(node: Node, device: Device) -> Callable[..., Any]:
     blank_index = node.attrs["blank_index"]
 
     def loss(inputs: torch.Tensor, rows: torch.Tensor, sizes: torch.Tensor, lengths: torch.Tensor) -> Any:

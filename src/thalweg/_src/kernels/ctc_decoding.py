@@ -12,6 +12,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.ctc import require_inputs, require_moments
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 _NOTHING = -1  # in place of a label: a blank, or more of the label before
 _FACTOR = 6364136223846793005  # odd, so that numbers of prefixes stay apart
@@ -27,7 +28,7 @@ def _as_sparse(labels: torch.Tensor, kept: torch.Tensor) -> tuple[torch.Tensor, 
 
 
 @kernel("CTCGreedyDecoder")
-def bind_greedy(node: Node, device: Any) -> Callable[..., Any]:
+def bind_greedy(node: Node, device: Device) -> Callable[..., Any]:
     merge, blank_index = node.attrs["merge_repeated"], node.attrs["blank_index"]
 
     def decode(inputs: torch.Tensor, lengths: torch.Tensor) -> Any:
@@ -150,7 +151,7 @@ def _best(
 
 
 @kernel("CTCBeamSearchDecoder")
-def bind_beam_search(node: Node, device: Any) -> Callable[..., Any]:
+def bind_beam_search(node: Node, device: Device) -> Callable[..., Any]:
     width, paths, merge = node.attrs["beam_width"], node.attrs["top_paths"], node.attrs["merge_repeated"]
 
     def decode(inputs: torch.Tensor, lengths: torch.Tensor) -> Any:

@@ -14,7 +14,9 @@ from thalweg._src.kernels.registry import Known, kernel
 from thalweg._src.kernels.waiting import failure, invalid, require_same, shared
 from thalweg._src.ops.data import Definition, definition_of
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 from thalweg._src.resources.iterators import IteratorResource, single_element
+from thalweg._src.resources.step import Step
 from thalweg._src.shapes import compatible, show
 
 Function = Callable[..., Any]
@@ -29,17 +31,17 @@ def _definition(node: Node) -> Definition:
 
 
 @kernel("_Dataset", devices=("CPU",))
-def bind_dataset(node: Node, device: Any) -> Function:
+def bind_dataset(node: Node, device: Device) -> Function:
     constants = frozenset(i for i in range(len(node.inputs)) if node.constant(i) is not None)
     return _definition(node).bind(device, constants)
 
 
 @kernel("IteratorV2", devices=("CPU",))
-def bind_iterator(node: Node, device: Any) -> Known:
+def bind_iterator(node: Node, device: Device) -> Known:
     return Known(_iterator(node, device))
 
 
-def _iterator(node: Node, device: Any) -> IteratorResource:
+def _iterator(node: Node, device: Device) -> IteratorResource:
     types, shapes = node.attrs["output_types"], node.attrs["output_shapes"]
     iterator: IteratorResource = shared(node, device, "iterator", lambda name: IteratorResource(name, types, shapes))
     require_same(iterator, {"types": types, "shapes": shapes}, {"types": iterator.types, "shapes": iterator.shapes})
@@ -47,7 +49,7 @@ def _iterator(node: Node, device: Any) -> IteratorResource:
 
 
 @kernel("_OneShotIterator", devices=("CPU",))
-def bind_one_shot_iterator(node: Node, device: Any) -> Known:
+def bind_one_shot_iterator(node: Node, device: Device) -> Known:
     definition = _definition(node)
     name = node.attrs["shared_name"] or node.name
     types, shapes = node.attrs["output_types"], node.attrs["output_shapes"]
@@ -67,7 +69,7 @@ def _require_iterator(handle: Any) -> IteratorResource:
 
 
 @kernel("MakeIterator", devices=("CPU",))
-def bind_make_iterator(node: Node, device: Any) -> Function:
+def bind_make_iterator(node: Node, device: Device) -> Function:
     def make(dataset: Any, handle: Any) -> None:
         iterator = _require_iterator(handle)
         if not hasattr(dataset, "iterate"):
@@ -78,7 +80,7 @@ def bind_make_iterator(node: Node, device: Any) -> Function:
 
 
 @kernel("IteratorToStringHandle", devices=("CPU",))
-def bind_to_string_handle(node: Node, device: Any) -> Function:
+def bind_to_string_handle(node: Node, device: Device) -> Function:
     def text(handle: Any) -> Any:
         return np.array(_require_iterator(handle).handle.encode(), dtype=object)
 
@@ -86,7 +88,7 @@ def bind_to_string_handle(node: Node, device: Any) -> Function:
 
 
 @kernel("IteratorFromStringHandleV2", devices=("CPU",))
-def bind_from_string_handle(node: Node, device: Any) -> Function:
+def bind_from_string_handle(node: Node, device: Device) -> Function:
     types, shapes = node.attrs["output_types"], node.attrs["output_shapes"]
 
     def find(handle: Any) -> IteratorResource:
@@ -117,11 +119,11 @@ def _require_outputs(iterator: IteratorResource, types: Any, shapes: Any) -> Non
 
 
 @kernel("IteratorGetNext", "IteratorGetNextSync", devices=("CPU",))
-def bind_get_next(node: Node, device: Any) -> Function:
+def bind_get_next(node: Node, device: Device) -> Function:
     types, shapes, fail = node.attrs["output_types"], node.attrs["output_shapes"], failure(node, device)
     accepted: set[IteratorResource] = set()
 
-    def get_next(step: Any, finish: Function, handle: Any) -> None:
+    def get_next(step: Step, finish: Function, handle: Any) -> None:
         if handle not in accepted:
             _require_outputs(_require_iterator(handle), types, shapes)
             accepted.add(handle)
@@ -131,20 +133,20 @@ def bind_get_next(node: Node, device: Any) -> Function:
 
 
 @kernel("_IteratorState", devices=("CPU",))
-def bind_iterator_state(node: Node, device: Any) -> Function:
+def bind_iterator_state(node: Node, device: Device) -> Function:
     fail = failure(node, device)
 
-    def get_state(step: Any, finish: Function, handle: Any) -> None:
+    def get_state(step: Step, finish: Function, handle: Any) -> None:
         _require_iterator(handle).get_state(step, lambda saved: finish(np.array(saved, dtype=object)), fail)
 
     return get_state
 
 
 @kernel("_RestoreIterator", devices=("CPU",))
-def bind_restore_iterator(node: Node, device: Any) -> Function:
+def bind_restore_iterator(node: Node, device: Device) -> Function:
     fail = failure(node, device)
 
-    def set_state(step: Any, finish: Function, handle: Any, state: Any) -> None:
+    def set_state(step: Step, finish: Function, handle: Any, state: Any) -> None:
         if state.ndim:
             raise invalid(f"state has shape {show(state.shape)}, expected a scalar")
         _require_iterator(handle).set_state(state.item(), step, finish, fail)
@@ -153,10 +155,10 @@ def bind_restore_iterator(node: Node, device: Any) -> Function:
 
 
 @kernel("DatasetToSingleElement", devices=("CPU",))
-def bind_single_element(node: Node, device: Any) -> Function:
+def bind_single_element(node: Node, device: Device) -> Function:
     types, fail = tuple(node.attrs["output_types"]), failure(node, device)
 
-    def take(step: Any, finish: Function, dataset: Any) -> None:
+    def take(step: Step, finish: Function, dataset: Any) -> None:
         if not hasattr(dataset, "iterate"):
             raise invalid(f"the variant is no dataset: {dataset!r}")
         if tuple(dataset.types) != types:
@@ -168,7 +170,7 @@ def bind_single_element(node: Node, device: Any) -> Function:
 
 
 @kernel("DatasetCardinality", devices=("CPU",))
-def bind_cardinality(node: Node, device: Any) -> Function:
+def bind_cardinality(node: Node, device: Device) -> Function:
     def count(dataset: Any) -> Any:
         if not hasattr(dataset, "cardinality"):
             raise invalid(f"the variant is no dataset: {dataset!r}")

@@ -18,6 +18,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.strings import each, invalid, string_array
 from thalweg._src.kernels.types import from_numpy
+from thalweg._src.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
@@ -65,7 +66,7 @@ def number_tensor(numbers: list[Any], dtype: DType, shape: Any) -> torch.Tensor:
 
 
 @kernel("StringToNumber", devices=("CPU",))
-def bind_to_number(node: Node, device: Any) -> Function:
+def bind_to_number(node: Node, device: Device) -> Function:
     dtype = node.attrs["out_type"]
 
     def to_number(strings: Array) -> torch.Tensor:
@@ -83,7 +84,7 @@ def _shown(string: bytes) -> str:
 
 
 @kernel("AsString", devices=("CPU",), T=dtypes.ALL - dtypes.QUANTIZED - {dtypes.resource, dtypes.variant})
-def bind_as_string(node: Node, device: Any) -> Function:
+def bind_as_string(node: Node, device: Device) -> Function:
     dtype, attrs = node.attrs["T"], node.attrs
     _check_format(dtype, attrs)
     if dtype.is_bool:
@@ -153,7 +154,7 @@ def _flat(value: torch.Tensor) -> list[complex]:
 
 
 @kernel("EncodeBase64", devices=("CPU",))
-def bind_encode_base64(node: Node, device: Any) -> Function:
+def bind_encode_base64(node: Node, device: Device) -> Function:
     if node.attrs["pad"]:
         return each(base64.urlsafe_b64encode)
     return each(lambda s: base64.urlsafe_b64encode(s).rstrip(b"="))
@@ -163,7 +164,7 @@ _BASE64 = re.compile(rb"[0-9A-Za-z_-]*")
 
 
 @kernel("DecodeBase64", devices=("CPU",))
-def bind_decode_base64(node: Node, device: Any) -> Function:
+def bind_decode_base64(node: Node, device: Device) -> Function:
     return each(_decode_base64)
 
 
@@ -197,7 +198,7 @@ def _read(strings: list[bytes], dtype: DType, element: np.dtype[Any], shape: tup
 
 
 @kernel("DecodeRaw", devices=("CPU",))
-def bind_decode_raw(node: Node, device: Any) -> Function:
+def bind_decode_raw(node: Node, device: Device) -> Function:
     dtype = node.attrs["out_type"]
     element = _element(dtype, node.attrs["little_endian"])
 
@@ -217,7 +218,7 @@ def bind_decode_raw(node: Node, device: Any) -> Function:
 
 
 @kernel("DecodePaddedRaw", devices=("CPU",))
-def bind_decode_padded_raw(node: Node, device: Any) -> Function:
+def bind_decode_padded_raw(node: Node, device: Device) -> Function:
     dtype = node.attrs["out_type"]
     element = _element(dtype, node.attrs["little_endian"])
 
@@ -235,7 +236,7 @@ _WINDOWS = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS | 16}
 
 
 @kernel("DecodeCompressed", devices=("CPU",))
-def bind_decode_compressed(node: Node, device: Any) -> Function:
+def bind_decode_compressed(node: Node, device: Device) -> Function:
     kind = node.attrs["compression_type"]
     if kind not in ("", *_WINDOWS):
         raise invalid(f"compression_type is {kind!r}, expected 'ZLIB', 'GZIP' or ''")

@@ -13,6 +13,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
 Function = Callable[..., Any]
@@ -50,7 +51,7 @@ def require_square(x: torch.Tensor) -> None:
 
 
 @kernel("Cholesky")
-def bind_cholesky(node: Node, device: Any) -> Function:
+def bind_cholesky(node: Node, device: Device) -> Function:
     def factor(x: torch.Tensor) -> Any:
         result, info = torch.linalg.cholesky_ex(x)
         if info.any():
@@ -62,7 +63,7 @@ def bind_cholesky(node: Node, device: Any) -> Function:
 
 
 @kernel("CholeskyGrad")
-def bind_cholesky_grad(node: Node, device: Any) -> Function:
+def bind_cholesky_grad(node: Node, device: Device) -> Function:
     def gradient(factor: torch.Tensor, grad: torch.Tensor) -> Any:
         lower = factor.tril()
         inner = torch.tril(lower.mT @ grad.tril())
@@ -75,13 +76,13 @@ def bind_cholesky_grad(node: Node, device: Any) -> Function:
 
 
 @kernel("Qr")
-def bind_qr(node: Node, device: Any) -> Function:
+def bind_qr(node: Node, device: Device) -> Function:
     mode = "complete" if node.attrs["full_matrices"] else "reduced"
     return widened(lambda x: tuple(torch.linalg.qr(x, mode)), node.attrs["T"])
 
 
 @kernel("Svd")
-def bind_svd(node: Node, device: Any) -> Function:
+def bind_svd(node: Node, device: Device) -> Function:
     full = node.attrs["full_matrices"]
 
     def values(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -110,7 +111,7 @@ def _or_nan(function: Function, x: torch.Tensor) -> Any:
 
 
 @kernel("SelfAdjointEigV2")
-def bind_self_adjoint_eig(node: Node, device: Any) -> Function:
+def bind_self_adjoint_eig(node: Node, device: Device) -> Function:
     def values(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         _require_finite(x, "Self-adjoint eigen decomposition")
         return torch.linalg.eigvalsh(x).to(x.dtype), x.new_empty(0)
@@ -124,7 +125,7 @@ def bind_self_adjoint_eig(node: Node, device: Any) -> Function:
 
 
 @kernel("Eig")
-def bind_eig(node: Node, device: Any) -> Function:
+def bind_eig(node: Node, device: Device) -> Function:
     def values(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         _require_finite(x, "Eigen decomposition")
         e = torch.linalg.eigvals(x)
@@ -144,7 +145,7 @@ def _require_finite(x: torch.Tensor, what: str) -> None:
 
 
 @kernel("Lu")
-def bind_lu(node: Node, device: Any) -> Function:
+def bind_lu(node: Node, device: Device) -> Function:
     index_type = TORCH[node.attrs["output_idx_type"]]
 
     def factor(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

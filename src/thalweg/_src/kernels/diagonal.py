@@ -13,21 +13,22 @@ from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.ops.diagonal import band_limits, longest_diagonal, matrix_sizes
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
 
 @kernel("MatrixDiag")
-def bind_matrix_diag(node: Node, device: Any) -> Function:
+def bind_matrix_diag(node: Node, device: Device) -> Function:
     return torch.diag_embed
 
 
 @kernel("MatrixDiagPart")
-def bind_matrix_diag_part(node: Node, device: Any) -> Call:
+def bind_matrix_diag_part(node: Node, device: Device) -> Call:
     return Call(torch.diagonal, (Input(0), 0, -2, -1))
 
 
 @kernel("MatrixSetDiag")
-def bind_matrix_set_diag(node: Node, device: Any) -> Function:
+def bind_matrix_set_diag(node: Node, device: Device) -> Function:
     def replace(value: torch.Tensor, diagonal: torch.Tensor) -> torch.Tensor:
         result = value.clone()
         place = result.diagonal(0, -2, -1)
@@ -41,12 +42,12 @@ def bind_matrix_set_diag(node: Node, device: Any) -> Function:
 
 
 @kernel("Diag")
-def bind_diag(node: Node, device: Any) -> Function:
+def bind_diag(node: Node, device: Device) -> Function:
     return lambda diagonal: torch.diag_embed(diagonal.reshape(-1)).reshape(diagonal.shape + diagonal.shape)
 
 
 @kernel("DiagPart")
-def bind_diag_part(node: Node, device: Any) -> Function:
+def bind_diag_part(node: Node, device: Device) -> Function:
     def part(value: torch.Tensor) -> torch.Tensor:
         half = value.shape[: value.ndim // 2]
         require(half + half == value.shape, f"input has shape {show(tuple(value.shape))}", expected="two equal halves")
@@ -57,7 +58,7 @@ def bind_diag_part(node: Node, device: Any) -> Function:
 
 
 @kernel("MatrixBandPart")
-def bind_matrix_band_part(node: Node, device: Any) -> Function:
+def bind_matrix_band_part(node: Node, device: Device) -> Function:
     def band(value: torch.Tensor, num_lower: torch.Tensor, num_upper: torch.Tensor) -> torch.Tensor:
         lower, upper = int(num_lower), int(num_upper)
         require(value.ndim >= 2, f"input has rank {value.ndim}", expected="rank 2 at least")
@@ -107,7 +108,7 @@ def _band_of(matrix: torch.Tensor, k: torch.Tensor, align: str) -> _Band:
 
 
 @kernel("MatrixDiagV2", "MatrixDiagV3")
-def bind_matrix_diag_band(node: Node, device: Any) -> Function:
+def bind_matrix_diag_band(node: Node, device: Device) -> Function:
     align = node.attrs.get("align", "LEFT_LEFT")
 
     def build(rows: torch.Tensor, k: Any, num_rows: Any, num_cols: Any, padding: torch.Tensor) -> torch.Tensor:
@@ -127,7 +128,7 @@ def bind_matrix_diag_band(node: Node, device: Any) -> Function:
 
 
 @kernel("MatrixDiagPartV2", "MatrixDiagPartV3")
-def bind_matrix_diag_part_band(node: Node, device: Any) -> Function:
+def bind_matrix_diag_part_band(node: Node, device: Device) -> Function:
     align = node.attrs.get("align", "LEFT_LEFT")
 
     def part(matrix: torch.Tensor, k: torch.Tensor, padding: torch.Tensor) -> torch.Tensor:
@@ -142,7 +143,7 @@ def bind_matrix_diag_part_band(node: Node, device: Any) -> Function:
 
 
 @kernel("MatrixSetDiagV2", "MatrixSetDiagV3")
-def bind_matrix_set_diag_band(node: Node, device: Any) -> Function:
+def bind_matrix_set_diag_band(node: Node, device: Device) -> Function:
     align = node.attrs.get("align", "LEFT_LEFT")
 
     def replace(matrix: torch.Tensor, rows: torch.Tensor, k: torch.Tensor) -> torch.Tensor:

@@ -13,6 +13,7 @@ from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function
 from thalweg._src.ops.dilation import dilation_window
 from thalweg._src.ops.windows import Window
+from thalweg._src.resources.devices import Device
 
 Tensor = torch.Tensor
 Place = tuple[slice, slice]
@@ -65,7 +66,7 @@ def _largest(window: Window, image: Tensor, filter: Tensor) -> tuple[Tensor, Ten
 
 
 @kernel("Dilation2D")
-def bind_dilation(node: Node, device: Any) -> Function:
+def bind_dilation(node: Node, device: Device) -> Function:
     window = dilation_window(node.attrs)
 
     def dilate(image: Tensor, filter: Tensor) -> Tensor:
@@ -76,7 +77,7 @@ def bind_dilation(node: Node, device: Any) -> Function:
 
 
 @kernel("Dilation2DBackpropInput", "Dilation2DBackpropFilter")
-def bind_dilation_backprop(node: Node, device: Any) -> Function:
+def bind_dilation_backprop(node: Node, device: Device) -> Function:
     window, by_image = dilation_window(node.attrs), node.type == "Dilation2DBackpropInput"
 
     def spread(image: Tensor, filter: Tensor, grad: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.sparse import number, require_fit, require_inside, require_shape
 from thalweg._src.kernels.types import to_read
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
 
@@ -41,7 +42,7 @@ def _sequences(indices: torch.Tensor, codes: Array, shape: torch.Tensor, groups:
 
 
 @kernel("EditDistance", devices=("CPU",))
-def bind_edit_distance(node: Node, device: Any) -> Function:
+def bind_edit_distance(node: Node, device: Device) -> Function:
     normalize = node.attrs["normalize"]
 
     def distances(*inputs: Any) -> torch.Tensor:

@@ -16,6 +16,8 @@ from thalweg._src import errors
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import STEP, Call, Input, kernel
 from thalweg._src.kernels.strings import string_array
+from thalweg._src.resources.devices import Device
+from thalweg._src.resources.step import Step
 
 Array = np.ndarray[Any, Any]
 
@@ -57,22 +59,22 @@ def read_whole(path: bytes) -> bytes:
 
 
 @kernel("ReadFile", devices=("CPU",))
-def bind_read_file(node: Node, device: Any) -> Call:
-    def read(step: Any, filename: Array) -> Array:
+def bind_read_file(node: Node, device: Device) -> Call:
+    def read(step: Step, filename: Array) -> Array:
         _require_step(step)
         return np.array(read_whole(filename.item()), dtype=object)
 
     return Call(read, (STEP, Input(0)))
 
 
-def _require_step(step: Any) -> None:
+def _require_step(step: Step) -> None:
     """Refuses to run outside a step: a file's contents, unlike other pure values, must not be folded into it."""
     if step is None:
         raise errors.FailedPreconditionError(None, None, "files are read in steps alone")
 
 
 @kernel("WriteFile", devices=("CPU",))
-def bind_write_file(node: Node, device: Any) -> Callable[..., None]:
+def bind_write_file(node: Node, device: Device) -> Callable[..., None]:
     def write(filename: Array, contents: Array) -> None:
         path = local_path(filename.item())
         try:
@@ -88,8 +90,8 @@ def bind_write_file(node: Node, device: Any) -> Callable[..., None]:
 
 
 @kernel("MatchingFiles", devices=("CPU",))
-def bind_matching_files(node: Node, device: Any) -> Call:
-    def match(step: Any, patterns: Array) -> Array:
+def bind_matching_files(node: Node, device: Device) -> Call:
+    def match(step: Step, patterns: Array) -> Array:
         _require_step(step)
         found = sorted(name for pattern in patterns.ravel().tolist() for name in _matching(local_path(pattern)))
         return string_array(found, (len(found),))
@@ -130,5 +132,5 @@ def _plain(part: bytes) -> bytes:
 
 
 @kernel("Timestamp")
-def bind_timestamp(node: Node, device: Any) -> Callable[[], torch.Tensor]:
+def bind_timestamp(node: Node, device: Device) -> Callable[[], torch.Tensor]:
     return lambda: torch.tensor(time.time(), dtype=torch.float64, device=device.torch)

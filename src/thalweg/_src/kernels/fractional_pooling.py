@@ -6,7 +6,6 @@ import math
 import random
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import torch
 
@@ -16,6 +15,7 @@ from thalweg._src.kernels.philox import Philox
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 Tensor = torch.Tensor
 
@@ -50,7 +50,7 @@ def _shuffled_steps(length: int, count: int, generator: Philox) -> list[int]:
 class _Windows:
     """The cells of an image under each window: places along rows and columns, and which of them count."""
 
-    def __init__(self, sequences: Sequence[Tensor], sizes: Sequence[int], overlapping: bool, device: Any) -> None:
+    def __init__(self, sequences: Sequence[Tensor], sizes: Sequence[int], overlapping: bool, device: Device) -> None:
         self.sizes = sizes
         self.places, self.counted = [], []
         for sequence, size in zip(sequences, sizes):
@@ -95,7 +95,7 @@ def _largest(windows: _Windows, image: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @kernel("FractionalMaxPool", "FractionalAvgPool")
-def bind_fractional_pool(node: Node, device: Any) -> Function:
+def bind_fractional_pool(node: Node, device: Device) -> Function:
     attrs = node.attrs
     ratio, overlapping, largest = attrs["pooling_ratio"], attrs["overlapping"], node.type == "FractionalMaxPool"
     seeds = (attrs["seed"], attrs["seed2"])
@@ -127,7 +127,7 @@ def _mean(windows: _Windows, image: Tensor) -> Tensor:
 
 
 @kernel("FractionalMaxPoolGrad")
-def bind_fractional_max_pool_grad(node: Node, device: Any) -> Function:
+def bind_fractional_max_pool_grad(node: Node, device: Device) -> Function:
     overlapping = node.attrs["overlapping"]
 
     def spread(image: Tensor, pooled: Tensor, grad: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
@@ -143,7 +143,7 @@ def bind_fractional_max_pool_grad(node: Node, device: Any) -> Function:
 
 
 @kernel("FractionalAvgPoolGrad")
-def bind_fractional_avg_pool_grad(node: Node, device: Any) -> Function:
+def bind_fractional_avg_pool_grad(node: Node, device: Device) -> Function:
     overlapping = node.attrs["overlapping"]
 
     def spread(shape: Tensor, grad: Tensor, rows: Tensor, columns: Tensor) -> Tensor:

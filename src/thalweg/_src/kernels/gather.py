@@ -24,6 +24,7 @@ from thalweg._src.kernels.scatter import is_in_range
 from thalweg._src.kernels.sorting import comparable, restored
 from thalweg._src.ops.gather import gathered
 from thalweg._src.ops.shape_functions import normalize_axis, require
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
 
@@ -92,12 +93,12 @@ def _take_batches(params: torch.Tensor, indices: torch.Tensor, axis: int, batch_
 
 
 @kernel("Gather")
-def bind_gather(node: Node, device: Any) -> Function:
+def bind_gather(node: Node, device: Device) -> Function:
     return lambda params, indices: _take(params, indices, 0, 0)
 
 
 @kernel("GatherV2")
-def bind_gather_v2(node: Node, device: Any) -> Function:
+def bind_gather_v2(node: Node, device: Device) -> Function:
     axis, batch_dims = node.constant(2), node.attrs["batch_dims"]
     if axis is not None:
         known = int(axis)
@@ -109,7 +110,7 @@ def bind_gather_v2(node: Node, device: Any) -> Function:
 
 
 @kernel("Gather", "GatherV2", devices=("CPU",), priority=1, Tparams=[dtypes.string])
-def bind_gather_strings(node: Node, device: Any) -> Function:
+def bind_gather_strings(node: Node, device: Device) -> Function:
     batch_dims = node.attrs.get("batch_dims", 0)
 
     def gather(params: Any, indices: torch.Tensor, axis: Any = 0) -> Any:
@@ -169,12 +170,12 @@ def _take_nd(params: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
 
 
 @kernel("GatherNd")
-def bind_gather_nd(node: Node, device: Any) -> Function:
+def bind_gather_nd(node: Node, device: Device) -> Function:
     return _take_nd
 
 
 @kernel("GatherNd", devices=("CPU",), priority=1, Tparams=[dtypes.string])
-def bind_gather_nd_strings(node: Node, device: Any) -> Function:
+def bind_gather_nd_strings(node: Node, device: Device) -> Function:
     def gather(params: Any, indices: torch.Tensor) -> Any:
         positions = torch.arange(params.size).reshape(params.shape)
         return params.ravel()[_take_nd(positions, indices).numpy()]
@@ -207,7 +208,7 @@ def _scatter(base: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor, h
 
 
 @kernel("ScatterNd")
-def bind_scatter_nd(node: Node, device: Any) -> Function:
+def bind_scatter_nd(node: Node, device: Device) -> Function:
     def scatter(indices: torch.Tensor, updates: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:
         return _scatter(updates.new_zeros(()).expand(shape.tolist()), indices, updates, "add")
 
@@ -226,7 +227,7 @@ def bind_scatter_nd(node: Node, device: Any) -> Function:
 
 
 @kernel("ScatterNd", **STRINGS)
-def bind_scatter_nd_strings(node: Node, device: Any) -> Function:
+def bind_scatter_nd_strings(node: Node, device: Device) -> Function:
     def scatter(indices: torch.Tensor, updates: Any, shape: torch.Tensor) -> Any:
         check(node, indices.shape, updates.shape, shape.shape, values={2: shape.numpy()})
         result = np.full(shape.tolist(), b"", dtype=object)
@@ -239,12 +240,12 @@ def bind_scatter_nd_strings(node: Node, device: Any) -> Function:
 
 
 @kernel("TensorScatterUpdate")
-def bind_tensor_scatter_update(node: Node, device: Any) -> Function:
+def bind_tensor_scatter_update(node: Node, device: Device) -> Function:
     return lambda tensor, indices, updates: _scatter(tensor, indices, updates, "copy")
 
 
 @kernel("TensorScatterUpdate", **STRINGS)
-def bind_tensor_scatter_update_strings(node: Node, device: Any) -> Function:
+def bind_tensor_scatter_update_strings(node: Node, device: Device) -> Function:
     def scatter(tensor: Any, indices: torch.Tensor, updates: Any) -> Any:
         check(node, tensor.shape, indices.shape, updates.shape)
         result, depth = tensor.copy(), indices.shape[-1]
@@ -256,17 +257,17 @@ def bind_tensor_scatter_update_strings(node: Node, device: Any) -> Function:
 
 
 @kernel("TensorScatterAdd")
-def bind_tensor_scatter_add(node: Node, device: Any) -> Function:
+def bind_tensor_scatter_add(node: Node, device: Device) -> Function:
     return lambda tensor, indices, updates: _scatter(tensor, indices, updates, "add")
 
 
 @kernel("TensorScatterSub")
-def bind_tensor_scatter_sub(node: Node, device: Any) -> Function:
+def bind_tensor_scatter_sub(node: Node, device: Device) -> Function:
     return lambda tensor, indices, updates: _scatter(tensor, indices, updates, "subtract")
 
 
 @kernel("TensorScatterMax", "TensorScatterMin", T=dtypes.REAL)
-def bind_tensor_scatter_extreme(node: Node, device: Any) -> Function:
+def bind_tensor_scatter_extreme(node: Node, device: Device) -> Function:
     how = "amax" if node.type == "TensorScatterMax" else "amin"
 
     def scatter(tensor: torch.Tensor, indices: torch.Tensor, updates: torch.Tensor) -> torch.Tensor:
@@ -277,7 +278,7 @@ def bind_tensor_scatter_extreme(node: Node, device: Any) -> Function:
 
 
 @kernel("UnravelIndex")
-def bind_unravel_index(node: Node, device: Any) -> Function:
+def bind_unravel_index(node: Node, device: Device) -> Function:
     def unravel(indices: torch.Tensor, dims: torch.Tensor) -> torch.Tensor:
         check(node, indices.shape, dims.shape, values={1: dims.numpy()})
         limit = math.prod(dims.tolist())
@@ -301,7 +302,7 @@ def _require_beginning(data: Any, partitions: torch.Tensor) -> None:
 
 
 @kernel("DynamicPartition")
-def bind_dynamic_partition(node: Node, device: Any) -> Function:
+def bind_dynamic_partition(node: Node, device: Device) -> Function:
     count = node.attrs["num_partitions"]
 
     def partition(data: torch.Tensor, partitions: torch.Tensor) -> Any:
@@ -314,7 +315,7 @@ def bind_dynamic_partition(node: Node, device: Any) -> Function:
 
 
 @kernel("DynamicPartition", **STRINGS)
-def bind_dynamic_partition_strings(node: Node, device: Any) -> Function:
+def bind_dynamic_partition_strings(node: Node, device: Device) -> Function:
     count = node.attrs["num_partitions"]
 
     def partition(data: Any, partitions: torch.Tensor) -> Any:
@@ -326,7 +327,7 @@ def bind_dynamic_partition_strings(node: Node, device: Any) -> Function:
 
 
 @kernel("DynamicStitch", "ParallelDynamicStitch")
-def bind_dynamic_stitch(node: Node, device: Any) -> Function:
+def bind_dynamic_stitch(node: Node, device: Device) -> Function:
     count = node.attrs["N"]
 
     def stitch(*values: torch.Tensor) -> torch.Tensor:
@@ -352,7 +353,7 @@ def bind_dynamic_stitch(node: Node, device: Any) -> Function:
 
 
 @kernel("DynamicStitch", "ParallelDynamicStitch", **STRINGS)
-def bind_dynamic_stitch_strings(node: Node, device: Any) -> Function:
+def bind_dynamic_stitch_strings(node: Node, device: Device) -> Function:
     count = node.attrs["N"]
 
     def stitch(*values: Any) -> Any:

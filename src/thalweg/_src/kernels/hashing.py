@@ -14,6 +14,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.hash_functions import Hash, farmhash64, hash_all, murmur64, siphash
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import to_read
+from thalweg._src.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
@@ -28,17 +29,17 @@ def _bucket(function: Hash, count: int) -> Function:
 
 
 @kernel("StringToHashBucket", devices=("CPU",))
-def bind_bucket(node: Node, device: Any) -> Function:
+def bind_bucket(node: Node, device: Device) -> Function:
     return _bucket(murmur64, node.attrs["num_buckets"])
 
 
 @kernel("StringToHashBucketFast", devices=("CPU",))
-def bind_bucket_fast(node: Node, device: Any) -> Function:
+def bind_bucket_fast(node: Node, device: Device) -> Function:
     return _bucket(farmhash64, node.attrs["num_buckets"])
 
 
 @kernel("StringToHashBucketStrong", devices=("CPU",))
-def bind_bucket_strong(node: Node, device: Any) -> Function:
+def bind_bucket_strong(node: Node, device: Device) -> Function:
     key = node.attrs["key"]
     if len(key) != 2:
         raise InvalidArgumentError(None, None, f"Key must have 2 elements, got {len(key)}")
@@ -46,7 +47,7 @@ def bind_bucket_strong(node: Node, device: Any) -> Function:
 
 
 @kernel("Fingerprint", devices=("CPU",), T=dtypes.ALL - {dtypes.resource, dtypes.variant})
-def bind_fingerprint(node: Node, device: Any) -> Function:
+def bind_fingerprint(node: Node, device: Device) -> Function:
     def fingerprint(data: Any, method: Array) -> torch.Tensor:
         if method.item() != b"farmhash64":
             raise InvalidArgumentError(None, None, f"Unsupported fingerprint method: {method.item()!r}")

@@ -13,6 +13,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import compatible, show
 
 
@@ -25,17 +26,17 @@ def _all_the_same(*values: Any) -> tuple[Any, ...]:
 
 
 @kernel("Identity", "StopGradient", "PreventGradient")
-def bind_identity(node: Node, device: Any) -> Callable[[Any], Any]:
+def bind_identity(node: Node, device: Device) -> Callable[[Any], Any]:
     return _same
 
 
 @kernel("IdentityN")
-def bind_identity_n(node: Node, device: Any) -> Callable[..., Any]:
+def bind_identity_n(node: Node, device: Device) -> Callable[..., Any]:
     return _same if len(node.inputs) == 1 else _all_the_same
 
 
 @kernel("EnsureShape")
-def bind_ensure_shape(node: Node, device: Any) -> Callable[[Any], Any]:
+def bind_ensure_shape(node: Node, device: Device) -> Callable[[Any], Any]:
     wanted = node.attrs["shape"]
     if node.input_dtype(0) is dtypes.resource:
         return _same  # a handle is a scalar, whatever it stands for
@@ -49,7 +50,7 @@ def bind_ensure_shape(node: Node, device: Any) -> Callable[[Any], Any]:
 
 
 @kernel("Bitcast")
-def bind_bitcast(node: Node, device: Any) -> Callable[[torch.Tensor], torch.Tensor]:
+def bind_bitcast(node: Node, device: Device) -> Callable[[torch.Tensor], torch.Tensor]:
     kind, old, new = TORCH[node.dtypes[0]], node.input_dtype(0).size, node.dtypes[0].size
 
     def bitcast(value: torch.Tensor) -> torch.Tensor:

@@ -13,6 +13,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 # -- crops ------------------------------------------------------------------------------------------------------------
 
@@ -89,7 +90,7 @@ def _take(pixels: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
 
 
 @kernel("CropAndResize")
-def bind_crop_and_resize(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_crop_and_resize(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     method, outside = node.attrs["method"], node.attrs["extrapolation_value"]
 
     def crop(image: torch.Tensor, boxes: torch.Tensor, box_ind: torch.Tensor, crop_size: torch.Tensor) -> torch.Tensor:
@@ -122,7 +123,7 @@ def _require_grads(grads: torch.Tensor, boxes: torch.Tensor, channels: int) -> N
 
 
 @kernel("CropAndResizeGradImage")
-def bind_crop_and_resize_grad_image(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_crop_and_resize_grad_image(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     method, dtype = node.attrs["method"], TORCH[node.dtypes[0]]
 
     def spread(
@@ -145,7 +146,7 @@ def bind_crop_and_resize_grad_image(node: Node, device: Any) -> Callable[..., to
 
 
 @kernel("CropAndResizeGradBoxes")
-def bind_crop_and_resize_grad_boxes(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_crop_and_resize_grad_boxes(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     def slope(grads: torch.Tensor, image: torch.Tensor, boxes: torch.Tensor, box_ind: torch.Tensor) -> torch.Tensor:
         pixels = _pixels(image)
         _require_grads(grads, boxes, image.shape[3])
@@ -185,7 +186,7 @@ _COLORS = [
 
 
 @kernel("DrawBoundingBoxes", "DrawBoundingBoxesV2")
-def bind_draw(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_draw(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     def draw(images: torch.Tensor, boxes: torch.Tensor, colors: torch.Tensor | None = None) -> torch.Tensor:
         require(images.ndim == 4, f"images has rank {images.ndim}", expected="batch, height, width, channels")
         batch, height, width, depth = images.shape
@@ -230,7 +231,7 @@ def _outline(image: torch.Tensor, box: list[int], color: torch.Tensor) -> None:
 
 
 @kernel("ExtractGlimpse", "ExtractGlimpseV2")
-def bind_glimpse(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_glimpse(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     centered, normalized, first = node.attrs["centered"], node.attrs["normalized"], node.type == "ExtractGlimpse"
     noise = "uniform" if node.attrs["uniform_noise"] else node.attrs["noise"]
     if first and not node.attrs["uniform_noise"] and noise == "uniform":
@@ -282,7 +283,7 @@ def _noise(kind: str, images: torch.Tensor, shape: tuple[int, ...], generator: t
 
 
 @kernel("SampleDistortedBoundingBox", "SampleDistortedBoundingBoxV2")
-def bind_sample(node: Node, device: Any) -> Callable[..., Any]:
+def bind_sample(node: Node, device: Device) -> Callable[..., Any]:
     attrs = node.attrs
     aspects, areas = attrs["aspect_ratio_range"], attrs["area_range"]
 

@@ -24,6 +24,7 @@ from thalweg._src.kernels.image_files import (
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import from_numpy
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 # Where each format is understood: decoders of one format take the others that give one image of bytes.
 _ACCEPTED = {
@@ -57,7 +58,7 @@ def _jpeg_options(node: Node) -> dict[str, Any]:
 
 
 @kernel("DecodePng", "DecodeJpeg", "DecodeGif", "DecodeBmp", "DecodeImage", "DecodeAndCropJpeg", devices=("CPU",))
-def bind_decode(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_decode(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     op, dtype, jpeg = node.type, node.dtypes[0], _jpeg_options(node)
     channels = node.attrs.get("channels", 3)
     expand = node.attrs.get("expand_animations", op == "DecodeGif")
@@ -106,13 +107,13 @@ def _scaled(pixels: Array, dtype: DType, factor: int) -> torch.Tensor:
 
 
 @kernel("ExtractJpegShape", devices=("CPU",))
-def bind_extract_jpeg_shape(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_extract_jpeg_shape(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     dtype = torch.int32 if node.dtypes[0] is dtypes.int32 else torch.int64
     return lambda contents: torch.tensor(jpeg_shape(_only(contents)), dtype=dtype)
 
 
 @kernel("EncodePng", devices=("CPU",))
-def bind_encode_png(node: Node, device: Any) -> Callable[..., Any]:
+def bind_encode_png(node: Node, device: Device) -> Callable[..., Any]:
     level = node.attrs["compression"]
 
     def encode(image: torch.Tensor) -> Any:
@@ -128,7 +129,7 @@ def bind_encode_png(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("EncodeJpeg", "EncodeJpegVariableQuality", devices=("CPU",))
-def bind_encode_jpeg(node: Node, device: Any) -> Callable[..., Any]:
+def bind_encode_jpeg(node: Node, device: Device) -> Callable[..., Any]:
     keys = ("progressive", "optimize_size", "chroma_downsampling", "density_unit", "x_density", "y_density")
     options = {key: node.attrs[key] for key in (*keys, "xmp_metadata") if key in node.attrs}
     allowed = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}[node.attrs.get("format", "")]

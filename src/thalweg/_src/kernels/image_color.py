@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 Adjust = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 _CENTERS = (3.0, 2.0, 4.0)  # where red is least, green and blue are greatest on a circle of 6
@@ -53,12 +53,12 @@ def _to_rgb(images: torch.Tensor) -> torch.Tensor:
 
 
 @kernel("RGBToHSV")
-def bind_rgb_to_hsv(node: Node, device: Any) -> Callable[[torch.Tensor], torch.Tensor]:
+def bind_rgb_to_hsv(node: Node, device: Device) -> Callable[[torch.Tensor], torch.Tensor]:
     return _to_hsv
 
 
 @kernel("HSVToRGB")
-def bind_hsv_to_rgb(node: Node, device: Any) -> Callable[[torch.Tensor], torch.Tensor]:
+def bind_hsv_to_rgb(node: Node, device: Device) -> Callable[[torch.Tensor], torch.Tensor]:
     return _to_rgb
 
 
@@ -86,17 +86,17 @@ def _adjust_contrast(images: torch.Tensor, factor: torch.Tensor) -> torch.Tensor
 
 
 @kernel("AdjustHue")
-def bind_adjust_hue(node: Node, device: Any) -> Adjust:
+def bind_adjust_hue(node: Node, device: Device) -> Adjust:
     return _with_scalar(_adjust_hue)
 
 
 @kernel("AdjustSaturation")
-def bind_adjust_saturation(node: Node, device: Any) -> Adjust:
+def bind_adjust_saturation(node: Node, device: Device) -> Adjust:
     return _with_scalar(_adjust_saturation)
 
 
 @kernel("AdjustContrastv2")
-def bind_adjust_contrast(node: Node, device: Any) -> Adjust:
+def bind_adjust_contrast(node: Node, device: Device) -> Adjust:
     return _with_scalar(_adjust_contrast)
 
 

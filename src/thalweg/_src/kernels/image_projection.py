@@ -10,12 +10,13 @@ import torch
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 Image = torch.Tensor
 
 
 @kernel("ImageProjectiveTransformV2", "ImageProjectiveTransformV3")
-def bind_project(node: Node, device: Any) -> Callable[..., Image]:
+def bind_project(node: Node, device: Device) -> Callable[..., Image]:
     read = _bilinear if node.attrs["interpolation"] == "BILINEAR" else _nearest
     mapped = _MAPS[node.attrs["fill_mode"]]
 

@@ -11,10 +11,11 @@ from thalweg._src import errors
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 
 @kernel("_ConnectedComponents")
-def bind_components(node: Node, device: Any) -> Callable[[torch.Tensor], torch.Tensor]:
+def bind_components(node: Node, device: Device) -> Callable[[torch.Tensor], torch.Tensor]:
     return _components
 
 
@@ -50,7 +51,7 @@ def _pairs(images: torch.Tensor, places: torch.Tensor, axis: int) -> tuple[torch
 
 
 @kernel("_BipartiteMatch", devices=("CPU",))
-def bind_match(node: Node, device: Any) -> Callable[..., Any]:
+def bind_match(node: Node, device: Device) -> Callable[..., Any]:
     top = node.attrs["top_k"]
 
     def match(distances: torch.Tensor, num_valid_rows: torch.Tensor) -> Any:

@@ -17,6 +17,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
 F = np.float32
@@ -215,7 +216,7 @@ def _with_last_again(x: torch.Tensor) -> torch.Tensor:
 
 
 @kernel("ResizeBilinear")
-def bind_bilinear(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_bilinear(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     """Interpolates as torch does; it has no coordinates that start at 0 and go by old size over new.
 
     With aligned corners, though, one pixel more on either side gives just that step: (old + 1 - 1) / (new + 1 - 1).
@@ -240,7 +241,7 @@ def bind_bilinear(node: Node, device: Any) -> Callable[..., torch.Tensor]:
 
 
 @kernel("ResizeBilinearGrad")
-def bind_bilinear_grad(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_bilinear_grad(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     (align, half), dtype = _attrs(node), TORCH[node.dtypes[0]]
     spread_back = torch.ops.aten.upsample_bilinear2d_backward.default
 
@@ -271,7 +272,7 @@ def _require_like(grads: torch.Tensor, image: torch.Tensor, check: Callable[[tor
 
 
 @kernel("ResizeBicubic", "ResizeArea")
-def bind_resize(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_resize(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     method, (align, half), place = _OPS[node.type], _attrs(node), device.torch
 
     def resize(images: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
@@ -288,7 +289,7 @@ def bind_resize(node: Node, device: Any) -> Callable[..., torch.Tensor]:
 
 
 @kernel("ResizeBicubicGrad")
-def bind_resize_grad(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_resize_grad(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     method, (align, half), place = _OPS[node.type.removesuffix("Grad")], _attrs(node), device.torch
     dtype = TORCH[node.dtypes[0]]
 
@@ -305,7 +306,7 @@ def bind_resize_grad(node: Node, device: Any) -> Callable[..., torch.Tensor]:
 
 
 @kernel("ResizeNearestNeighbor")
-def bind_nearest(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_nearest(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     (align, half), place = _attrs(node), device.torch
 
     def resize(images: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
@@ -321,7 +322,7 @@ def bind_nearest(node: Node, device: Any) -> Callable[..., torch.Tensor]:
 
 
 @kernel("ResizeNearestNeighborGrad")
-def bind_nearest_grad(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_nearest_grad(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     (align, half), place = _attrs(node), device.torch
 
     def spread(grads: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
@@ -343,7 +344,7 @@ def _pair(value: torch.Tensor, what: str) -> tuple[float, float]:
 
 
 @kernel("ScaleAndTranslate")
-def bind_scale_and_translate(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_scale_and_translate(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     kind, antialias, place = node.attrs["kernel_type"], node.attrs["antialias"], device.torch
 
     def resize(
@@ -368,7 +369,7 @@ def _factors(scale: torch.Tensor) -> tuple[float, float]:
 
 
 @kernel("ScaleAndTranslateGrad")
-def bind_scale_and_translate_grad(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_scale_and_translate_grad(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     kind, antialias, place = node.attrs["kernel_type"], node.attrs["antialias"], device.torch
 
     def spread(

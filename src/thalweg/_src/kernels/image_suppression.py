@@ -12,6 +12,7 @@ import torch
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
 Overlap = Callable[[int, Any], Array]
@@ -130,7 +131,7 @@ def _padded(values: list[Any], size: int | None, dtype: torch.dtype, device: tor
 @kernel(
     *("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3", "NonMaxSuppressionV4", "NonMaxSuppressionV5")
 )
-def bind_suppression(node: Node, device: Any) -> Callable[..., Any]:
+def bind_suppression(node: Node, device: Device) -> Callable[..., Any]:
     pad, outputs, fixed = (
         node.attrs.get("pad_to_max_output_size"),
         len(node.dtypes),
@@ -170,7 +171,7 @@ def bind_suppression(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("NonMaxSuppressionWithOverlaps")
-def bind_suppression_by_table(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_suppression_by_table(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     def select(
         overlaps: torch.Tensor,
         scores: torch.Tensor,
@@ -195,7 +196,7 @@ def bind_suppression_by_table(node: Node, device: Any) -> Callable[..., torch.Te
 
 
 @kernel("CombinedNonMaxSuppression")
-def bind_combined(node: Node, device: Any) -> Callable[..., Any]:
+def bind_combined(node: Node, device: Device) -> Callable[..., Any]:
     pad_per_class, clip = node.attrs["pad_per_class"], node.attrs["clip_boxes"]
 
     def select(

@@ -11,10 +11,11 @@ import torch
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 
 @kernel("_RotateQuarters")
-def bind_rotate(node: Node, device: Any) -> Callable[..., Any]:
+def bind_rotate(node: Node, device: Device) -> Callable[..., Any]:
     def rotate(image: Any, k: torch.Tensor) -> Any:
         require(image.ndim >= 3, f"image has rank {image.ndim}", expected="height, width and channels")
         require(k.ndim == 0, f"k has shape {list(k.shape)}", expected="a scalar")

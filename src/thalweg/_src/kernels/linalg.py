@@ -11,6 +11,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.decompositions import Function, require_square, require_success, widened
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
 _SINGULAR = "a matrix is not invertible"
@@ -27,7 +28,7 @@ def _require_batches(matrix: torch.Tensor, rhs: torch.Tensor) -> None:
 
 
 @kernel("MatrixInverse")
-def bind_inverse(node: Node, device: Any) -> Function:
+def bind_inverse(node: Node, device: Device) -> Function:
     adjoint = node.attrs["adjoint"]
 
     def invert(x: torch.Tensor) -> Any:
@@ -39,12 +40,12 @@ def bind_inverse(node: Node, device: Any) -> Function:
 
 
 @kernel("MatrixDeterminant")
-def bind_determinant(node: Node, device: Any) -> Function:
+def bind_determinant(node: Node, device: Device) -> Function:
     return widened(torch.linalg.det, node.attrs["T"])
 
 
 @kernel("LogMatrixDeterminant")
-def bind_log_determinant(node: Node, device: Any) -> Function:
+def bind_log_determinant(node: Node, device: Device) -> Function:
     def determine(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         sign, logarithm = torch.linalg.slogdet(x)
         return torch.where(logarithm.isnan(), torch.nan, sign), logarithm.to(x.dtype)  # torch has 0 for NaN
@@ -53,7 +54,7 @@ def bind_log_determinant(node: Node, device: Any) -> Function:
 
 
 @kernel("MatrixSolve")
-def bind_solve(node: Node, device: Any) -> Function:
+def bind_solve(node: Node, device: Device) -> Function:
     adjoint = node.attrs["adjoint"]
 
     def solve(matrix: torch.Tensor, rhs: torch.Tensor) -> Any:
@@ -66,7 +67,7 @@ def bind_solve(node: Node, device: Any) -> Function:
 
 
 @kernel("MatrixTriangularSolve")
-def bind_triangular_solve(node: Node, device: Any) -> Function:
+def bind_triangular_solve(node: Node, device: Device) -> Function:
     lower, adjoint = node.attrs["lower"], node.attrs["adjoint"]
     # On a GPU the test would make the host wait; the result tells it by infinite numbers there.
     tested = device.type == "CPU"
@@ -80,7 +81,7 @@ def bind_triangular_solve(node: Node, device: Any) -> Function:
 
 
 @kernel("MatrixSolveLs")
-def bind_solve_ls(node: Node, device: Any) -> Function:
+def bind_solve_ls(node: Node, device: Device) -> Function:
     if not node.attrs["fast"]:
         return widened(_least_squares, node.attrs["T"])
 
@@ -119,12 +120,12 @@ def _least_squares(matrix: torch.Tensor, rhs: torch.Tensor, regularizer: torch.T
 
 
 @kernel("MatrixExponential")
-def bind_exponential(node: Node, device: Any) -> Function:
+def bind_exponential(node: Node, device: Device) -> Function:
     return widened(torch.linalg.matrix_exp, node.attrs["T"])
 
 
 @kernel("MatrixSquareRoot")
-def bind_square_root(node: Node, device: Any) -> Function:
+def bind_square_root(node: Node, device: Device) -> Function:
     def root(x: torch.Tensor) -> torch.Tensor:
         require_square(x)
         result = _root(x.to(torch.complex128))
@@ -138,7 +139,7 @@ def bind_square_root(node: Node, device: Any) -> Function:
 
 
 @kernel("MatrixLogarithm")
-def bind_logarithm(node: Node, device: Any) -> Function:
+def bind_logarithm(node: Node, device: Device) -> Function:
     def logarithm(x: torch.Tensor) -> torch.Tensor:
         require_square(x)
         if not x.numel():

@@ -16,6 +16,7 @@ from thalweg._src.kernels.files import read_whole
 from thalweg._src.kernels.registry import Known, kernel
 from thalweg._src.kernels.strings import as_bytes, invalid
 from thalweg._src.kernels.types import TORCH
+from thalweg._src.resources.devices import Device
 from thalweg._src.resources.tables import KEYS, DenseTable, LookupTable, StaticTable, same_table
 from thalweg._src.shapes import is_fully_defined, show
 
@@ -26,7 +27,7 @@ _VALUES = frozenset(TORCH) - dtypes.QUANTIZED - {dtypes.uint16, dtypes.uint32, d
 _LINE_NUMBER, _WHOLE_LINE = -1, -2
 
 
-def _find_table(node: Node, device: Any, kind: type, make: Callable[[str], LookupTable]) -> LookupTable:
+def _find_table(node: Node, device: Device, kind: type, make: Callable[[str], LookupTable]) -> LookupTable:
     """Returns the table that a handle stands for, made on first use."""
     attrs = node.attrs
     name = attrs["shared_name"] or node.name
@@ -53,19 +54,19 @@ def _value_shape(node: Node) -> tuple[int, ...]:
 
 
 @kernel("HashTableV2", devices=("CPU",), key_dtype=KEYS, value_dtype=_VALUES)
-def bind_static(node: Node, device: Any) -> Known:
+def bind_static(node: Node, device: Device) -> Known:
     key, value = node.attrs["key_dtype"], node.attrs["value_dtype"]
     return Known(_find_table(node, device, StaticTable, lambda name: StaticTable(name, key, value)))
 
 
 @kernel("MutableHashTableV2", "MutableHashTableOfTensorsV2", devices=("CPU",), key_dtype=KEYS, value_dtype=_VALUES)
-def bind_mutable(node: Node, device: Any) -> Known:
+def bind_mutable(node: Node, device: Device) -> Known:
     key, value, shape = node.attrs["key_dtype"], node.attrs["value_dtype"], _value_shape(node)
     return Known(_find_table(node, device, LookupTable, lambda name: LookupTable(name, key, value, shape)))
 
 
 @kernel("MutableDenseHashTableV2", devices=("CPU",), key_dtype=KEYS, value_dtype=_VALUES)
-def bind_dense(node: Node, device: Any) -> Function:
+def bind_dense(node: Node, device: Device) -> Function:
     attrs, shape = node.attrs, _value_shape(node)
     buckets, load = attrs["initial_num_buckets"], attrs["max_load_factor"]
     if buckets < 4 or buckets & (buckets - 1):
@@ -106,31 +107,31 @@ def _types(node: Node, key: str, value: str = "") -> Callable[[Any], LookupTable
 
 
 @kernel("LookupTableFindV2", devices=("CPU",))
-def bind_find(node: Node, device: Any) -> Function:
+def bind_find(node: Node, device: Device) -> Function:
     check = _types(node, "Tin", "Tout")
     return lambda table, keys, default: check(table).find(keys, default)
 
 
 @kernel("LookupTableInsertV2", devices=("CPU",))
-def bind_insert(node: Node, device: Any) -> Function:
+def bind_insert(node: Node, device: Device) -> Function:
     check = _types(node, "Tin", "Tout")
     return lambda table, keys, values: check(table).insert(keys, values)
 
 
 @kernel("LookupTableImportV2", devices=("CPU",))
-def bind_import(node: Node, device: Any) -> Function:
+def bind_import(node: Node, device: Device) -> Function:
     check = _types(node, "Tin", "Tout")
     return lambda table, keys, values: check(table).replace(keys, values)
 
 
 @kernel("LookupTableRemoveV2", devices=("CPU",))
-def bind_remove(node: Node, device: Any) -> Function:
+def bind_remove(node: Node, device: Device) -> Function:
     check = _types(node, "Tin")
     return lambda table, keys: check(table).remove(keys)
 
 
 @kernel("LookupTableSizeV2", devices=("CPU",))
-def bind_size(node: Node, device: Any) -> Function:
+def bind_size(node: Node, device: Device) -> Function:
     return lambda table: torch.tensor(_require_table(table).size())
 
 
@@ -139,7 +140,7 @@ def _empty(dtype: DType) -> Any:
 
 
 @kernel("LookupTableExportV2", devices=("CPU",), Tkeys=KEYS, Tvalues=_VALUES)
-def bind_export(node: Node, device: Any) -> Function:
+def bind_export(node: Node, device: Device) -> Function:
     check = _types(node, "Tkeys", "Tvalues")
     keys, values = _empty(node.attrs["Tkeys"]), _empty(node.attrs["Tvalues"])
     return lambda table: check(table).export(keys, values)
@@ -152,7 +153,7 @@ def _static(table: LookupTable) -> StaticTable:
 
 
 @kernel("InitializeTableV2", devices=("CPU",))
-def bind_initialize(node: Node, device: Any) -> Function:
+def bind_initialize(node: Node, device: Device) -> Function:
     check = _types(node, "Tkey", "Tval")
 
     def initialize(handle: Any, keys: Any, values: Any) -> None:
@@ -165,7 +166,7 @@ def bind_initialize(node: Node, device: Any) -> Function:
 
 
 @kernel("InitializeTableFromTextFileV2", devices=("CPU",))
-def bind_initialize_from_file(node: Node, device: Any) -> Function:
+def bind_initialize_from_file(node: Node, device: Device) -> Function:
     reader = _LineReader(node.attrs)
 
     def initialize(handle: Any, filename: Array) -> None:

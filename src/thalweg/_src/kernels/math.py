@@ -13,6 +13,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.kernels.unsigned import SAME_BITS, UNSIGNED, by_bits, by_order, by_value, on_host
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import compatible, show
 
 Function = Callable[..., Any]
@@ -83,7 +84,7 @@ _PLAIN_COMPLEX: dict[str, Function] = {
 @kernel(*_PLAIN_FLOATING, T=dtypes.FLOATING)
 @kernel(*_PLAIN_COMPLEX, T=dtypes.COMPLEX)
 @kernel("Sign", "Round", T=dtypes.SIGNED_INTEGERS)
-def bind_plain(node: Node, device: Any) -> Function:
+def bind_plain(node: Node, device: Device) -> Function:
     return _FUNCTIONS[node.type]
 
 
@@ -91,22 +92,22 @@ _FUNCTIONS = {**_PLAIN, **_PLAIN_ANALYTIC, **_PLAIN_FLOATING, **_PLAIN_COMPLEX}
 
 
 @kernel("AddV2", "Sub", "Mul", T=UNSIGNED)
-def bind_unsigned(node: Node, device: Any) -> Call:
+def bind_unsigned(node: Node, device: Device) -> Call:
     return by_bits(_PLAIN[node.type], node.attrs["T"], 2)
 
 
 @kernel("Square", T=UNSIGNED)
-def bind_unsigned_square(node: Node, device: Any) -> Call:
+def bind_unsigned_square(node: Node, device: Device) -> Call:
     return by_bits(torch.square, node.attrs["T"], 1)
 
 
 @kernel("Maximum", "Minimum", T=UNSIGNED)
-def bind_unsigned_extreme(node: Node, device: Any) -> Call:
+def bind_unsigned_extreme(node: Node, device: Device) -> Call:
     return by_order(_PLAIN[node.type], node.attrs["T"], 2, returns_number=True)
 
 
 @kernel("Add", devices=("CPU",), T=(dtypes.string,))
-def bind_concatenate(node: Node, device: Any) -> Function:
+def bind_concatenate(node: Node, device: Device) -> Function:
     return lambda x, y: np.asarray(np.add(x, y), dtype=object)
 
 
@@ -129,17 +130,17 @@ _INTEGER_DIVISION: dict[str, Function] = {
 
 
 @kernel(*_INTEGER_DIVISION, T=dtypes.INTEGERS - set(UNSIGNED))
-def bind_integer_division(node: Node, device: Any) -> Function:
+def bind_integer_division(node: Node, device: Device) -> Function:
     return _divided(_INTEGER_DIVISION[node.type], node)
 
 
 @kernel(*_INTEGER_DIVISION, T=(dtypes.uint16, dtypes.uint32))
-def bind_unsigned_division(node: Node, device: Any) -> Call:
+def bind_unsigned_division(node: Node, device: Device) -> Call:
     return by_value(_divided(_INTEGER_DIVISION[node.type], node), node.attrs["T"], 2)
 
 
 @kernel(*_INTEGER_DIVISION, devices=("CPU",), T=(dtypes.uint64,))
-def bind_long_division(node: Node, device: Any) -> Function:
+def bind_long_division(node: Node, device: Device) -> Function:
     function = np.floor_divide if node.type in ("Div", "TruncateDiv", "FloorDiv") else np.remainder
 
     def divide(x: Any, y: Any) -> Any:
@@ -171,33 +172,33 @@ def _divided(function: Function, node: Node) -> Function:
 
 
 @kernel("FloorDiv", T=dtypes.FLOATING)
-def bind_floordiv(node: Node, device: Any) -> Call:
+def bind_floordiv(node: Node, device: Device) -> Call:
     return Call(torch.floor, (Call(torch.div, (Input(0), Input(1))),))
 
 
 @kernel("TruncateDiv", T=dtypes.FLOATING)
-def bind_truncatediv(node: Node, device: Any) -> Call:
+def bind_truncatediv(node: Node, device: Device) -> Call:
     return Call(torch.trunc, (Call(torch.div, (Input(0), Input(1))),))
 
 
 @kernel("MulNoNan", "DivNoNan")
-def bind_zero_by_y(node: Node, device: Any) -> Call:
+def bind_zero_by_y(node: Node, device: Device) -> Call:
     function = torch.mul if node.type == "MulNoNan" else torch.div
     return _zero_where_zero(Call(function, (Input(0), Input(1))), 1)
 
 
 @kernel("Xdivy")
-def bind_xdivy(node: Node, device: Any) -> Call:
+def bind_xdivy(node: Node, device: Device) -> Call:
     return _zero_where_zero(Call(torch.div, (Input(0), Input(1))), 0)
 
 
 @kernel("Xlogy")
-def bind_xlogy(node: Node, device: Any) -> Call:
+def bind_xlogy(node: Node, device: Device) -> Call:
     return _zero_where_zero(Call(torch.mul, (Input(0), Call(torch.log, (Input(1),)))), 0)
 
 
 @kernel("Xlog1py")
-def bind_xlog1py(node: Node, device: Any) -> Call:
+def bind_xlog1py(node: Node, device: Device) -> Call:
     return _zero_where_zero(Call(torch.mul, (Input(0), Call(torch.log1p, (Input(1),)))), 0)
 
 
@@ -207,7 +208,7 @@ def _zero_where_zero(result: Call, index: int) -> Call:
 
 
 @kernel("Pow", T=_ANALYTIC)
-def bind_pow(node: Node, device: Any) -> Function | Call:
+def bind_pow(node: Node, device: Device) -> Function | Call:
     """Knows a constant exponent: most powers are squares."""
     exponent = node.constant(1)
     if exponent is None or exponent.shape != ():
@@ -217,7 +218,7 @@ def bind_pow(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("Pow", T=dtypes.SIGNED_INTEGERS)
-def bind_integer_pow(node: Node, device: Any) -> Function:
+def bind_integer_pow(node: Node, device: Device) -> Function:
     exponent = node.constant(1)
     if device.type != "CPU" or (exponent is not None and (exponent >= 0).all()):
         return torch.pow
@@ -233,7 +234,7 @@ def bind_integer_pow(node: Node, device: Any) -> Function:
 
 
 @kernel("SquaredDifference")
-def bind_squared_difference(node: Node, device: Any) -> Function | Call:
+def bind_squared_difference(node: Node, device: Device) -> Function | Call:
     if not node.attrs["T"].is_complex:
         return Call(torch.square, (Call(torch.sub, (Input(0), Input(1))),))
 
@@ -245,7 +246,7 @@ def bind_squared_difference(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("ClipByValue", T=dtypes.REAL - set(UNSIGNED))
-def bind_clip_by_value(node: Node, device: Any) -> Call:
+def bind_clip_by_value(node: Node, device: Device) -> Call:
     low, high = node.constant(1), node.constant(2)
     if low is not None and high is not None and low.shape == high.shape == () and low <= high:
         return Call(torch.clamp, (Input(0), _plain_number(low), _plain_number(high)))
@@ -261,7 +262,7 @@ def _plain_number(value: np.ndarray[Any, Any]) -> int | float:
 
 
 @kernel("ClipByValue", T=UNSIGNED)
-def bind_unsigned_clip(node: Node, device: Any) -> Call:
+def bind_unsigned_clip(node: Node, device: Device) -> Call:
     return by_order(_clip, node.attrs["T"], 3, returns_number=True)
 
 
@@ -297,42 +298,42 @@ def _alike(dy: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 @kernel("TanhGrad")
-def bind_tanh_grad(node: Node, device: Any) -> Call:
+def bind_tanh_grad(node: Node, device: Device) -> Call:
     # torch conjugates y, which the op does not.
     return Call(torch.ops.aten.tanh_backward.default, (_dy(node), _conjugate(0, node)))
 
 
 @kernel("SigmoidGrad")
-def bind_sigmoid_grad(node: Node, device: Any) -> Call:
+def bind_sigmoid_grad(node: Node, device: Device) -> Call:
     return Call(torch.ops.aten.sigmoid_backward.default, (_dy(node), _conjugate(0, node)))
 
 
 @kernel("SqrtGrad")
-def bind_sqrt_grad(node: Node, device: Any) -> Call:
+def bind_sqrt_grad(node: Node, device: Device) -> Call:
     return _zero_where_zero(Call(torch.div, (Call(torch.mul, (_dy(node), _number(0.5, node))), _conjugate(0, node))), 1)
 
 
 @kernel("ReciprocalGrad", "InvGrad")
-def bind_reciprocal_grad(node: Node, device: Any) -> Call:
+def bind_reciprocal_grad(node: Node, device: Device) -> Call:
     product = Call(torch.mul, (Call(torch.neg, (_dy(node),)), Call(torch.square, (_conjugate(0, node),))))
     return _zero_where_zero(product, 1)
 
 
 @kernel("RsqrtGrad")
-def bind_rsqrt_grad(node: Node, device: Any) -> Call:
+def bind_rsqrt_grad(node: Node, device: Device) -> Call:
     half = Call(torch.mul, (_dy(node), _number(-0.5, node)))
     return _zero_where_zero(Call(torch.mul, (half, Call(torch.pow, (_conjugate(0, node), 3)))), 1)
 
 
 @kernel("Complex")
-def bind_complex(node: Node, device: Any) -> Function:
+def bind_complex(node: Node, device: Device) -> Function:
     if node.input_shape(0) is not None and node.input_shape(0) == node.input_shape(1):
         return torch.complex
     return lambda real, imag: torch.complex(*torch.broadcast_tensors(real, imag))  # type: ignore[no-untyped-call]
 
 
 @kernel("Cast")
-def bind_cast(node: Node, device: Any) -> Call:
+def bind_cast(node: Node, device: Device) -> Call:
     source, wanted = node.attrs["SrcT"], node.attrs["DstT"]
     if source not in TORCH or wanted not in TORCH:
         raise errors.UnimplementedError(None, None, f"Cast {source.name} to {wanted.name} is not supported")
@@ -342,7 +343,7 @@ def bind_cast(node: Node, device: Any) -> Call:
 
 
 @kernel("AddN", "AccumulateNV2")
-def bind_add_n(node: Node, device: Any) -> Function | Call:
+def bind_add_n(node: Node, device: Device) -> Function | Call:
     """Adds into one fresh tensor; equal shapes that are known are not looked at again."""
     dtype = TORCH[node.attrs["T"]]
     known, wanted = node.input_shape(0), node.attrs.get("shape")

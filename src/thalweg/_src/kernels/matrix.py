@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
 from thalweg._src import dtypes
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.resources.devices import Device
 
 _WIDE = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
 
@@ -19,7 +19,7 @@ _LONG = 128
 
 
 @kernel("MatMul")
-def bind_matmul(node: Node, device: Any) -> Call:
+def bind_matmul(node: Node, device: Device) -> Call:
     if device.type == "CPU" and _is_narrow_outer(node):
         # a.t() @ b with few columns: the transposed product is several times faster, its copy small.
         return Call(
@@ -59,14 +59,14 @@ def _is_narrow_outer(node: Node) -> bool:
 
 
 @kernel("BatchMatMulV2")
-def bind_batch_matmul(node: Node, device: Any) -> Call:
+def bind_batch_matmul(node: Node, device: Device) -> Call:
     x = Call(torch.adjoint, (Input(0),)) if node.attrs["adj_x"] else Input(0)
     y = Call(torch.adjoint, (Input(1),)) if node.attrs["adj_y"] else Input(1)
     return Call(torch.matmul, (x, y))
 
 
 @kernel("MatMul", T=_WIDE, priority=1)
-def bind_unsigned_matmul(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_unsigned_matmul(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     """Multiplies in int64, whose wrap-around is the unsigned types' own; torch has no such product."""
     transpose_a, transpose_b = node.attrs["transpose_a"], node.attrs["transpose_b"]
 
@@ -78,7 +78,7 @@ def bind_unsigned_matmul(node: Node, device: Any) -> Callable[..., torch.Tensor]
 
 
 @kernel("BatchMatMulV2", T=_WIDE, priority=1)
-def bind_unsigned_batch_matmul(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_unsigned_batch_matmul(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     adj_x, adj_y = node.attrs["adj_x"], node.attrs["adj_y"]
 
     def product(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

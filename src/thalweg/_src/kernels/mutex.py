@@ -8,21 +8,23 @@ from typing import Any
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Known, kernel
 from thalweg._src.kernels.waiting import failure, invalid, shared
+from thalweg._src.resources.devices import Device
 from thalweg._src.resources.mutex import Lock, Mutex
+from thalweg._src.resources.step import Step
 
 Function = Callable[..., Any]
 
 
 @kernel("MutexV2")
-def bind_mutex(node: Node, device: Any) -> Known:
+def bind_mutex(node: Node, device: Device) -> Known:
     return Known(shared(node, device, "mutex", Mutex))
 
 
 @kernel("MutexLock")
-def bind_lock(node: Node, device: Any) -> Function:
+def bind_lock(node: Node, device: Device) -> Function:
     fail = failure(node, device)
 
-    def acquire(step: Any, finish: Function, mutex: Any) -> None:
+    def acquire(step: Step, finish: Function, mutex: Any) -> None:
         if not isinstance(mutex, Mutex):
             raise invalid(f"the handle is no mutex's: {mutex!r}")
         mutex.acquire(step, finish, fail)
@@ -31,7 +33,7 @@ def bind_lock(node: Node, device: Any) -> Function:
 
 
 @kernel("ConsumeMutexLock")
-def bind_consume(node: Node, device: Any) -> Function:
+def bind_consume(node: Node, device: Device) -> Function:
     def release(lock: Any) -> None:
         if not isinstance(lock, Lock):
             raise invalid(f"this is no lock of a mutex: {lock!r}")

@@ -13,6 +13,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.kernels.unsigned import SAME_BITS
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import is_fully_defined, show
 
 Tensor = torch.Tensor
@@ -45,12 +46,12 @@ def _itself(x: Tensor) -> Tensor:
 
 
 @kernel("Relu")
-def bind_relu(node: Node, device: Any) -> Function:
+def bind_relu(node: Node, device: Device) -> Function:
     return _itself if node.attrs["T"] in _UNSIGNED else torch.relu
 
 
 @kernel("ReluGrad")
-def bind_relu_grad(node: Node, device: Any) -> Function | Call:
+def bind_relu_grad(node: Node, device: Device) -> Function | Call:
     if node.attrs["T"].is_floating:
         return _guarded(node, _aten.threshold_backward.default, 0)
     return _guarded(node, lambda grad, x: torch.where(x.ne(0) if _is_unsigned(x) else x > 0, grad, 0).to(grad.dtype))
@@ -61,14 +62,14 @@ def _is_unsigned(x: Tensor) -> bool:
 
 
 @kernel("Relu6")
-def bind_relu6(node: Node, device: Any) -> Function | Call:
+def bind_relu6(node: Node, device: Device) -> Function | Call:
     if node.attrs["T"] in _UNSIGNED[1:]:
         return lambda x: x.to(torch.int64).clamp(0, 6).to(x.dtype)
     return Call(torch.clamp, (Input(0), 0, 6))
 
 
 @kernel("Relu6Grad")
-def bind_relu6_grad(node: Node, device: Any) -> Function | Call:
+def bind_relu6_grad(node: Node, device: Device) -> Function | Call:
     if node.attrs["T"].is_floating:
         return _guarded(node, _aten.hardtanh_backward.default, 0, 6)
 
@@ -80,22 +81,22 @@ def bind_relu6_grad(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("Elu")
-def bind_elu(node: Node, device: Any) -> Function:
+def bind_elu(node: Node, device: Device) -> Function:
     return torch._C._nn.elu
 
 
 @kernel("EluGrad")
-def bind_elu_grad(node: Node, device: Any) -> Function | Call:
+def bind_elu_grad(node: Node, device: Device) -> Function | Call:
     return _guarded(node, lambda grad, y: _aten.elu_backward(grad, 1, 1, 1, True, y))
 
 
 @kernel("Selu")
-def bind_selu(node: Node, device: Any) -> Function:
+def bind_selu(node: Node, device: Device) -> Function:
     return torch.selu
 
 
 @kernel("SeluGrad")
-def bind_selu_grad(node: Node, device: Any) -> Function | Call:
+def bind_selu_grad(node: Node, device: Device) -> Function | Call:
     """Takes torch's gradient except at zero, where TensorFlow takes the slope of the positive side."""
     return _guarded(
         node, lambda grad, y: grad * torch.where(y < 0, y + _SELU_ALPHA * _SELU_SCALE, _SELU_SCALE).to(grad.dtype)
@@ -103,32 +104,32 @@ def bind_selu_grad(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("LeakyRelu")
-def bind_leaky_relu(node: Node, device: Any) -> Call:
+def bind_leaky_relu(node: Node, device: Device) -> Call:
     return Call(torch._C._nn.leaky_relu, (Input(0), node.attrs["alpha"]))
 
 
 @kernel("LeakyReluGrad")
-def bind_leaky_relu_grad(node: Node, device: Any) -> Function | Call:
+def bind_leaky_relu_grad(node: Node, device: Device) -> Function | Call:
     return _guarded(node, _aten.leaky_relu_backward.default, node.attrs["alpha"], False)
 
 
 @kernel("Softplus")
-def bind_softplus(node: Node, device: Any) -> Call:
+def bind_softplus(node: Node, device: Device) -> Call:
     return Call(torch._C._nn.softplus, (Input(0), 1, _LINEAR))
 
 
 @kernel("SoftplusGrad")
-def bind_softplus_grad(node: Node, device: Any) -> Function | Call:
+def bind_softplus_grad(node: Node, device: Device) -> Function | Call:
     return _guarded(node, _aten.softplus_backward.default, 1, _LINEAR)
 
 
 @kernel("Softsign")
-def bind_softsign(node: Node, device: Any) -> Call:
+def bind_softsign(node: Node, device: Device) -> Call:
     return Call(torch.div, (Input(0), Call(torch.add, (Call(torch.abs, (Input(0),)), 1))))
 
 
 @kernel("SoftsignGrad")
-def bind_softsign_grad(node: Node, device: Any) -> Function | Call:
+def bind_softsign_grad(node: Node, device: Device) -> Function | Call:
     return _guarded(node, lambda grad, x: grad / torch.square(x.abs() + 1))
 
 
@@ -136,17 +137,17 @@ def bind_softsign_grad(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("Softmax")
-def bind_softmax(node: Node, device: Any) -> Call:
+def bind_softmax(node: Node, device: Device) -> Call:
     return Call(torch.softmax, (Input(0), -1))
 
 
 @kernel("LogSoftmax")
-def bind_log_softmax(node: Node, device: Any) -> Call:
+def bind_log_softmax(node: Node, device: Device) -> Call:
     return Call(torch.log_softmax, (Input(0), -1))
 
 
 @kernel("SoftmaxCrossEntropyWithLogits")
-def bind_softmax_cross_entropy(node: Node, device: Any) -> Function:
+def bind_softmax_cross_entropy(node: Node, device: Device) -> Function:
     return _softmax_cross_entropy
 
 
@@ -157,7 +158,7 @@ def _softmax_cross_entropy(features: Tensor, labels: Tensor) -> tuple[Tensor, Te
 
 
 @kernel("_SoftmaxCrossEntropyLoss")
-def bind_softmax_cross_entropy_loss(node: Node, device: Any) -> Function:
+def bind_softmax_cross_entropy_loss(node: Node, device: Device) -> Function:
     return _softmax_cross_entropy_loss
 
 
@@ -175,7 +176,7 @@ def _matrices(features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @kernel("SparseSoftmaxCrossEntropyWithLogits")
-def bind_sparse_softmax_cross_entropy(node: Node, device: Any) -> Function:
+def bind_sparse_softmax_cross_entropy(node: Node, device: Device) -> Function:
     return _sparse_cross_entropy_on_cpu if device.type == "CPU" else _sparse_cross_entropy_on_gpu
 
 
@@ -199,7 +200,7 @@ def _logs_of_classes(features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, 
 
 
 @kernel("_SparseSoftmaxCrossEntropyLoss")
-def bind_sparse_softmax_cross_entropy_loss(node: Node, device: Any) -> Function:
+def bind_sparse_softmax_cross_entropy_loss(node: Node, device: Device) -> Function:
     if device.type == "CPU":
         return _sparse_cross_entropy_loss_on_cpu
     return lambda features, labels: _sparse_cross_entropy_on_gpu(features, labels)[0]
@@ -243,7 +244,7 @@ def _sparse_cross_entropy_on_gpu(features: Tensor, labels: Tensor) -> tuple[Tens
 
 
 @kernel("L2Loss")
-def bind_l2_loss(node: Node, device: Any) -> Call:
+def bind_l2_loss(node: Node, device: Device) -> Call:
     if node.attrs["T"] in (dtypes.float32, dtypes.float64):
         flat = Call(torch.flatten, (Input(0),))
         return Call(torch.mul, (Call(torch.dot, (flat, flat)), 0.5))
@@ -254,7 +255,7 @@ def bind_l2_loss(node: Node, device: Any) -> Call:
 
 
 @kernel("BiasAdd", "BiasAddV1")
-def bind_bias_add(node: Node, device: Any) -> Function | Call:
+def bind_bias_add(node: Node, device: Device) -> Function | Call:
     value, bias = node.input_shape(0), node.input_shape(1)
     last = node.attrs.get("data_format", "NHWC") == "NHWC"
     known = value is not None and bias is not None and bias[0] is not None and value[-1 if last else 1] == bias[0]
@@ -292,7 +293,7 @@ def _check_bias(value: Tensor, bias: Tensor, axis: int) -> None:
 
 
 @kernel("BiasAddGrad")
-def bind_bias_add_grad(node: Node, device: Any) -> Function | Call:
+def bind_bias_add_grad(node: Node, device: Device) -> Function | Call:
     shape, dtype = node.input_shape(0), TORCH[node.attrs["T"]]
     last = node.attrs["data_format"] == "NHWC"
     exact: dict[str, Any] = {} if dtype.is_floating_point or dtype.is_complex else {"dtype": dtype}
@@ -309,7 +310,7 @@ def bind_bias_add_grad(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("_FusedMatMul")
-def bind_fused_matmul(node: Node, device: Any) -> Function | Call:
+def bind_fused_matmul(node: Node, device: Device) -> Function | Call:
     a = Call(torch.t, (Input(0),)) if node.attrs["transpose_a"] else Input(0)
     b = Call(torch.t, (Input(1),)) if node.attrs["transpose_b"] else Input(1)
     fused = list(node.attrs["fused_ops"])
@@ -335,7 +336,7 @@ def _depth(node: Node) -> int | None:
     return None if shape is None else shape[1 if node.attrs["transpose_b"] else 0]
 
 
-def _fits_linear(node: Node, device: Any) -> bool:
+def _fits_linear(node: Node, device: Device) -> bool:
     bias = node.input_shape(2)  # a vector; torch's own product adds a whole matrix as well
     fits = bias is not None and len(bias) == 1 and not device.compiling
     return fits and device.type == "CPU" and node.attrs["T"] is dtypes.float32 and not node.attrs["transpose_a"]
@@ -367,7 +368,7 @@ _IN_PLACE: dict[str, Function] = {
 
 
 @kernel("TopK", "TopKV2")
-def bind_top_k(node: Node, device: Any) -> Function:
+def bind_top_k(node: Node, device: Device) -> Function:
     largest = _largest_on_cpu if device.type == "CPU" else _largest_by_sort
     index_type = TORCH[node.attrs.get("index_type", dtypes.int32)]
 
@@ -404,7 +405,7 @@ def _largest_on_cpu(x: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 @kernel("InTopK", "InTopKV2")
-def bind_in_top_k(node: Node, device: Any) -> Function:
+def bind_in_top_k(node: Node, device: Device) -> Function:
     if node.type == "InTopK":
         k = node.attrs["k"]
         return lambda predictions, targets: _in_top_k(predictions, targets, k)

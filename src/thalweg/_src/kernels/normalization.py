@@ -12,6 +12,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 Tensor = torch.Tensor
 Function = Callable[..., Any]
@@ -52,7 +53,7 @@ def _fits(node: Node) -> bool:
 
 
 @kernel("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
-def bind_batch_norm(node: Node, device: Any) -> Function:
+def bind_batch_norm(node: Node, device: Device) -> Function:
     enter, leave = _permutations(node)
     epsilon, count, factor = node.attrs["epsilon"], len(node.dtypes), node.attrs["exponential_avg_factor"]
     fits = _fits(node)
@@ -89,7 +90,7 @@ def bind_batch_norm(node: Node, device: Any) -> Function:
 
 
 @kernel("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
-def bind_batch_norm_grad(node: Node, device: Any) -> Function:
+def bind_batch_norm_grad(node: Node, device: Device) -> Function:
     enter, leave = _permutations(node)
     epsilon, training = node.attrs["epsilon"], node.attrs["is_training"]
 
@@ -124,7 +125,7 @@ def _lrn_settings(node: Node) -> tuple[int, float, float, float]:
 
 
 @kernel("LRN")
-def bind_lrn(node: Node, device: Any) -> Function:
+def bind_lrn(node: Node, device: Device) -> Function:
     radius, bias, alpha, beta = _lrn_settings(node)
 
     def normalize(x: Tensor) -> Tensor:
@@ -134,7 +135,7 @@ def bind_lrn(node: Node, device: Any) -> Function:
 
 
 @kernel("LRNGrad")
-def bind_lrn_grad(node: Node, device: Any) -> Function:
+def bind_lrn_grad(node: Node, device: Device) -> Function:
     radius, bias, alpha, beta = _lrn_settings(node)
 
     def by_input(grad: Tensor, x: Tensor, y: Tensor) -> Tensor:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
 from thalweg._src import errors
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
+from thalweg._src.resources.devices import Device
 
 
 @kernel("CheckNumerics")
-def bind_check_numerics(node: Node, device: Any) -> Callable[[torch.Tensor], torch.Tensor]:
+def bind_check_numerics(node: Node, device: Device) -> Callable[[torch.Tensor], torch.Tensor]:
     message = node.attrs["message"]
 
     def check(tensor: torch.Tensor) -> torch.Tensor:

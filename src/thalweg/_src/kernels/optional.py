@@ -12,7 +12,9 @@ from thalweg._src import errors
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Known, kernel
 from thalweg._src.kernels.waiting import failure, invalid
+from thalweg._src.resources.devices import Device
 from thalweg._src.resources.iterators import IteratorResource
+from thalweg._src.resources.step import Step
 from thalweg._src.shapes import compatible, show
 
 Function = Callable[..., Any]
@@ -36,23 +38,23 @@ def _require_optional(value: Any) -> OptionalValue:
 
 
 @kernel("OptionalFromValue", devices=("CPU",))
-def bind_from_value(node: Node, device: Any) -> Function:
+def bind_from_value(node: Node, device: Device) -> Function:
     types = tuple(node.attrs["Toutput_types"])
     return lambda *components: OptionalValue(types, components)
 
 
 @kernel("OptionalNone", devices=("CPU",))
-def bind_none(node: Node, device: Any) -> Known:
+def bind_none(node: Node, device: Device) -> Known:
     return Known(_NOTHING)
 
 
 @kernel("OptionalHasValue", devices=("CPU",))
-def bind_has_value(node: Node, device: Any) -> Function:
+def bind_has_value(node: Node, device: Device) -> Function:
     return lambda optional: torch.tensor(_require_optional(optional).components is not None)
 
 
 @kernel("OptionalGetValue", devices=("CPU",))
-def bind_get_value(node: Node, device: Any) -> Function:
+def bind_get_value(node: Node, device: Device) -> Function:
     types, shapes = tuple(node.attrs["output_types"]), node.attrs["output_shapes"]
 
     def get(optional: Any) -> Any:
@@ -71,17 +73,17 @@ def bind_get_value(node: Node, device: Any) -> Function:
 
 
 @kernel("IteratorGetNextAsOptional", devices=("CPU",))
-def bind_next_as_optional(node: Node, device: Any) -> Function:
+def bind_next_as_optional(node: Node, device: Device) -> Function:
     types, fail = tuple(node.attrs["output_types"]), failure(node, device)
 
-    def get_next(step: Any, finish: Function, handle: Any) -> None:
+    def get_next(step: Step, finish: Function, handle: Any) -> None:
         if not isinstance(handle, IteratorResource):
             raise invalid(f"the handle is no iterator's: {handle!r}")
         if handle.types != types:
             own, asked = (", ".join(dtype.name for dtype in side) for side in (handle.types, types))
             raise invalid(f"the iterator {handle.name!r} has elements of ({own}), it is used with ({asked})")
 
-        def end(step: Any, error: Any) -> None:
+        def end(step: Step, error: Any) -> None:
             if isinstance(error, errors.OutOfRangeError):
                 finish(_NOTHING)
             else:

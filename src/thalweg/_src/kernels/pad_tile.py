@@ -13,6 +13,7 @@ from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.reshape import STRINGS, Function, by_places, flip, signed, turn
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import normalize_axis, require
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import broadcast, show
 
 
@@ -22,7 +23,7 @@ def _require_multiples(value: Any, multiples: Sequence[int]) -> None:
 
 
 @kernel("Tile")
-def bind_tile(node: Node, device: Any) -> Function | Call:
+def bind_tile(node: Node, device: Device) -> Function | Call:
     multiples = node.constant(1)
     if multiples is not None and node.input_shape(0) is not None:
         return Call(torch.tile, (Input(0), tuple(multiples.tolist())))
@@ -36,7 +37,7 @@ def bind_tile(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("Tile", **STRINGS)
-def bind_tile_strings(node: Node, device: Any) -> Function:
+def bind_tile_strings(node: Node, device: Device) -> Function:
     def tile(value: Any, multiples: torch.Tensor) -> Any:
         _require_multiples(value, multiples.tolist())
         return np.tile(value, multiples.tolist())
@@ -56,7 +57,7 @@ def _torch_order(paddings: list[list[int]]) -> list[int]:
 
 
 @kernel("Pad")
-def bind_pad(node: Node, device: Any) -> Function | Call:
+def bind_pad(node: Node, device: Device) -> Function | Call:
     paddings = node.constant(1)
     if paddings is not None and node.input_shape(0) is not None:
         return Call(torch.constant_pad_nd, (Input(0), _torch_order(paddings.tolist()), 0))
@@ -70,7 +71,7 @@ def bind_pad(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("PadV2")
-def bind_pad_v2(node: Node, device: Any) -> Function:
+def bind_pad_v2(node: Node, device: Device) -> Function:
     def pad(value: torch.Tensor, paddings: torch.Tensor, constant: torch.Tensor) -> torch.Tensor:
         rows = paddings.tolist()
         _require_paddings(value, rows)
@@ -83,7 +84,7 @@ def bind_pad_v2(node: Node, device: Any) -> Function:
 
 
 @kernel("Pad", "PadV2", **STRINGS)
-def bind_pad_strings(node: Node, device: Any) -> Function:
+def bind_pad_strings(node: Node, device: Device) -> Function:
     def pad(value: Any, paddings: torch.Tensor, constant: Any = None) -> Any:
         rows = paddings.tolist()
         _require_paddings(value, rows)
@@ -103,7 +104,7 @@ def _mirror(size: int, before: int, after: int, edge: int) -> list[int]:
 
 
 @kernel("MirrorPad")
-def bind_mirror_pad(node: Node, device: Any) -> Function:
+def bind_mirror_pad(node: Node, device: Device) -> Function:
     edge = int(node.attrs["mode"] == "REFLECT")
 
     def pad(value: torch.Tensor, paddings: torch.Tensor) -> torch.Tensor:
@@ -119,12 +120,12 @@ def bind_mirror_pad(node: Node, device: Any) -> Function:
 
 
 @kernel("MirrorPad", **STRINGS)
-def bind_mirror_pad_strings(node: Node, device: Any) -> Function:
+def bind_mirror_pad_strings(node: Node, device: Device) -> Function:
     return by_places(bind_mirror_pad(node, device))
 
 
 @kernel("MirrorPadGrad")
-def bind_mirror_pad_grad(node: Node, device: Any) -> Function:
+def bind_mirror_pad_grad(node: Node, device: Device) -> Function:
     edge = int(node.attrs["mode"] == "REFLECT")
 
     def add_up(value: torch.Tensor, paddings: torch.Tensor) -> torch.Tensor:
@@ -144,7 +145,7 @@ def bind_mirror_pad_grad(node: Node, device: Any) -> Function:
 
 
 @kernel("ReverseV2")
-def bind_reverse(node: Node, device: Any) -> Function | Call:
+def bind_reverse(node: Node, device: Device) -> Function | Call:
     axes = node.constant(1)
     if axes is not None:
         return Call(turn(node), (Input(0), tuple(axes.tolist())))
@@ -152,12 +153,12 @@ def bind_reverse(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("ReverseV2", **STRINGS)
-def bind_reverse_strings(node: Node, device: Any) -> Function:
+def bind_reverse_strings(node: Node, device: Device) -> Function:
     return lambda value, axes: np.flip(value, tuple(axes.tolist()))
 
 
 @kernel("ReverseSequence")
-def bind_reverse_sequence(node: Node, device: Any) -> Function:
+def bind_reverse_sequence(node: Node, device: Device) -> Function:
     along, batch = node.attrs["seq_dim"], node.attrs["batch_dim"]
 
     def turn(value: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
@@ -181,12 +182,12 @@ def bind_reverse_sequence(node: Node, device: Any) -> Function:
 
 
 @kernel("ReverseSequence", **STRINGS)
-def bind_reverse_sequence_strings(node: Node, device: Any) -> Function:
+def bind_reverse_sequence_strings(node: Node, device: Device) -> Function:
     return by_places(bind_reverse_sequence(node, device))
 
 
 @kernel("BroadcastTo")
-def bind_broadcast_to(node: Node, device: Any) -> Function | Call:
+def bind_broadcast_to(node: Node, device: Device) -> Function | Call:
     target = node.constant(1)
     if target is not None and min(target.tolist(), default=0) >= 0:
         return Call(torch.broadcast_to, (Input(0), tuple(target.tolist())))
@@ -200,18 +201,18 @@ def bind_broadcast_to(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("BroadcastTo", **STRINGS)
-def bind_broadcast_to_strings(node: Node, device: Any) -> Function:
+def bind_broadcast_to_strings(node: Node, device: Device) -> Function:
     return lambda value, shape: np.broadcast_to(value, shape.tolist())
 
 
 @kernel("BroadcastArgs")
-def bind_broadcast_args(node: Node, device: Any) -> Function:
+def bind_broadcast_args(node: Node, device: Device) -> Function:
     kind = TORCH[node.dtypes[0]]
     return lambda s0, s1: torch.tensor(broadcast(tuple(s0.tolist()), tuple(s1.tolist())), dtype=kind)
 
 
 @kernel("Roll")
-def bind_roll(node: Node, device: Any) -> Function:
+def bind_roll(node: Node, device: Device) -> Function:
     def roll(value: torch.Tensor, shift: torch.Tensor, axis: torch.Tensor) -> torch.Tensor:
         shifts, axes = shift.reshape(-1).tolist(), axis.reshape(-1).tolist()
         require(value.ndim > 0, "input is a scalar", expected="rank 1 at least")
@@ -224,5 +225,5 @@ def bind_roll(node: Node, device: Any) -> Function:
 
 
 @kernel("Roll", **STRINGS)
-def bind_roll_strings(node: Node, device: Any) -> Function:
+def bind_roll_strings(node: Node, device: Device) -> Function:
     return lambda value, shift, axis: np.roll(value, shift.reshape(-1).tolist(), axis.reshape(-1).tolist())

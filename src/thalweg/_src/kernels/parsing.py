@@ -15,6 +15,7 @@ from thalweg._src.graph.tensor_proto import MakeNdarray, array_proto, content_pr
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import from_numpy, to_read
 from thalweg._src.ops.parsing import require_default, stride_of
+from thalweg._src.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
 Row = Array | None
@@ -174,7 +175,7 @@ def result_of(outputs: list[Any]) -> Any:
 
 
 @kernel("ParseExample", devices=("CPU",))
-def bind_parse_example(node: Node, device: Any) -> Callable[..., Any]:
+def bind_parse_example(node: Node, device: Device) -> Callable[..., Any]:
     plan = FeaturePlan(node.attrs["sparse_types"], node.attrs["Tdense"], node.attrs["dense_shapes"])
     sparse, dense = node.attrs["Nsparse"], node.attrs["Ndense"]
 
@@ -201,7 +202,7 @@ def key_of(value: Array) -> str:
 
 
 @kernel("ParseExampleV2", devices=("CPU",))
-def bind_parse_example_v2(node: Node, device: Any) -> Callable[..., Any]:
+def bind_parse_example_v2(node: Node, device: Device) -> Callable[..., Any]:
     attrs = node.attrs
     plan = FeaturePlan(attrs["sparse_types"], attrs["Tdense"], attrs["dense_shapes"])
     ragged = list(zip(attrs["ragged_value_types"], attrs["ragged_split_types"]))
@@ -233,7 +234,7 @@ def _keys(values: Array, wanted: Sequence[Any]) -> list[str]:
 
 
 @kernel("ParseSingleExample", devices=("CPU",))
-def bind_parse_single_example(node: Node, device: Any) -> Callable[..., Any]:
+def bind_parse_single_example(node: Node, device: Device) -> Callable[..., Any]:
     plan = FeaturePlan(node.attrs["sparse_types"], node.attrs["Tdense"], node.attrs["dense_shapes"])
     sparse_keys, dense_keys = ([text_of(key) for key in node.attrs[name]] for name in ("sparse_keys", "dense_keys"))
 
@@ -247,7 +248,7 @@ def bind_parse_single_example(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("DecodeJSONExample", devices=("CPU",))
-def bind_decode_json_example(node: Node, device: Any) -> Callable[..., Any]:
+def bind_decode_json_example(node: Node, device: Device) -> Callable[..., Any]:
     from thalweg._src.formats.example import example_from_json
 
     def decode(texts: Any) -> Any:
@@ -260,7 +261,7 @@ def bind_decode_json_example(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("ParseTensor", devices=("CPU",))
-def bind_parse_tensor(node: Node, device: Any) -> Callable[..., Any]:
+def bind_parse_tensor(node: Node, device: Device) -> Callable[..., Any]:
     from google.protobuf.message import DecodeError
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
@@ -293,7 +294,7 @@ def _require_room(proto: Any, dtype: DType) -> None:
 
 
 @kernel("SerializeTensor", devices=("CPU",))
-def bind_serialize_tensor(node: Node, device: Any) -> Callable[..., Any]:
+def bind_serialize_tensor(node: Node, device: Device) -> Callable[..., Any]:
     dtype = node.attrs["T"]
     make = array_proto if dtype is dtypes.string else content_proto  # strings one by one, numbers as raw bytes
 

@@ -11,10 +11,11 @@ from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.ops.patches import patch_window
+from thalweg._src.resources.devices import Device
 
 
 @kernel("ExtractImagePatches", "ExtractVolumePatches")
-def bind_patches(node: Node, device: Any) -> Function:
+def bind_patches(node: Node, device: Device) -> Function:
     window, kernel_sizes = patch_window(node.attrs)
     rank = window.rank
     # [batch, positions..., depth, cells...] to [batch, positions..., cells..., depth]

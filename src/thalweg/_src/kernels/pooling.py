@@ -18,6 +18,7 @@ from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.pooling import depth_window
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.ops.windows import Window, kernel_of, window_of
+from thalweg._src.resources.devices import Device
 
 Tensor = torch.Tensor
 Function = Callable[..., Any]
@@ -188,7 +189,7 @@ def _lowest(dtype: torch.dtype) -> float:
 
 
 @kernel("MaxPool", "MaxPool3D")
-def bind_max_pool(node: Node, device: Any) -> Function | Call:
+def bind_max_pool(node: Node, device: Device) -> Function | Call:
     depth = depth_window(node.attrs)
     if depth > 1:
         return _over_depth(node, depth)
@@ -231,7 +232,7 @@ def _require_fit(pool: Pool, x: Tensor) -> None:
 
 
 @kernel("_MaxPoolIndexed")
-def bind_max_pool_indexed(node: Node, device: Any) -> Function:
+def bind_max_pool_indexed(node: Node, device: Device) -> Function:
     pool = Pool(node, node.input_shape(0))
     layout = pool.layout
 
@@ -244,7 +245,7 @@ def bind_max_pool_indexed(node: Node, device: Any) -> Function:
 
 
 @kernel("_MaxPoolIndexedGrad")
-def bind_max_pool_indexed_grad(node: Node, device: Any) -> Function | Call:
+def bind_max_pool_indexed_grad(node: Node, device: Device) -> Function | Call:
     shape = node.shapes[0]
     pool = Pool(node, shape)
     layout, window = pool.layout, pool.window
@@ -283,7 +284,7 @@ def _require_inside(plan: _Plan, indices: Tensor) -> None:
 
 
 @kernel("MaxPoolGrad", "MaxPool3DGrad")
-def bind_max_pool_grad(node: Node, device: Any) -> Function:
+def bind_max_pool_grad(node: Node, device: Device) -> Function:
     pool = Pool(node, node.input_shape(0))
     layout = pool.layout
 
@@ -297,7 +298,7 @@ def bind_max_pool_grad(node: Node, device: Any) -> Function:
 
 
 @kernel("MaxPoolGradGrad", "MaxPool3DGradGrad")
-def bind_max_pool_grad_grad(node: Node, device: Any) -> Function:
+def bind_max_pool_grad_grad(node: Node, device: Device) -> Function:
     pool = Pool(node, node.input_shape(0))
     layout = pool.layout
 
@@ -310,7 +311,7 @@ def bind_max_pool_grad_grad(node: Node, device: Any) -> Function:
 
 
 @kernel("AvgPool", "AvgPool3D")
-def bind_avg_pool(node: Node, device: Any) -> Function | Call:
+def bind_avg_pool(node: Node, device: Device) -> Function | Call:
     pool = Pool(node, node.input_shape(0))
     layout, plan = pool.layout, pool.plan
     shape = node.input_shape(0)
@@ -332,7 +333,7 @@ def window_is_full(window: Window, shape: Any) -> bool:
 
 
 @kernel("AvgPoolGrad", "AvgPool3DGrad")
-def bind_avg_pool_grad(node: Node, device: Any) -> Function:
+def bind_avg_pool_grad(node: Node, device: Device) -> Function:
     pool = Pool(node, node.shapes[0])
     layout, window = pool.layout, pool.window
 
@@ -350,7 +351,7 @@ def bind_avg_pool_grad(node: Node, device: Any) -> Function:
 
 
 @kernel("MaxPoolWithArgmax")
-def bind_max_pool_with_argmax(node: Node, device: Any) -> Function:
+def bind_max_pool_with_argmax(node: Node, device: Device) -> Function:
     pool = Pool(node, node.input_shape(0))
     layout = pool.layout
     kind, batches = TORCH[node.attrs["Targmax"]], node.attrs["include_batch_in_index"]
@@ -375,7 +376,7 @@ def _flat_places(indices: Tensor, x: Tensor, plan: _Plan, batches: bool) -> Tens
 
 
 @kernel("MaxPoolGradWithArgmax", "MaxPoolGradGradWithArgmax")
-def bind_max_pool_grad_with_argmax(node: Node, device: Any) -> Function:
+def bind_max_pool_grad_with_argmax(node: Node, device: Device) -> Function:
     batches, backward = node.attrs["include_batch_in_index"], node.type == "MaxPoolGradWithArgmax"
 
     def places(x: Tensor, argmax: Tensor) -> Tensor:

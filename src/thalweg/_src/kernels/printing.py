@@ -13,6 +13,7 @@ from thalweg._src import errors
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.types import to_read
+from thalweg._src.resources.devices import Device
 
 
 class _Countdown:
@@ -23,7 +24,7 @@ class _Countdown:
 
 
 @kernel("Print")
-def bind_print(node: Node, device: Any) -> Callable[..., Any]:
+def bind_print(node: Node, device: Device) -> Callable[..., Any]:
     message, summarize = node.attrs["message"], node.attrs["summarize"]
     state = device.state(node.name, lambda: _Countdown(node.attrs["first_n"]))
 
@@ -38,7 +39,7 @@ def bind_print(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("PrintV2", devices=("CPU",))
-def bind_print_v2(node: Node, device: Any) -> Callable[[Any], None]:
+def bind_print_v2(node: Node, device: Device) -> Callable[[Any], None]:
     stream, end = node.attrs["output_stream"], node.attrs["end"]
 
     def show(value: Any) -> None:
@@ -53,7 +54,7 @@ def bind_print_v2(node: Node, device: Any) -> Callable[[Any], None]:
 
 
 @kernel("StringFormat", devices=("CPU",))
-def bind_string_format(node: Node, device: Any) -> Callable[..., Any]:
+def bind_string_format(node: Node, device: Device) -> Callable[..., Any]:
     parts, summarize = node.attrs["template"].split(node.attrs["placeholder"]), node.attrs["summarize"]
 
     def fill(*values: Any) -> Any:
@@ -65,7 +66,7 @@ def bind_string_format(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("Assert")
-def bind_assert(node: Node, device: Any) -> Call:
+def bind_assert(node: Node, device: Device) -> Call:
     summarize = node.attrs["summarize"]
 
     def check(condition: Any, data: list[Any]) -> None:

@@ -15,6 +15,7 @@ from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import from_numpy, to_numpy
 from thalweg._src.ops.constants import as_array
 from thalweg._src.ops.py_func import Function, python_function
+from thalweg._src.resources.devices import Device
 
 _CLASSES: tuple[tuple[Any, type[errors.OpError]], ...] = (
     ((ValueError, TypeError), errors.InvalidArgumentError),
@@ -26,7 +27,7 @@ _CLASSES: tuple[tuple[Any, type[errors.OpError]], ...] = (
 
 
 @kernel("PyFunc", "PyFuncStateless", devices=("CPU",))
-def bind_py_func(node: Node, device: Any) -> Callable[..., Any]:
+def bind_py_func(node: Node, device: Device) -> Callable[..., Any]:
     token = node.attrs["token"]
     entry = python_function(token)
     if entry is None:

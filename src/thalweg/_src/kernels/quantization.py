@@ -13,6 +13,7 @@ from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.types import TORCH
+from thalweg._src.resources.devices import Device
 
 Tensor = torch.Tensor
 _MOST = 2147483520.0  # the greatest single-precision number that is an int32
@@ -61,7 +62,7 @@ def to_numbers(q: Tensor, low: Tensor, high: Tensor, dtype: DType) -> Tensor:
 
 
 @kernel("QuantizeV2")
-def bind_quantize(node: Node, device: Any) -> Function:
+def bind_quantize(node: Node, device: Device) -> Function:
     attrs, dtype = node.attrs, node.attrs["T"]
     axis, mode = attrs["axis"], attrs["mode"]
 
@@ -112,7 +113,7 @@ def _cast(steps: Tensor, dtype: DType) -> Tensor:
 
 
 @kernel("Dequantize")
-def bind_dequantize(node: Node, device: Any) -> Function:
+def bind_dequantize(node: Node, device: Device) -> Function:
     attrs, dtype = node.attrs, node.attrs["T"]
     axis, mode, result = attrs["axis"], attrs["mode"], TORCH[node.attrs["dtype"]]
     least, most = limits(dtype)
@@ -132,7 +133,7 @@ def bind_dequantize(node: Node, device: Any) -> Function:
 
 
 @kernel("QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4")
-def bind_simulated(node: Node, device: Any) -> Function:
+def bind_simulated(node: Node, device: Device) -> Function:
     attrs = node.attrs
     dtype, axis, given = TORCH[attrs["T"]], attrs.get("axis", -1), attrs["range_given"]
     wide = torch.float32 if dtype.itemsize < 4 else dtype
@@ -182,7 +183,7 @@ def _simulated_range(
 
 
 @kernel("QuantizeAndDequantizeV4Grad")
-def bind_simulated_grad(node: Node, device: Any) -> Function:
+def bind_simulated_grad(node: Node, device: Device) -> Function:
     axis = node.attrs["axis"]
 
     def inside(grad: Tensor, x: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -214,7 +215,7 @@ def _rounded(x: Tensor, low: Tensor, high: Tensor, attrs: dict[str, Any], divide
 
 
 @kernel("FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxArgsGradient")
-def bind_fake_quant_args(node: Node, device: Any) -> Function:
+def bind_fake_quant_args(node: Node, device: Device) -> Function:
     attrs = node.attrs
     low, high = (torch.tensor(attrs[key], dtype=torch.float32, device=device.torch) for key in ("min", "max"))
     if node.type == "FakeQuantWithMinMaxArgs":
@@ -229,7 +230,7 @@ def bind_fake_quant_args(node: Node, device: Any) -> Function:
 
 
 @kernel("FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
-def bind_fake_quant_vars(node: Node, device: Any) -> Function:
+def bind_fake_quant_vars(node: Node, device: Device) -> Function:
     attrs, divide = node.attrs, node.type == "FakeQuantWithMinMaxVars"
 
     def fake(x: Tensor, low: Tensor, high: Tensor) -> Tensor:
@@ -240,7 +241,7 @@ def bind_fake_quant_vars(node: Node, device: Any) -> Function:
 
 
 @kernel("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient")
-def bind_fake_quant_vars_grad(node: Node, device: Any) -> Function:
+def bind_fake_quant_vars_grad(node: Node, device: Device) -> Function:
     attrs = node.attrs
 
     def spread(grad: Tensor, x: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor, Tensor]:

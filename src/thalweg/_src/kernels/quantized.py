@@ -20,6 +20,7 @@ from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.windows import window_of
+from thalweg._src.resources.devices import Device
 
 Tensor = torch.Tensor
 Ranged = tuple[Tensor, Tensor, Tensor]
@@ -61,7 +62,7 @@ def _checked(node: Node, *tensors: Tensor, **options: Any) -> None:
 
 
 @kernel("QuantizedRelu", "QuantizedRelu6", "QuantizedReluX")
-def bind_relu(node: Node, device: Any) -> Function:
+def bind_relu(node: Node, device: Device) -> Function:
     dtype = _kept(node)
     least, most = limits(dtype)
 
@@ -85,7 +86,7 @@ def _kept(node: Node) -> DType:
 
 
 @kernel("QuantizedMaxPool", "QuantizedAvgPool")
-def bind_pool(node: Node, device: Any) -> Function:
+def bind_pool(node: Node, device: Device) -> Function:
     pool = Pool(node, node.input_shape(0))
     layout, dtype = pool.layout, TORCH[node.attrs["T"]]
 
@@ -120,7 +121,7 @@ def _saturated(x: Tensor, dtype: DType) -> Tensor:
 
 
 @kernel("QuantizedMatMul", "QuantizedMul")
-def bind_product(node: Node, device: Any) -> Function:
+def bind_product(node: Node, device: Device) -> Function:
     attrs = node.attrs
     types, result = (attrs["T1"], attrs["T2"]), attrs["Toutput"]
 
@@ -140,7 +141,7 @@ def bind_product(node: Node, device: Any) -> Function:
 
 
 @kernel("QuantizedConv2D")
-def bind_conv2d(node: Node, device: Any) -> Function:
+def bind_conv2d(node: Node, device: Device) -> Function:
     attrs, window = node.attrs, window_of(node.attrs)
     types, result = (attrs["Tinput"], attrs["Tfilter"]), attrs["out_type"]
 
@@ -163,7 +164,7 @@ def bind_conv2d(node: Node, device: Any) -> Function:
 
 
 @kernel("QuantizedBiasAdd")
-def bind_bias_add(node: Node, device: Any) -> Function:
+def bind_bias_add(node: Node, device: Device) -> Function:
     attrs = node.attrs
     types, result = (attrs["T1"], attrs["T2"]), attrs["out_type"]
 
@@ -186,7 +187,7 @@ def _wrapped(x: Tensor, dtype: DType) -> Tensor:
 
 
 @kernel("QuantizedReshape")
-def bind_reshape(node: Node, device: Any) -> Function:
+def bind_reshape(node: Node, device: Device) -> Function:
     def reshape(x: Tensor, shape: Tensor, low: Tensor, high: Tensor) -> Ranged:
         _checked(node, x, shape, low, high, values={1: shape.numpy()})
         return x.reshape(shape.tolist()), low, high
@@ -211,7 +212,7 @@ def requantize(
 
 
 @kernel("Requantize")
-def bind_requantize(node: Node, device: Any) -> Function:
+def bind_requantize(node: Node, device: Device) -> Function:
     source, dtype = node.attrs["Tinput"], node.attrs["out_type"]
 
     def change(x: Tensor, low: Tensor, high: Tensor, least: Tensor, most: Tensor) -> Ranged:
@@ -232,7 +233,7 @@ def _taken(x: Tensor, low: Tensor, high: Tensor, dtype: DType) -> tuple[Tensor, 
 
 
 @kernel("QuantizeDownAndShrinkRange")
-def bind_shrink(node: Node, device: Any) -> Function:
+def bind_shrink(node: Node, device: Device) -> Function:
     source, dtype = node.attrs["Tinput"], node.attrs["out_type"]
 
     def shrink(x: Tensor, low: Tensor, high: Tensor) -> Ranged:
@@ -244,7 +245,7 @@ def bind_shrink(node: Node, device: Any) -> Function:
 
 
 @kernel("RequantizationRange")
-def bind_requantization_range(node: Node, device: Any) -> Function:
+def bind_requantization_range(node: Node, device: Device) -> Function:
     def taken(x: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
         _checked(node, x, low, high)
         return _taken(x, low, high, node.attrs["Tinput"])
@@ -253,7 +254,7 @@ def bind_requantization_range(node: Node, device: Any) -> Function:
 
 
 @kernel("QuantizedConcat", T=dtypes.QUANTIZED)
-def bind_concat(node: Node, device: Any) -> Function:
+def bind_concat(node: Node, device: Device) -> Function:
     count, dtype = node.attrs["N"], node.attrs["T"]
 
     def concat(axis: Tensor, *inputs: Tensor) -> Ranged:

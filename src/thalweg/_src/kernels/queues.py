@@ -14,7 +14,9 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Known, kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.kernels.waiting import failure, invalid, kept, require_same, shared
+from thalweg._src.resources.devices import Device
 from thalweg._src.resources.queues import ByPriority, Element, InOrder, Queue, Shuffled, Store
+from thalweg._src.resources.step import Step
 from thalweg._src.shapes import Shape, compatible, is_fully_defined, show
 
 Function = Callable[..., Any]
@@ -22,7 +24,7 @@ Function = Callable[..., Any]
 # -- handles ----------------------------------------------------------------------------------------------------------
 
 
-def _bind_queue(node: Node, device: Any, make_store: Callable[[], Store], **traits: Any) -> Known:
+def _bind_queue(node: Node, device: Device, make_store: Callable[[], Store], **traits: Any) -> Known:
     attrs, kind = node.attrs, node.type.removesuffix("V2")
     types, shapes, capacity = attrs["component_types"], attrs["shapes"], attrs["capacity"]
     if shapes and len(shapes) != len(types):
@@ -52,19 +54,19 @@ def _require_shapes(shapes: Sequence[Shape], partly: bool) -> None:
 
 
 @kernel("FIFOQueueV2", "PaddingFIFOQueueV2", devices=("CPU",))
-def bind_fifo(node: Node, device: Any) -> Known:
+def bind_fifo(node: Node, device: Device) -> Known:
     if node.type == "PaddingFIFOQueueV2" and not node.attrs["shapes"]:
         raise invalid("a queue that pads must know the rank of each component: shapes are missing")
     return _bind_queue(node, device, InOrder)
 
 
 @kernel("PriorityQueueV2", devices=("CPU",))
-def bind_priority(node: Node, device: Any) -> Known:
+def bind_priority(node: Node, device: Device) -> Known:
     return _bind_queue(node, device, ByPriority)
 
 
 @kernel("RandomShuffleQueueV2", devices=("CPU",))
-def bind_shuffle(node: Node, device: Any) -> Known:
+def bind_shuffle(node: Node, device: Device) -> Known:
     stay, capacity = node.attrs["min_after_dequeue"], node.attrs["capacity"]
     if stay < 0:
         raise invalid(f"min_after_dequeue is {stay}, expected at least 0")
@@ -110,10 +112,10 @@ def _require_fit(queue: Queue, index: int, shape: tuple[int, ...]) -> None:
 
 
 @kernel("QueueEnqueueV2", devices=("CPU",))
-def bind_enqueue(node: Node, device: Any) -> Function:
+def bind_enqueue(node: Node, device: Device) -> Function:
     check, fail = _checked(node, "Tcomponents"), failure(node, device)
 
-    def enqueue(step: Any, finish: Function, handle: Any, *components: Any) -> None:
+    def enqueue(step: Step, finish: Function, handle: Any, *components: Any) -> None:
         queue = check(handle)
         if queue.shapes is not None:
             for index, component in enumerate(components):
@@ -125,10 +127,10 @@ def bind_enqueue(node: Node, device: Any) -> Function:
 
 
 @kernel("QueueEnqueueManyV2", devices=("CPU",))
-def bind_enqueue_many(node: Node, device: Any) -> Function:
+def bind_enqueue_many(node: Node, device: Device) -> Function:
     check, fail = _checked(node, "Tcomponents"), failure(node, device)
 
-    def enqueue_many(step: Any, finish: Function, handle: Any, *components: Any) -> None:
+    def enqueue_many(step: Step, finish: Function, handle: Any, *components: Any) -> None:
         queue = check(handle)
         for index, component in enumerate(components):
             if not component.ndim:
@@ -161,21 +163,21 @@ def slices(batch: Any, apart: bool) -> Sequence[Any]:
 
 
 @kernel("QueueDequeueV2", devices=("CPU",))
-def bind_dequeue(node: Node, device: Any) -> Function:
+def bind_dequeue(node: Node, device: Device) -> Function:
     check, fail = _checked(node, "component_types"), failure(node, device)
 
-    def dequeue(step: Any, finish: Function, handle: Any) -> None:
+    def dequeue(step: Step, finish: Function, handle: Any) -> None:
         check(handle).dequeue(step, finish, fail)
 
     return dequeue
 
 
 @kernel("QueueDequeueManyV2", "QueueDequeueUpToV2", devices=("CPU",))
-def bind_dequeue_many(node: Node, device: Any) -> Function:
+def bind_dequeue_many(node: Node, device: Device) -> Function:
     check, fail = _checked(node, "component_types"), failure(node, device)
     allow_small = node.type == "QueueDequeueUpToV2"
 
-    def dequeue_many(step: Any, finish: Function, handle: Any, n: Any) -> None:
+    def dequeue_many(step: Step, finish: Function, handle: Any, n: Any) -> None:
         queue = check(handle)
         if n.ndim:
             raise invalid(f"n has shape {show(tuple(n.shape))}, expected a scalar")
@@ -235,27 +237,27 @@ def _padded(parts: Sequence[Any], dtype: DType, least: tuple[int, ...]) -> Any:
 
 
 @kernel("QueueCloseV2", devices=("CPU",))
-def bind_close(node: Node, device: Any) -> Function:
+def bind_close(node: Node, device: Device) -> Function:
     cancel, fail = node.attrs["cancel_pending_enqueues"], failure(node, device)
 
-    def close(step: Any, finish: Function, handle: Any) -> None:
+    def close(step: Step, finish: Function, handle: Any) -> None:
         require_queue(handle).close(cancel, step, finish, fail)
 
     return close
 
 
 @kernel("QueueSizeV2", devices=("CPU",))
-def bind_size(node: Node, device: Any) -> Function:
+def bind_size(node: Node, device: Device) -> Function:
     return lambda handle: torch.tensor(require_queue(handle).size(), dtype=torch.int32)
 
 
 @kernel("QueueIsClosedV2", devices=("CPU",))
-def bind_is_closed(node: Node, device: Any) -> Function:
+def bind_is_closed(node: Node, device: Device) -> Function:
     return lambda handle: torch.tensor(require_queue(handle).is_closed)
 
 
 @kernel("_SelectHandle", devices=("CPU",))
-def bind_select_handle(node: Node, device: Any) -> Function:
+def bind_select_handle(node: Node, device: Device) -> Function:
     def select(index: Any, *handles: Any) -> Any:
         if index.ndim or not 0 <= int(index) < len(handles):
             raise invalid(f"index is {index.tolist()}, expected one of the {len(handles)} handles")

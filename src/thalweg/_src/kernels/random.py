@@ -13,6 +13,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 Sampler = Callable[..., torch.Tensor]
 _ROOT_2 = 2**0.5
@@ -34,7 +35,7 @@ def _seeded_by(device: torch.device, seed: torch.Tensor) -> torch.Generator:
     return seeded(device, *seed.tolist())
 
 
-def _generator(node: Node, device: Any) -> torch.Generator:
+def _generator(node: Node, device: Device) -> torch.Generator:
     """Returns the node's generator, which goes on from step to step; without seeds it starts anywhere."""
 
     def make() -> torch.Generator:
@@ -68,7 +69,7 @@ _SAMPLERS: dict[str, Sampler] = {
 
 
 @kernel("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
-def bind_sampler(node: Node, device: Any) -> Callable[..., Any] | Call:
+def bind_sampler(node: Node, device: Device) -> Callable[..., Any] | Call:
     sampler = _SAMPLERS[node.type]
     options = {"generator": _generator(node, device), "dtype": TORCH[node.dtypes[0]], "device": device.torch}
     shape = node.constant(0)
@@ -78,7 +79,7 @@ def bind_sampler(node: Node, device: Any) -> Callable[..., Any] | Call:
 
 
 @kernel("StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal")
-def bind_stateless_sampler(node: Node, device: Any) -> Callable[..., Any]:
+def bind_stateless_sampler(node: Node, device: Device) -> Callable[..., Any]:
     sampler, dtype = _SAMPLERS[node.type], TORCH[node.dtypes[0]]
 
     def sample(shape: torch.Tensor, seed: torch.Tensor) -> torch.Tensor:
@@ -118,18 +119,18 @@ def _redraw(
 
 
 @kernel("RandomUniformInt")
-def bind_integers(node: Node, device: Any) -> Callable[..., Any]:
+def bind_integers(node: Node, device: Device) -> Callable[..., Any]:
     generator = _generator(node, device)
     return lambda shape, minval, maxval: _integers(shape, minval, maxval, generator)
 
 
 @kernel("StatelessRandomUniformInt")
-def bind_stateless_integers(node: Node, device: Any) -> Callable[..., Any]:
+def bind_stateless_integers(node: Node, device: Device) -> Callable[..., Any]:
     return lambda shape, seed, minval, maxval: _integers(shape, minval, maxval, _seeded_by(device.torch, seed))
 
 
 @kernel("RandomShuffle")
-def bind_shuffle(node: Node, device: Any) -> Callable[..., Any]:
+def bind_shuffle(node: Node, device: Device) -> Callable[..., Any]:
     generator = _generator(node, device)
 
     def shuffle(value: torch.Tensor) -> torch.Tensor:
@@ -142,7 +143,7 @@ def bind_shuffle(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("RandomShuffle", T=[dtypes.string], devices=["CPU"], priority=1)
-def bind_shuffle_strings(node: Node, device: Any) -> Callable[..., Any]:
+def bind_shuffle_strings(node: Node, device: Device) -> Callable[..., Any]:
     generator = _generator(node, device)
 
     def shuffle(value: Any) -> Any:
@@ -157,19 +158,19 @@ def _for_each(shape: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
 
 
 @kernel("RandomGamma")
-def bind_gamma(node: Node, device: Any) -> Callable[..., Any]:
+def bind_gamma(node: Node, device: Device) -> Callable[..., Any]:
     generator, dtype = _generator(node, device), TORCH[node.dtypes[0]]
     wide = dtype if dtype.itemsize >= 4 else torch.float32
     return lambda shape, alpha: torch._standard_gamma(_for_each(shape, alpha.to(wide)), generator=generator).to(dtype)
 
 
 @kernel("RandomGammaGrad")
-def bind_gamma_grad(node: Node, device: Any) -> Callable[..., Any]:
+def bind_gamma_grad(node: Node, device: Device) -> Callable[..., Any]:
     return lambda alpha, sample: torch._standard_gamma_grad(*torch.broadcast_tensors(alpha, sample))  # type: ignore[no-untyped-call]
 
 
 @kernel("RandomPoissonV2")
-def bind_poisson(node: Node, device: Any) -> Callable[..., Any]:
+def bind_poisson(node: Node, device: Device) -> Callable[..., Any]:
     generator, dtype = _generator(node, device), TORCH[node.dtypes[0]]
     return lambda shape, rate: torch.poisson(_for_each(shape, rate.double()), generator=generator).to(dtype)
 
@@ -189,12 +190,12 @@ def _draws(logits: torch.Tensor, count: int, generator: torch.Generator, dtype: 
 
 
 @kernel("Multinomial")
-def bind_multinomial(node: Node, device: Any) -> Callable[..., Any]:
+def bind_multinomial(node: Node, device: Device) -> Callable[..., Any]:
     generator, dtype = _generator(node, device), TORCH[node.dtypes[0]]
     return lambda logits, count: _draws(logits, int(count), generator, dtype)
 
 
 @kernel("StatelessMultinomial")
-def bind_stateless_multinomial(node: Node, device: Any) -> Callable[..., Any]:
+def bind_stateless_multinomial(node: Node, device: Device) -> Callable[..., Any]:
     dtype = TORCH[node.dtypes[0]]
     return lambda logits, count, seed: _draws(logits, int(count), _seeded_by(device.torch, seed), dtype)

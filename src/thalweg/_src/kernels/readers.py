@@ -14,6 +14,7 @@ from thalweg._src.kernels.queues import require_queue
 from thalweg._src.kernels.registry import Known, kernel
 from thalweg._src.kernels.strings import string_array
 from thalweg._src.kernels.waiting import failure, invalid, require_same, shared
+from thalweg._src.resources.devices import Device
 from thalweg._src.resources.queues import Queue
 from thalweg._src.resources.readers import (
     FixedLengthRecordReader,
@@ -23,29 +24,30 @@ from thalweg._src.resources.readers import (
     TFRecordReader,
     WholeFileReader,
 )
+from thalweg._src.resources.step import Step
 from thalweg._src.shapes import show
 
 Function = Callable[..., Any]
 
 
-def _bind(node: Node, device: Any, kind: type[Reader], *settings: Any) -> Known:
+def _bind(node: Node, device: Device, kind: type[Reader], *settings: Any) -> Known:
     found = shared(node, device, "reader", lambda name: kind(name, *settings))
     require_same(found, {"kind": kind.kind, "settings": settings}, {"kind": found.kind, "settings": found.settings})
     return Known(found)
 
 
 @kernel("IdentityReaderV2", devices=("CPU",))
-def bind_identity_reader(node: Node, device: Any) -> Known:
+def bind_identity_reader(node: Node, device: Device) -> Known:
     return _bind(node, device, IdentityReader)
 
 
 @kernel("WholeFileReaderV2", devices=("CPU",))
-def bind_whole_file_reader(node: Node, device: Any) -> Known:
+def bind_whole_file_reader(node: Node, device: Device) -> Known:
     return _bind(node, device, WholeFileReader)
 
 
 @kernel("TextLineReaderV2", devices=("CPU",))
-def bind_text_line_reader(node: Node, device: Any) -> Known:
+def bind_text_line_reader(node: Node, device: Device) -> Known:
     skipped = node.attrs["skip_header_lines"]
     if skipped < 0:
         raise invalid(f"skip_header_lines is {skipped}, expected at least 0")
@@ -53,7 +55,7 @@ def bind_text_line_reader(node: Node, device: Any) -> Known:
 
 
 @kernel("FixedLengthRecordReaderV2", devices=("CPU",))
-def bind_fixed_length_record_reader(node: Node, device: Any) -> Known:
+def bind_fixed_length_record_reader(node: Node, device: Device) -> Known:
     names = ("header_bytes", "record_bytes", "footer_bytes", "hop_bytes")
     header, length, footer, hop = (node.attrs[name] for name in names)
     for name, value in zip(names, (header, length - 1, footer, hop)):
@@ -66,7 +68,7 @@ def bind_fixed_length_record_reader(node: Node, device: Any) -> Known:
 
 
 @kernel("TFRecordReaderV2", devices=("CPU",))
-def bind_tf_record_reader(node: Node, device: Any) -> Known:
+def bind_tf_record_reader(node: Node, device: Device) -> Known:
     compression = node.attrs["compression_type"]
     if compression not in ("", "ZLIB", "GZIP"):
         raise invalid(f"compression_type is {compression!r}, expected '', 'ZLIB' or 'GZIP'")
@@ -91,10 +93,10 @@ def _text(value: bytes) -> Any:
 
 
 @kernel("ReaderReadV2", devices=("CPU",))
-def bind_read(node: Node, device: Any) -> Function:
+def bind_read(node: Node, device: Device) -> Function:
     fail = failure(node, device)
 
-    def read(step: Any, finish: Function, reader: Any, queue: Any) -> None:
+    def read(step: Step, finish: Function, reader: Any, queue: Any) -> None:
         def hand_over(key: bytes, value: bytes) -> None:
             finish(_text(key), _text(value))
 
@@ -104,10 +106,10 @@ def bind_read(node: Node, device: Any) -> Function:
 
 
 @kernel("ReaderReadUpToV2", devices=("CPU",))
-def bind_read_up_to(node: Node, device: Any) -> Function:
+def bind_read_up_to(node: Node, device: Device) -> Function:
     fail = failure(node, device)
 
-    def read(step: Any, finish: Function, reader: Any, queue: Any, num_records: Any) -> None:
+    def read(step: Step, finish: Function, reader: Any, queue: Any, num_records: Any) -> None:
         if num_records.ndim or int(num_records) < 1:
             raise invalid(f"num_records is {num_records.tolist()}, expected a number of at least 1")
 
@@ -120,22 +122,22 @@ def bind_read_up_to(node: Node, device: Any) -> Function:
 
 
 @kernel("ReaderNumRecordsProducedV2", devices=("CPU",))
-def bind_num_records_produced(node: Node, device: Any) -> Function:
+def bind_num_records_produced(node: Node, device: Device) -> Function:
     return lambda reader: torch.tensor(_require(reader).records_produced)
 
 
 @kernel("ReaderNumWorkUnitsCompletedV2", devices=("CPU",))
-def bind_num_work_units_completed(node: Node, device: Any) -> Function:
+def bind_num_work_units_completed(node: Node, device: Device) -> Function:
     return lambda reader: torch.tensor(_require(reader).work_finished)
 
 
 @kernel("ReaderSerializeStateV2", devices=("CPU",))
-def bind_serialize_state(node: Node, device: Any) -> Function:
+def bind_serialize_state(node: Node, device: Device) -> Function:
     return lambda reader: _text(_require(reader).serialized())
 
 
 @kernel("ReaderRestoreStateV2", devices=("CPU",))
-def bind_restore_state(node: Node, device: Any) -> Function:
+def bind_restore_state(node: Node, device: Device) -> Function:
     def restore(reader: Any, state: Any) -> None:
         if state.ndim:
             raise invalid(f"state has shape {show(tuple(state.shape))}, expected a scalar")
@@ -145,5 +147,5 @@ def bind_restore_state(node: Node, device: Any) -> Function:
 
 
 @kernel("ReaderResetV2", devices=("CPU",))
-def bind_reset(node: Node, device: Any) -> Function:
+def bind_reset(node: Node, device: Device) -> Function:
     return lambda reader: _require(reader).reset()

@@ -17,6 +17,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import normalize_axis
+from thalweg._src.resources.devices import Device
 
 Dims = tuple[int, ...]
 _TORCH = (torch.sum, torch.mean, torch.amax, torch.amin, torch.all, torch.any)
@@ -67,14 +68,14 @@ def _bind(node: Node, function: Callable[..., Any], **options: Any) -> Callable[
 
 
 @kernel("Sum")
-def bind_sum(node: Node, device: Any) -> Callable[..., Any] | Call:
+def bind_sum(node: Node, device: Device) -> Callable[..., Any] | Call:
     if node.dtypes[0].is_integer:
         return _bind(node, torch.sum, dtype=TORCH[node.dtypes[0]])  # torch would widen
     return _bind(node, torch.sum)
 
 
 @kernel("Mean")
-def bind_mean(node: Node, device: Any) -> Callable[..., Any] | Call:
+def bind_mean(node: Node, device: Device) -> Callable[..., Any] | Call:
     if node.dtypes[0].is_integer:
         return _bind(node, _integer_mean)
     if node.dtypes[0].is_complex:
@@ -93,7 +94,7 @@ def _complex_mean(x: torch.Tensor, dims: Dims, keepdim: bool = False) -> torch.T
 
 
 @kernel("Prod")
-def bind_prod(node: Node, device: Any) -> Callable[..., Any] | Call:
+def bind_prod(node: Node, device: Device) -> Callable[..., Any] | Call:
     dtype = TORCH[node.dtypes[0]]
     dims = _static_dims(node)
     if dims and len(dims) == 1:
@@ -108,12 +109,12 @@ def _product(x: torch.Tensor, dims: Dims, keepdim: bool = False) -> torch.Tensor
 
 
 @kernel("Max")
-def bind_max(node: Node, device: Any) -> Callable[..., Any] | Call:
+def bind_max(node: Node, device: Device) -> Callable[..., Any] | Call:
     return _bind_extreme(node, torch.amax)
 
 
 @kernel("Min")
-def bind_min(node: Node, device: Any) -> Callable[..., Any] | Call:
+def bind_min(node: Node, device: Device) -> Callable[..., Any] | Call:
     return _bind_extreme(node, torch.amin)
 
 
@@ -136,17 +137,17 @@ def _bind_extreme(node: Node, function: Callable[..., torch.Tensor]) -> Callable
 
 
 @kernel("All")
-def bind_all(node: Node, device: Any) -> Callable[..., Any] | Call:
+def bind_all(node: Node, device: Device) -> Callable[..., Any] | Call:
     return _bind(node, torch.all)
 
 
 @kernel("Any")
-def bind_any(node: Node, device: Any) -> Callable[..., Any] | Call:
+def bind_any(node: Node, device: Device) -> Callable[..., Any] | Call:
     return _bind(node, torch.any)
 
 
 @kernel("EuclideanNorm")
-def bind_euclidean_norm(node: Node, device: Any) -> Callable[..., Any] | Call:
+def bind_euclidean_norm(node: Node, device: Device) -> Callable[..., Any] | Call:
     return _bind(node, _euclidean_norm)
 
 
@@ -157,7 +158,7 @@ def _euclidean_norm(x: torch.Tensor, dims: Dims, keepdim: bool = False) -> torch
 
 
 @kernel("Sum", "Mean", "Prod", "Max", "Min", "EuclideanNorm", T=_WIDE, priority=1, devices=["CPU"])
-def bind_wide_unsigned(node: Node, device: Any) -> Callable[..., Any] | Call:
+def bind_wide_unsigned(node: Node, device: Device) -> Callable[..., Any] | Call:
     return _bind(node, _on_arrays(_WIDE_REDUCTIONS[node.type]))
 
 
@@ -200,7 +201,7 @@ def _static_dim(node: Node) -> int | None:
 
 
 @kernel("ArgMax", "ArgMin")
-def bind_position(node: Node, device: Any) -> Callable[..., Any] | Call:
+def bind_position(node: Node, device: Device) -> Callable[..., Any] | Call:
     function = torch.argmax if node.type == "ArgMax" else torch.argmin
     dtype = TORCH[node.dtypes[0]]
     dim = _static_dim(node)
@@ -216,7 +217,7 @@ def bind_position(node: Node, device: Any) -> Callable[..., Any] | Call:
 
 
 @kernel("ArgMax", "ArgMin", T=_WIDE, priority=1, devices=["CPU"])
-def bind_wide_position(node: Node, device: Any) -> Callable[..., Any]:
+def bind_wide_position(node: Node, device: Device) -> Callable[..., Any]:
     function = np.argmax if node.type == "ArgMax" else np.argmin
     dtype = TORCH[node.dtypes[0]]
     return _along(
@@ -225,7 +226,7 @@ def bind_wide_position(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("Cumsum", "Cumprod", "CumulativeLogsumexp")
-def bind_scan(node: Node, device: Any) -> Callable[..., Any] | Call:
+def bind_scan(node: Node, device: Device) -> Callable[..., Any] | Call:
     dtype = TORCH[node.dtypes[0]]
     # int64 wraps around as the wide unsigned types do
     working = torch.int64 if node.dtypes[0] in _WIDE else dtype

@@ -11,6 +11,8 @@ from thalweg._src.dtypes import DType
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.registry import Loader
 from thalweg._src.resources.accelerators import accelerator_types
+from thalweg._src.resources.devices import Device
+from thalweg._src.resources.step import Step
 
 
 class Input(int):
@@ -49,13 +51,13 @@ def inputs_of(value: Any) -> Iterator[int]:
             yield from inputs_of(item)
 
 
-def invoke(call: Call, inputs: Sequence[Any], step: Any = None) -> Any:
+def invoke(call: Call, inputs: Sequence[Any], step: Step | None = None) -> Any:
     """Makes one call of a bound kernel on the values of its node's inputs."""
     arguments = [_argument(value, inputs, step) for value in call.args]
     return call.function(*arguments, **{key: _argument(value, inputs, step) for key, value in call.kwargs.items()})
 
 
-def _argument(value: Any, inputs: Sequence[Any], step: Any) -> Any:
+def _argument(value: Any, inputs: Sequence[Any], step: Step) -> Any:
     if isinstance(value, Input):
         return inputs[value]
     if isinstance(value, Call):
@@ -75,7 +77,7 @@ class Known:
 class Bind(Protocol):
     """A binder: pays for attributes, dtypes and resources once, returns what each step calls."""
 
-    def __call__(self, node: Node, device: Any, /) -> Callable[..., Any] | Call | Known: ...
+    def __call__(self, node: Node, device: Device, /) -> Callable[..., Any] | Call | Known: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from thalweg._src.errors import InvalidArgumentError, ShapeError, UnimplementedE
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.types import TORCH
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
 Function = Callable[..., Any]
@@ -51,13 +52,13 @@ def by_places(move: Any) -> Function:
 
 
 @kernel("Shape")
-def bind_shape(node: Node, device: Any) -> Function:
+def bind_shape(node: Node, device: Device) -> Function:
     dtype = TORCH[node.dtypes[0]]
     return lambda value: torch.tensor(value.shape, dtype=dtype)
 
 
 @kernel("ShapeN")
-def bind_shape_n(node: Node, device: Any) -> Function:
+def bind_shape_n(node: Node, device: Device) -> Function:
     dtype = TORCH[node.dtypes[0]]
     if len(node.inputs) == 1:
         return lambda value: torch.tensor(value.shape, dtype=dtype)
@@ -65,38 +66,38 @@ def bind_shape_n(node: Node, device: Any) -> Function:
 
 
 @kernel("Size")
-def bind_size(node: Node, device: Any) -> Function:
+def bind_size(node: Node, device: Device) -> Function:
     dtype = TORCH[node.dtypes[0]]
     return lambda value: torch.tensor(math.prod(value.shape), dtype=dtype)
 
 
 @kernel("Rank")
-def bind_rank(node: Node, device: Any) -> Function:
+def bind_rank(node: Node, device: Device) -> Function:
     return lambda value: torch.tensor(value.ndim, dtype=torch.int32)
 
 
 @kernel("Shape", "ShapeN", "Size", "Rank", T=[dtypes.resource], priority=1)
-def bind_handle(node: Node, device: Any) -> NoReturn:
+def bind_handle(node: Node, device: Device) -> NoReturn:
     raise UnimplementedError(None, None, "a handle has no shape of its own: read what it stands for")
 
 
 @kernel("ZerosLike")
-def bind_zeros_like(node: Node, device: Any) -> Function:
+def bind_zeros_like(node: Node, device: Device) -> Function:
     return torch.zeros_like
 
 
 @kernel("ZerosLike", **STRINGS)
-def bind_empty_strings_like(node: Node, device: Any) -> Function:
+def bind_empty_strings_like(node: Node, device: Device) -> Function:
     return lambda value: np.full(value.shape, b"", dtype=object)
 
 
 @kernel("OnesLike")
-def bind_ones_like(node: Node, device: Any) -> Function:
+def bind_ones_like(node: Node, device: Device) -> Function:
     return torch.ones_like
 
 
 @kernel("BroadcastGradientArgs")
-def bind_broadcast_gradient_args(node: Node, device: Any) -> Function:
+def bind_broadcast_gradient_args(node: Node, device: Device) -> Function:
     dtype = TORCH[node.dtypes[0]]
 
     def axes(s0: torch.Tensor, s1: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -133,7 +134,7 @@ def literal_shape(shape: Sequence[int | None] | None) -> tuple[int, ...] | None:
 
 
 @kernel("Reshape")
-def bind_reshape(node: Node, device: Any) -> Function | Call:
+def bind_reshape(node: Node, device: Device) -> Function | Call:
     constant = node.constant(1)
     target = None if constant is None else tuple(constant.tolist())
     if node.inputs[1][0].type in ("Shape", "ShapeN"):  # its value is a fact; any other must be looked at
@@ -144,12 +145,12 @@ def bind_reshape(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("Reshape", **STRINGS)
-def bind_reshape_strings(node: Node, device: Any) -> Function:
+def bind_reshape_strings(node: Node, device: Device) -> Function:
     return lambda value, shape: value.reshape(shape.tolist())
 
 
 @kernel("ExpandDims")
-def bind_expand_dims(node: Node, device: Any) -> Function | Call:
+def bind_expand_dims(node: Node, device: Device) -> Function | Call:
     dim = node.constant(1)
     if dim is not None:
         return Call(torch.unsqueeze, (Input(0), int(dim.ravel()[0])))
@@ -157,12 +158,12 @@ def bind_expand_dims(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("ExpandDims", **STRINGS)
-def bind_expand_dims_strings(node: Node, device: Any) -> Function:
+def bind_expand_dims_strings(node: Node, device: Device) -> Function:
     return lambda value, dim: np.expand_dims(value, dim.item())
 
 
 @kernel("Squeeze")
-def bind_squeeze(node: Node, device: Any) -> Function | Call:
+def bind_squeeze(node: Node, device: Device) -> Function | Call:
     axes, shape = node.attrs["squeeze_dims"], node.input_shape(0)
     if not axes:
         return Call(torch.squeeze, (Input(0),))
@@ -179,13 +180,13 @@ def bind_squeeze(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("Squeeze", **STRINGS)
-def bind_squeeze_strings(node: Node, device: Any) -> Function:
+def bind_squeeze_strings(node: Node, device: Device) -> Function:
     axes = node.attrs["squeeze_dims"] or None
     return lambda value: value.squeeze(axes)
 
 
 @kernel("Transpose")
-def bind_transpose(node: Node, device: Any) -> Function | Call:
+def bind_transpose(node: Node, device: Device) -> Function | Call:
     perm = node.constant(1)
     if perm is not None and perm.tolist() == [1, 0]:
         return Call(torch.t, (Input(0),))
@@ -195,17 +196,17 @@ def bind_transpose(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("ConjugateTranspose")
-def bind_conjugate_transpose(node: Node, device: Any) -> Function:
+def bind_conjugate_transpose(node: Node, device: Device) -> Function:
     return lambda value, perm: value.permute(perm.tolist()).conj()
 
 
 @kernel("Transpose", "ConjugateTranspose", **STRINGS)
-def bind_transpose_strings(node: Node, device: Any) -> Function:
+def bind_transpose_strings(node: Node, device: Device) -> Function:
     return lambda value, perm: value.transpose(perm.tolist())
 
 
 @kernel("InvertPermutation")
-def bind_invert_permutation(node: Node, device: Any) -> Function:
+def bind_invert_permutation(node: Node, device: Device) -> Function:
     def invert(x: torch.Tensor) -> torch.Tensor:
         order = x.tolist()
         result = [-1] * len(order)

@@ -16,6 +16,7 @@ from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function, signed
 from thalweg._src.kernels.scatter import is_in_range
 from thalweg._src.kernels.types import TORCH
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
 _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
@@ -81,22 +82,22 @@ def segment_reduce(data: torch.Tensor, ids: torch.Tensor, count: int, how: str, 
 
 
 @kernel("UnsortedSegmentSum")
-def bind_unsorted_segment_sum(node: Node, device: Any) -> Function:
+def bind_unsorted_segment_sum(node: Node, device: Device) -> Function:
     return lambda data, ids, count: segment_sum(data, ids, int(count))
 
 
 @kernel("UnsortedSegmentProd")
-def bind_unsorted_segment_prod(node: Node, device: Any) -> Function:
+def bind_unsorted_segment_prod(node: Node, device: Device) -> Function:
     return lambda data, ids, count: segment_reduce(data, ids, int(count), "prod")
 
 
 @kernel("UnsortedSegmentMax")
-def bind_unsorted_segment_max(node: Node, device: Any) -> Function:
+def bind_unsorted_segment_max(node: Node, device: Device) -> Function:
     return lambda data, ids, count: segment_reduce(data, ids, int(count), "amax")
 
 
 @kernel("UnsortedSegmentMin")
-def bind_unsorted_segment_min(node: Node, device: Any) -> Function:
+def bind_unsorted_segment_min(node: Node, device: Device) -> Function:
     return lambda data, ids, count: segment_reduce(data, ids, int(count), "amin")
 
 
@@ -122,7 +123,7 @@ def _counts(data: torch.Tensor, ids: torch.Tensor, count: int) -> torch.Tensor:
 
 
 @kernel("SegmentSum")
-def bind_segment_sum(node: Node, device: Any) -> Function:
+def bind_segment_sum(node: Node, device: Device) -> Function:
     if device.type != "CPU" or TORCH[node.dtypes[0]] in _UNSIGNED:
         return lambda data, ids: segment_sum(data, ids, rows_of(ids))
 
@@ -137,7 +138,7 @@ def bind_segment_sum(node: Node, device: Any) -> Function:
 
 
 @kernel("SegmentMean")
-def bind_segment_mean(node: Node, device: Any) -> Function:
+def bind_segment_mean(node: Node, device: Device) -> Function:
     def mean(data: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         count = rows_of(ids)
         total, rows = segment_sum(data, ids, count), _counts(data, ids, count).clamp(min=1)
@@ -149,12 +150,12 @@ def bind_segment_mean(node: Node, device: Any) -> Function:
 
 
 @kernel("SegmentProd")
-def bind_segment_prod(node: Node, device: Any) -> Function:
+def bind_segment_prod(node: Node, device: Device) -> Function:
     return lambda data, ids: segment_reduce(data, ids, rows_of(ids), "prod")
 
 
 @kernel("SegmentMax", "SegmentMin")
-def bind_segment_extreme(node: Node, device: Any) -> Function:
+def bind_segment_extreme(node: Node, device: Device) -> Function:
     how = "amax" if node.type == "SegmentMax" else "amin"
     beyond = -torch.inf if how == "amax" else torch.inf
 

@@ -25,6 +25,7 @@ from thalweg._src.kernels.parsing import (
     values_of,
 )
 from thalweg._src.kernels.registry import kernel
+from thalweg._src.resources.devices import Device
 
 _KINDS = ("context_sparse", "context_dense", "feature_list_sparse", "feature_list_dense")
 
@@ -105,7 +106,7 @@ def _dense_lists(
 
 
 @kernel("ParseSingleSequenceExample", devices=("CPU",))
-def bind_parse_single_sequence_example(node: Node, device: Any) -> Callable[..., Any]:
+def bind_parse_single_sequence_example(node: Node, device: Device) -> Callable[..., Any]:
     attrs = node.attrs
     plan = FeaturePlan(attrs["context_sparse_types"], attrs["Tcontext_dense"], attrs["context_dense_shapes"])
     lists = _Lists(attrs)
@@ -132,7 +133,7 @@ def bind_parse_single_sequence_example(node: Node, device: Any) -> Callable[...,
 
 
 @kernel("ParseSequenceExample", devices=("CPU",))
-def bind_parse_sequence_example(node: Node, device: Any) -> Callable[..., Any]:
+def bind_parse_sequence_example(node: Node, device: Device) -> Callable[..., Any]:
     attrs = node.attrs
     plan = FeaturePlan(attrs["context_sparse_types"], attrs["Tcontext_dense"], attrs["context_dense_shapes"])
     lists = _Lists(attrs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
@@ -12,10 +11,11 @@ from thalweg._src.errors import ShapeError
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import TORCH
+from thalweg._src.resources.devices import Device
 
 
 @kernel("Range")
-def bind_range(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_range(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     dtype, where = TORCH[node.dtypes[0]], device.torch
     # torch counts in the types it can add; the narrow unsigned ones are made from int64.
     counted = torch.int64 if node.dtypes[0] in (dtypes.uint16, dtypes.uint32, dtypes.uint64) else dtype
@@ -38,7 +38,7 @@ def bind_range(node: Node, device: Any) -> Callable[..., torch.Tensor]:
 
 
 @kernel("LinSpace")
-def bind_linspace(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_linspace(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     dtype, where = TORCH[node.dtypes[0]], device.torch
 
     def spread(start: torch.Tensor, stop: torch.Tensor, num: torch.Tensor) -> torch.Tensor:

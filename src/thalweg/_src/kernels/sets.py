@@ -15,6 +15,7 @@ from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.sparse import linear, require_fit, require_order, require_shape
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 Groups = dict[int, set[Any]]  # by the number of the group
 
@@ -72,18 +73,18 @@ def _as_value(values: Sequence[Any], node: Node) -> Any:
 
 
 @kernel("DenseToDenseSetOperation", devices=("CPU",))
-def bind_dense_and_dense(node: Node, device: Any) -> Function:
+def bind_dense_and_dense(node: Node, device: Device) -> Function:
     return lambda a, b: _result(node, _of_dense(a), _of_dense(b))
 
 
 @kernel("DenseToSparseSetOperation", devices=("CPU",))
-def bind_dense_and_sparse(node: Node, device: Any) -> Function:
+def bind_dense_and_sparse(node: Node, device: Device) -> Function:
     validate = node.attrs["validate_indices"]
     return lambda a, i, v, s: _result(node, _of_dense(a), _of_sparse(i, v, s, validate))
 
 
 @kernel("SparseToSparseSetOperation", devices=("CPU",))
-def bind_sparse_and_sparse(node: Node, device: Any) -> Function:
+def bind_sparse_and_sparse(node: Node, device: Device) -> Function:
     validate = node.attrs["validate_indices"]
 
     def operate(i: torch.Tensor, v: Any, s: torch.Tensor, j: torch.Tensor, w: Any, t: torch.Tensor) -> Any:
@@ -93,7 +94,7 @@ def bind_sparse_and_sparse(node: Node, device: Any) -> Function:
 
 
 @kernel("SetSize", devices=("CPU",))
-def bind_set_size(node: Node, device: Any) -> Function:
+def bind_set_size(node: Node, device: Device) -> Function:
     validate = node.attrs["validate_indices"]
 
     def size(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> torch.Tensor:

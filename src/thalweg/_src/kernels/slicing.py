@@ -15,6 +15,7 @@ from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.reshape import STRINGS, Function, flip, turn
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.ops.slicing import Item, index_of, items_of
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import is_fully_defined, show
 
 
@@ -37,7 +38,7 @@ def _slice_index(shape: Sequence[int], begin: Sequence[int], size: Sequence[int]
 
 
 @kernel("Slice")
-def bind_slice(node: Node, device: Any) -> Function | Call:
+def bind_slice(node: Node, device: Device) -> Function | Call:
     shape, begin, size = node.input_shape(0), node.constant(1), node.constant(2)
     if is_fully_defined(shape) and begin is not None and size is not None:
         return Call(operator.getitem, (Input(0), _slice_index(shape, begin.tolist(), size.tolist())))  # type: ignore[arg-type]
@@ -45,7 +46,7 @@ def bind_slice(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("Slice", **STRINGS)
-def bind_slice_strings(node: Node, device: Any) -> Function:
+def bind_slice_strings(node: Node, device: Device) -> Function:
     return _slice
 
 
@@ -84,7 +85,7 @@ def _constant_items(node: Node, start: int, shape: Any) -> list[Item] | None:
 
 
 @kernel("StridedSlice")
-def bind_strided_slice(node: Node, device: Any) -> Function | Call:
+def bind_strided_slice(node: Node, device: Device) -> Function | Call:
     shape, attrs = node.input_shape(0), node.attrs
     items = _constant_items(node, 1, shape)
     if items is not None:
@@ -104,7 +105,7 @@ def bind_strided_slice(node: Node, device: Any) -> Function | Call:
 
 
 @kernel("StridedSlice", **STRINGS)
-def bind_strided_slice_strings(node: Node, device: Any) -> Function:
+def bind_strided_slice_strings(node: Node, device: Device) -> Function:
     attrs = node.attrs
 
     def strided_slice(value: Any, begin: torch.Tensor, end: torch.Tensor, strides: torch.Tensor) -> Any:
@@ -115,7 +116,7 @@ def bind_strided_slice_strings(node: Node, device: Any) -> Function:
 
 
 @kernel("StridedSliceGrad")
-def bind_strided_slice_grad(node: Node, device: Any) -> Function:
+def bind_strided_slice_grad(node: Node, device: Device) -> Function:
     attrs = node.attrs
 
     def spread(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from thalweg._src import dtypes
@@ -11,6 +9,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.convolution import check
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function
+from thalweg._src.resources.devices import Device
 
 _TOP_BIT = -(2**63)
 _NARROW = {torch.float16: torch.float32, torch.bfloat16: torch.float32}
@@ -29,7 +28,7 @@ def restored(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 @kernel("LowerBound", "UpperBound", T=dtypes.REAL)
-def bind_bound(node: Node, device: Any) -> Function:
+def bind_bound(node: Node, device: Device) -> Function:
     right, short = node.type == "UpperBound", node.attrs["out_type"] is dtypes.int32
 
     def bound(rows: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
@@ -44,7 +43,7 @@ def bind_bound(node: Node, device: Any) -> Function:
 
 
 @kernel("NthElement")
-def bind_nth_element(node: Node, device: Any) -> Function:
+def bind_nth_element(node: Node, device: Device) -> Function:
     reverse = node.attrs["reverse"]
 
     def nth(x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
@@ -58,7 +57,7 @@ def bind_nth_element(node: Node, device: Any) -> Function:
 
 
 @kernel("ApproxTopK")
-def bind_approx_top_k(node: Node, device: Any) -> Function:
+def bind_approx_top_k(node: Node, device: Device) -> Function:
     k, axis, largest = node.attrs["k"], node.attrs["reduction_dimension"], node.attrs["is_max_k"]
 
     def select(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

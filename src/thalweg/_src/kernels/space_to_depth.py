@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 
@@ -11,10 +10,11 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import STRINGS, Function, by_places
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 
 @kernel("SpaceToDepth")
-def bind_space_to_depth(node: Node, device: Any) -> Function:
+def bind_space_to_depth(node: Node, device: Device) -> Function:
     block, channels_last = node.attrs["block_size"], node.attrs["data_format"] == "NHWC"
 
     def to_depth(value: torch.Tensor) -> torch.Tensor:
@@ -32,7 +32,7 @@ def bind_space_to_depth(node: Node, device: Any) -> Function:
 
 
 @kernel("DepthToSpace")
-def bind_depth_to_space(node: Node, device: Any) -> Function:
+def bind_depth_to_space(node: Node, device: Device) -> Function:
     block, channels_last = node.attrs["block_size"], node.attrs["data_format"] == "NHWC"
 
     def to_space(value: torch.Tensor) -> torch.Tensor:
@@ -50,12 +50,12 @@ def bind_depth_to_space(node: Node, device: Any) -> Function:
 
 
 @kernel("SpaceToDepth", **STRINGS)
-def bind_space_to_depth_strings(node: Node, device: Any) -> Function:
+def bind_space_to_depth_strings(node: Node, device: Device) -> Function:
     return by_places(bind_space_to_depth(node, device))
 
 
 @kernel("DepthToSpace", **STRINGS)
-def bind_depth_to_space_strings(node: Node, device: Any) -> Function:
+def bind_depth_to_space_strings(node: Node, device: Device) -> Function:
     return by_places(bind_depth_to_space(node, device))
 
 
@@ -67,7 +67,7 @@ def _require_blocks(value: torch.Tensor, block: list[int], margins: list[list[in
 
 
 @kernel("SpaceToBatchND")
-def bind_space_to_batch(node: Node, device: Any) -> Function:
+def bind_space_to_batch(node: Node, device: Device) -> Function:
     def to_batch(value: torch.Tensor, block_shape: torch.Tensor, paddings: torch.Tensor) -> torch.Tensor:
         block, rows = block_shape.tolist(), paddings.tolist()
         _require_blocks(value, block, rows)
@@ -88,7 +88,7 @@ def bind_space_to_batch(node: Node, device: Any) -> Function:
 
 
 @kernel("BatchToSpaceND")
-def bind_batch_to_space(node: Node, device: Any) -> Function:
+def bind_batch_to_space(node: Node, device: Device) -> Function:
     def to_space(value: torch.Tensor, block_shape: torch.Tensor, crops: torch.Tensor) -> torch.Tensor:
         block, rows = block_shape.tolist(), crops.tolist()
         _require_blocks(value, block, rows)

@@ -14,6 +14,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import STRINGS, Function, signed
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 LIMIT = 2**63 - 1
 
@@ -109,7 +110,7 @@ def require_order(indices: torch.Tensor, numbers: torch.Tensor) -> None:
 
 
 @kernel("SparseToDense")
-def bind_to_dense(node: Node, device: Any) -> Function:
+def bind_to_dense(node: Node, device: Device) -> Function:
     validate = node.attrs["validate_indices"]
 
     def to_dense(indices: torch.Tensor, shape: torch.Tensor, values: torch.Tensor, default: torch.Tensor) -> Any:
@@ -122,7 +123,7 @@ def bind_to_dense(node: Node, device: Any) -> Function:
 
 
 @kernel("SparseToDense", **STRINGS)
-def bind_strings_to_dense(node: Node, device: Any) -> Function:
+def bind_strings_to_dense(node: Node, device: Device) -> Function:
     validate = node.attrs["validate_indices"]
 
     def to_dense(indices: torch.Tensor, shape: torch.Tensor, values: Any, default: Any) -> Any:

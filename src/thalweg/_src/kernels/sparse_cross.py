@@ -16,6 +16,7 @@ from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.sparse import require_fit, require_inside, require_shape
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 Rows = list[list[Any]]  # the features of one input in each row
 _MASK = 2**64 - 1
@@ -121,7 +122,7 @@ def _as_hashes(columns: list[Rows], key: int | None, buckets: int) -> Any:
 
 
 @kernel("SparseCross", devices=("CPU",))
-def bind_cross(node: Node, device: Any) -> Function:
+def bind_cross(node: Node, device: Device) -> Function:
     """Goes by the types: strings are joined, integers are hashes, whatever hashed_output says."""
     attrs = node.attrs
     if attrs["internal_type"] is dtypes.string:
@@ -134,7 +135,7 @@ def bind_cross(node: Node, device: Any) -> Function:
 
 
 @kernel("SparseCrossV2", devices=("CPU",))
-def bind_cross_v2(node: Node, device: Any) -> Function:
+def bind_cross_v2(node: Node, device: Device) -> Function:
     def cross(*inputs: Any) -> Any:
         separator = np.asarray(inputs[-1], dtype=object)
         require(separator.ndim == 0, f"sep has rank {separator.ndim}", expected="a scalar")
@@ -144,7 +145,7 @@ def bind_cross_v2(node: Node, device: Any) -> Function:
 
 
 @kernel("SparseCrossHashed", devices=("CPU",))
-def bind_cross_hashed(node: Node, device: Any) -> Function:
+def bind_cross_hashed(node: Node, device: Device) -> Function:
     def cross(*inputs: Any) -> Any:
         *features, buckets, strong, salt = inputs
         require(buckets.ndim == strong.ndim == 0, "num_buckets and strong_hash must be scalars", expected="scalars")

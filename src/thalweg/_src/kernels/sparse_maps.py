@@ -15,10 +15,11 @@ from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.sparse import linear, require_fit, require_order, require_shape
 from thalweg._src.kernels.sparse_shaping import join
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 from thalweg._src.resources.sparse_maps import KeptSparse, SparseTensorsMap
 
 
-def _find_map(node: Node, device: Any) -> SparseTensorsMap:
+def _find_map(node: Node, device: Device) -> SparseTensorsMap:
     """Returns the map that an operation names, made on first use."""
     name = node.attrs["shared_name"] or node.name
     found: SparseTensorsMap = device.resources.lookup_or_create(
@@ -33,7 +34,7 @@ def _copy(values: Any) -> Any:
 
 
 @kernel("AddSparseToTensorsMap", devices=("CPU",))
-def bind_add(node: Node, device: Any) -> Function:
+def bind_add(node: Node, device: Device) -> Function:
     kept, dtype = _find_map(node, device), node.attrs["T"]
 
     def add(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> torch.Tensor:
@@ -46,7 +47,7 @@ def bind_add(node: Node, device: Any) -> Function:
 
 
 @kernel("AddManySparseToTensorsMap", devices=("CPU",))
-def bind_add_many(node: Node, device: Any) -> Function:
+def bind_add_many(node: Node, device: Device) -> Function:
     kept, dtype = _find_map(node, device), node.attrs["T"]
 
     def add(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> torch.Tensor:
@@ -66,7 +67,7 @@ def bind_add_many(node: Node, device: Any) -> Function:
 
 
 @kernel("TakeManySparseFromTensorsMap", devices=("CPU",))
-def bind_take_many(node: Node, device: Any) -> Function:
+def bind_take_many(node: Node, device: Device) -> Function:
     kept, dtype = _find_map(node, device), node.attrs["dtype"]
 
     def take(handles: torch.Tensor) -> Any:

@@ -19,6 +19,7 @@ from thalweg._src.kernels.sparse_shaping import match, require_gradients, spread
 from thalweg._src.kernels.unsigned import on_host
 from thalweg._src.ops.shape_functions import normalize_axis, require
 from thalweg._src.ops.sparse_math import require_broadcast
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
 Sparse = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
@@ -36,7 +37,7 @@ def _united(a: Sparse, b: Sparse) -> tuple[list[int], torch.Tensor, torch.Tensor
 
 
 @kernel("SparseAdd")
-def bind_add(node: Node, device: Any) -> Function:
+def bind_add(node: Node, device: Device) -> Function:
     def add(*inputs: torch.Tensor) -> Any:
         a, b, threshold = inputs[:3], inputs[3:6], inputs[6]
         require(threshold.ndim == 0, f"thresh has shape {show(tuple(threshold.shape))}", expected="a scalar")
@@ -56,7 +57,7 @@ def _magnitude(values: torch.Tensor) -> torch.Tensor:
 
 
 @kernel("SparseAddGrad")
-def bind_add_grad(node: Node, device: Any) -> Function:
+def bind_add_grad(node: Node, device: Device) -> Function:
     def gradient(grad: torch.Tensor, a: torch.Tensor, b: torch.Tensor, total: torch.Tensor) -> Any:
         require_gradients(grad, a, total)
         require_gradients(grad, b, total)
@@ -78,12 +79,12 @@ def _bind_extreme(function: Function) -> Function:
 
 
 @kernel("SparseSparseMaximum")
-def bind_maximum(node: Node, device: Any) -> Function:
+def bind_maximum(node: Node, device: Device) -> Function:
     return _bind_extreme(_ordered(torch.maximum))
 
 
 @kernel("SparseSparseMinimum", T=dtypes.REAL)
-def bind_minimum(node: Node, device: Any) -> Function:
+def bind_minimum(node: Node, device: Device) -> Function:
     return _bind_extreme(_ordered(torch.minimum))
 
 
@@ -100,7 +101,7 @@ def _ordered(function: Callable[..., torch.Tensor]) -> Function:
 
 
 @kernel("SparseTensorDenseAdd")
-def bind_dense_add(node: Node, device: Any) -> Function:
+def bind_dense_add(node: Node, device: Device) -> Function:
     def add(indices: torch.Tensor, values: torch.Tensor, shape: torch.Tensor, dense: torch.Tensor) -> torch.Tensor:
         require_fit(indices, values, shape)
         sizes = shape.tolist()
@@ -117,7 +118,7 @@ def bind_dense_add(node: Node, device: Any) -> Function:
 
 
 @kernel("SparseTensorDenseMatMul")
-def bind_dense_matmul(node: Node, device: Any) -> Function:
+def bind_dense_matmul(node: Node, device: Device) -> Function:
     adjoint_a, adjoint_b = node.attrs["adjoint_a"], node.attrs["adjoint_b"]
     # torch adds up bags of scaled rows without making them first, in these types alone.
     bags = device.type == "CPU" and node.attrs["T"] in (dtypes.float32, dtypes.float64)
@@ -207,17 +208,17 @@ def _quotient(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 @kernel("SparseDenseCwiseAdd")
-def bind_cwise_add(node: Node, device: Any) -> Function:
+def bind_cwise_add(node: Node, device: Device) -> Function:
     return _bind_cwise(_by_bits(torch.add))
 
 
 @kernel("SparseDenseCwiseMul")
-def bind_cwise_mul(node: Node, device: Any) -> Function:
+def bind_cwise_mul(node: Node, device: Device) -> Function:
     return _bind_cwise(_by_bits(torch.mul))
 
 
 @kernel("SparseDenseCwiseDiv")
-def bind_cwise_div(node: Node, device: Any) -> Function:
+def bind_cwise_div(node: Node, device: Device) -> Function:
     return _bind_cwise(_quotient)
 
 
@@ -241,7 +242,7 @@ _REDUCTIONS: dict[str, Function] = {"SparseReduceSum": segment_sum, "SparseReduc
 
 
 @kernel(*_REDUCTIONS)
-def bind_reduce(node: Node, device: Any) -> Function:
+def bind_reduce(node: Node, device: Device) -> Function:
     reduce, keep = _REDUCTIONS[node.type], node.attrs["keep_dims"]
 
     def apply(indices: torch.Tensor, values: torch.Tensor, shape: torch.Tensor, axes: torch.Tensor) -> torch.Tensor:
@@ -257,7 +258,7 @@ def bind_reduce(node: Node, device: Any) -> Function:
 
 
 @kernel("SparseReduceSumSparse", "SparseReduceMaxSparse")
-def bind_reduce_sparse(node: Node, device: Any) -> Function:
+def bind_reduce_sparse(node: Node, device: Device) -> Function:
     reduce, keep = _REDUCTIONS[node.type.removesuffix("Sparse")], node.attrs["keep_dims"]
 
     def apply(indices: torch.Tensor, values: torch.Tensor, shape: torch.Tensor, axes: torch.Tensor) -> Any:
@@ -274,7 +275,7 @@ def bind_reduce_sparse(node: Node, device: Any) -> Function:
 
 
 @kernel("SparseSoftmax")
-def bind_softmax(node: Node, device: Any) -> Function:
+def bind_softmax(node: Node, device: Device) -> Function:
     def softmax(indices: torch.Tensor, values: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:
         require_fit(indices, values, shape)
         sizes = shape.tolist()

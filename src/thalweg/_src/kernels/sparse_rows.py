@@ -16,11 +16,12 @@ from thalweg._src.kernels.segment import segment_sum
 from thalweg._src.kernels.sparse import require_fit, require_inside, require_shape
 from thalweg._src.kernels.sparse_shaping import join, take
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
 
 @kernel("SparseFillEmptyRows")
-def bind_fill_empty_rows(node: Node, device: Any) -> Function:
+def bind_fill_empty_rows(node: Node, device: Device) -> Function:
     def fill(indices: torch.Tensor, values: Any, shape: torch.Tensor, default: Any) -> Any:
         require_fit(indices, values, shape)
         sizes = shape.tolist()
@@ -59,7 +60,7 @@ def _repeated(value: Any, count: int) -> Any:
 
 
 @kernel("SparseFillEmptyRowsGrad", T=dtypes.NUMERIC)
-def bind_fill_empty_rows_grad(node: Node, device: Any) -> Function:
+def bind_fill_empty_rows_grad(node: Node, device: Device) -> Function:
     def gradient(positions: torch.Tensor, grad: torch.Tensor) -> Any:
         require(positions.ndim == 1, f"reverse_index_map has shape {show(tuple(positions.shape))}", "a vector")
         require(grad.ndim == 1, f"grad_values has shape {show(tuple(grad.shape))}", expected="a vector")
@@ -98,7 +99,7 @@ def _weights(values: torch.Tensor, weights: torch.Tensor) -> torch.Tensor | None
 
 
 @kernel("SparseBincount")
-def bind_bincount(node: Node, device: Any) -> Function:
+def bind_bincount(node: Node, device: Device) -> Function:
     binary = node.attrs["binary_output"]
 
     def count(
@@ -150,7 +151,7 @@ def _counted(
 
 
 @kernel("SparseCountSparseOutput")
-def bind_count_sparse(node: Node, device: Any) -> Function:
+def bind_count_sparse(node: Node, device: Device) -> Function:
     def count(indices: torch.Tensor, values: torch.Tensor, shape: torch.Tensor, weights: torch.Tensor) -> Any:
         require_fit(indices, values, shape)
         sizes = shape.tolist()
@@ -164,7 +165,7 @@ def bind_count_sparse(node: Node, device: Any) -> Function:
 
 
 @kernel("DenseCountSparseOutput")
-def bind_count_dense(node: Node, device: Any) -> Function:
+def bind_count_dense(node: Node, device: Device) -> Function:
     def count(values: torch.Tensor, weights: torch.Tensor) -> Any:
         require(values.ndim in (1, 2), f"values has shape {show(tuple(values.shape))}", expected="rank 1 or 2")
         if values.ndim == 1:

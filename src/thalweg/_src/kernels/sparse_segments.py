@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from thalweg._src.errors import InvalidArgumentError
@@ -13,6 +11,7 @@ from thalweg._src.kernels.gather import select_rows
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.segment import rows_of, segment_sum
+from thalweg._src.resources.devices import Device
 
 Tensor = torch.Tensor
 _VERBS = ("Sum", "Mean", "SqrtN")
@@ -29,7 +28,7 @@ def _over_rows(factors: Tensor, rows: Tensor) -> Tensor:
 
 
 @kernel(*[f"SparseSegment{verb}{kind}" for verb in _VERBS for kind in ("", "WithNumSegments")])
-def bind_sparse_segments(node: Node, device: Any) -> Function:
+def bind_sparse_segments(node: Node, device: Device) -> Function:
     verb = node.type.removeprefix("SparseSegment").removesuffix("WithNumSegments")
 
     def reduce(data: Tensor, indices: Tensor, ids: Tensor, count: Tensor | None = None) -> Tensor:
@@ -52,7 +51,7 @@ def bind_sparse_segments(node: Node, device: Any) -> Function:
 
 
 @kernel(*[f"SparseSegment{verb}Grad" for verb in _VERBS])
-def bind_sparse_segments_grad(node: Node, device: Any) -> Function:
+def bind_sparse_segments_grad(node: Node, device: Device) -> Function:
     verb = node.type.removeprefix("SparseSegment").removesuffix("Grad")
 
     def spread(grad: Tensor, indices: Tensor, ids: Tensor, rows: Tensor) -> Tensor:

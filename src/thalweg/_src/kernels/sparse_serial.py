@@ -19,6 +19,7 @@ from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.sparse import linear, require_fit, require_order, require_shape
 from thalweg._src.kernels.types import from_numpy, to_read
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
 Array = np.ndarray[Any, Any]
@@ -37,7 +38,7 @@ def _strings(items: Sequence[Any], shape: tuple[int, ...]) -> Array:
 
 
 @kernel("SerializeSparse", **_HOST)
-def bind_serialize(node: Node, device: Any) -> Function:
+def bind_serialize(node: Node, device: Device) -> Function:
     dtype = node.attrs["T"]
 
     def serialize(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> Array:
@@ -48,7 +49,7 @@ def bind_serialize(node: Node, device: Any) -> Function:
 
 
 @kernel("SerializeManySparse", **_HOST)
-def bind_serialize_many(node: Node, device: Any) -> Function:
+def bind_serialize_many(node: Node, device: Device) -> Function:
     dtype = node.attrs["T"]
 
     def serialize(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> Array:
@@ -96,7 +97,7 @@ def _sparse(strings: Sequence[Any], dtype: DType) -> tuple[Array, Array, Array]:
 
 
 @kernel("DeserializeSparse", "DeserializeManySparse", devices=("CPU",))
-def bind_deserialize(node: Node, device: Any) -> Function:
+def bind_deserialize(node: Node, device: Device) -> Function:
     dtype = node.attrs["dtype"]
 
     def deserialize(serialized: Array) -> Any:

@@ -16,6 +16,7 @@ from thalweg._src.kernels.sparse import LIMIT, is_inside, number, place, require
 from thalweg._src.ops.reshape import reshaped
 from thalweg._src.ops.shape_functions import normalize_axis, require
 from thalweg._src.ops.sparse_shaping import split_sizes
+from thalweg._src.resources.devices import Device
 
 
 def take(values: Any, positions: torch.Tensor) -> Any:
@@ -42,7 +43,7 @@ def in_order(indices: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
 
 
 @kernel("SparseReorder")
-def bind_reorder(node: Node, device: Any) -> Function:
+def bind_reorder(node: Node, device: Device) -> Function:
     def reorder(indices: torch.Tensor, values: Any, shape: torch.Tensor) -> Any:
         require_fit(indices, values, shape)
         order = in_order(indices, shape.tolist())
@@ -52,7 +53,7 @@ def bind_reorder(node: Node, device: Any) -> Function:
 
 
 @kernel("SparseReshape")
-def bind_reshape(node: Node, device: Any) -> Function:
+def bind_reshape(node: Node, device: Device) -> Function:
     def reshape(indices: torch.Tensor, shape: torch.Tensor, new_shape: torch.Tensor) -> Any:
         require_fit(indices, None, shape)
         sizes = shape.tolist()
@@ -74,7 +75,7 @@ def bind_reshape(node: Node, device: Any) -> Function:
 
 
 @kernel("SparseConcat")
-def bind_concat(node: Node, device: Any) -> Function:
+def bind_concat(node: Node, device: Device) -> Function:
     count, axis = node.attrs["N"], node.attrs["concat_dim"]
 
     def concat(*inputs: Any) -> Any:
@@ -107,7 +108,7 @@ def bind_concat(node: Node, device: Any) -> Function:
 
 
 @kernel("SparseSplit")
-def bind_split(node: Node, device: Any) -> Function:
+def bind_split(node: Node, device: Device) -> Function:
     number_of_pieces = node.attrs["num_split"]
 
     def split(axis: torch.Tensor, indices: torch.Tensor, values: Any, shape: torch.Tensor) -> Any:
@@ -133,7 +134,7 @@ def bind_split(node: Node, device: Any) -> Function:
 
 
 @kernel("SparseSlice")
-def bind_slice(node: Node, device: Any) -> Function:
+def bind_slice(node: Node, device: Device) -> Function:
     def cut(indices: torch.Tensor, values: Any, shape: torch.Tensor, start: torch.Tensor, size: torch.Tensor) -> Any:
         require_fit(indices, values, shape)
         starts, sizes, limits = start.tolist(), size.tolist(), shape.tolist()
@@ -205,7 +206,7 @@ def spread(values: torch.Tensor, at: torch.Tensor, found: torch.Tensor) -> torch
 
 
 @kernel("SparseSliceGrad")
-def bind_slice_grad(node: Node, device: Any) -> Function:
+def bind_slice_grad(node: Node, device: Device) -> Function:
     def gradient(grad: torch.Tensor, indices: torch.Tensor, start: torch.Tensor, outputs: torch.Tensor) -> torch.Tensor:
         require(indices.ndim == outputs.ndim == 2, "indices must be matrices", expected="input_indices of rank 2")
         require(

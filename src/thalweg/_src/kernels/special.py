@@ -12,6 +12,7 @@ from thalweg._src.errors import ShapeError
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.types import TORCH
+from thalweg._src.resources.devices import Device
 
 _PLAIN: dict[str, Callable[..., Any]] = {
     "Erf": torch.erf,
@@ -30,18 +31,18 @@ _TERMS = 2000
 
 
 @kernel(*_PLAIN)
-def bind_plain(node: Node, device: Any) -> Callable[..., Any]:
+def bind_plain(node: Node, device: Device) -> Callable[..., Any]:
     return _PLAIN[node.type]
 
 
 @kernel("Ndtri", T=(dtypes.float16, dtypes.bfloat16), priority=1)
-def bind_narrow_ndtri(node: Node, device: Any) -> Call:
+def bind_narrow_ndtri(node: Node, device: Device) -> Call:
     wide = Call(torch.Tensor.to, (Input(0), torch.float32))
     return Call(torch.Tensor.to, (Call(torch.special.ndtri, (wide,)), TORCH[node.attrs["T"]]))
 
 
 @kernel("Polygamma")
-def bind_polygamma(node: Node, device: Any) -> Callable[..., Any]:
+def bind_polygamma(node: Node, device: Device) -> Callable[..., Any]:
     return _polygamma
 
 
@@ -55,7 +56,7 @@ def _polygamma(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 
 
 @kernel("IgammaGradA")
-def bind_igamma_grad_a(node: Node, device: Any) -> Callable[..., Any]:
+def bind_igamma_grad_a(node: Node, device: Device) -> Callable[..., Any]:
     return _igamma_grad_a
 
 
@@ -75,7 +76,7 @@ def _igamma_grad_a(a: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 
 
 @kernel("Betainc")
-def bind_betainc(node: Node, device: Any) -> Callable[..., Any]:
+def bind_betainc(node: Node, device: Device) -> Callable[..., Any]:
     return _betainc
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
@@ -13,6 +12,7 @@ from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.ops.spectral import half
+from thalweg._src.resources.devices import Device
 
 _RANKS = {"": 1, "2D": 2, "3D": 3}
 
@@ -22,7 +22,7 @@ def _rank(node: Node) -> int:
 
 
 @kernel(*(f"{way}FFT{suffix}" for way in ("", "I") for suffix in _RANKS))
-def bind_transform(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_transform(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     rank = _rank(node)
     axes = tuple(range(-rank, 0))
     function = torch.fft.ifftn if node.type.startswith("I") else torch.fft.fftn
@@ -35,7 +35,7 @@ def bind_transform(node: Node, device: Any) -> Callable[..., torch.Tensor]:
 
 
 @kernel(*(f"{way}RFFT{suffix}" for way in ("", "I") for suffix in _RANKS))
-def bind_real_transform(node: Node, device: Any) -> Callable[..., torch.Tensor]:
+def bind_real_transform(node: Node, device: Device) -> Callable[..., torch.Tensor]:
     rank, inverse = _rank(node), node.type.startswith("I")
     axes, dtype = tuple(range(-rank, 0)), TORCH[node.dtypes[0]]
     function: Callable[..., torch.Tensor] = torch.fft.irfftn if inverse else torch.fft.rfftn

@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._src import errors
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
+from thalweg._src.resources.devices import Device
 
 
 class Items:
@@ -51,7 +52,7 @@ def _close(stack: Items) -> None:
 
 
 @kernel("StackV2")
-def bind_stack(node: Node, device: Any) -> Callable[[Any], Items]:
+def bind_stack(node: Node, device: Device) -> Callable[[Any], Items]:
     name = node.attrs["stack_name"] or node.name
 
     def make(max_size: Any) -> Items:
@@ -61,15 +62,15 @@ def bind_stack(node: Node, device: Any) -> Callable[[Any], Items]:
 
 
 @kernel("StackPushV2")
-def bind_push(node: Node, device: Any) -> Callable[..., Any]:
+def bind_push(node: Node, device: Device) -> Callable[..., Any]:
     return _push
 
 
 @kernel("StackPopV2")
-def bind_pop(node: Node, device: Any) -> Callable[..., Any]:
+def bind_pop(node: Node, device: Device) -> Callable[..., Any]:
     return _pop
 
 
 @kernel("StackCloseV2")
-def bind_close(node: Node, device: Any) -> Callable[..., Any]:
+def bind_close(node: Node, device: Device) -> Callable[..., Any]:
     return _close

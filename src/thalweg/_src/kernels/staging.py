@@ -13,19 +13,21 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.kernels.waiting import failure, invalid, kept, shared
+from thalweg._src.resources.devices import Device
 from thalweg._src.resources.staging import MapStagingArea, StagingArea
+from thalweg._src.resources.step import Step
 from thalweg._src.shapes import show
 
 Function = Callable[..., Any]
 
 
-def _brought(values: Sequence[Any], device: Any) -> list[Any]:
+def _brought(values: Sequence[Any], device: Device) -> list[Any]:
     """Returns values on the device where they are taken, which is mostly where they are."""
     where = device.torch
     return [value.to(where) if isinstance(value, torch.Tensor) else value for value in values]
 
 
-def _find(node: Node, device: Any) -> StagingArea:
+def _find(node: Node, device: Device) -> StagingArea:
     attrs = node.attrs
     return shared(  # type: ignore[no-any-return]
         node, device, "staging", lambda name: StagingArea(name, attrs["capacity"], attrs["memory_limit"])
@@ -33,21 +35,21 @@ def _find(node: Node, device: Any) -> StagingArea:
 
 
 @kernel("Stage")
-def bind_stage(node: Node, device: Any) -> Function:
+def bind_stage(node: Node, device: Device) -> Function:
     area, fail = _find(node, device), failure(node, device)
 
-    def stage(step: Any, finish: Function, *values: Any) -> None:
+    def stage(step: Step, finish: Function, *values: Any) -> None:
         area.put(tuple(map(kept, values)), step, finish, fail)
 
     return stage
 
 
 @kernel("Unstage", "StagePeek")
-def bind_unstage(node: Node, device: Any) -> Function:
+def bind_unstage(node: Node, device: Device) -> Function:
     area, fail = _find(node, device), failure(node, device)
     types = node.attrs["dtypes"]
 
-    def unstage(step: Any, finish: Function, *index: Any) -> None:
+    def unstage(step: Step, finish: Function, *index: Any) -> None:
         def hand_over(*values: Any) -> None:
             if not _have_types(values, types):
                 wanted = ", ".join(dtype.name for dtype in types)
@@ -88,13 +90,13 @@ def _numbers(value: Any) -> list[int]:
 
 
 @kernel("StageSize")
-def bind_size(node: Node, device: Any) -> Function:
+def bind_size(node: Node, device: Device) -> Function:
     area = _find(node, device)
     return lambda: torch.tensor(area.size(), dtype=torch.int32)
 
 
 @kernel("StageClear")
-def bind_clear(node: Node, device: Any) -> Function:
+def bind_clear(node: Node, device: Device) -> Function:
     return _find(node, device).clear
 
 
@@ -103,7 +105,7 @@ def bind_clear(node: Node, device: Any) -> Function:
 _NAMES = ("Map", "OrderedMap")
 
 
-def _find_map(node: Node, device: Any) -> MapStagingArea:
+def _find_map(node: Node, device: Device) -> MapStagingArea:
     attrs, is_ordered = node.attrs, node.type.startswith("Ordered")
 
     def make(name: str) -> MapStagingArea:
@@ -113,10 +115,10 @@ def _find_map(node: Node, device: Any) -> MapStagingArea:
 
 
 @kernel(*(f"{name}Stage" for name in _NAMES))
-def bind_map_stage(node: Node, device: Any) -> Function:
+def bind_map_stage(node: Node, device: Device) -> Function:
     area, fail = _find_map(node, device), failure(node, device)
 
-    def stage(step: Any, finish: Function, key: Any, indices: Any, *values: Any) -> None:
+    def stage(step: Step, finish: Function, key: Any, indices: Any, *values: Any) -> None:
         places = _numbers(indices)
         if len(places) != len(values):
             raise invalid(f"{len(places)} indices for {len(values)} values")
@@ -132,10 +134,10 @@ def _require_count(node: Node, indices: list[int]) -> list[int]:
 
 
 @kernel(*(f"{name}{what}" for name in _NAMES for what in ("Unstage", "Peek")))
-def bind_map_unstage(node: Node, device: Any) -> Function:
+def bind_map_unstage(node: Node, device: Device) -> Function:
     area, fail, keep = _find_map(node, device), failure(node, device), node.type.endswith("Peek")
 
-    def unstage(step: Any, finish: Function, key: Any, indices: Any) -> None:
+    def unstage(step: Step, finish: Function, key: Any, indices: Any) -> None:
         places = _require_count(node, _numbers(indices))
         area.take(_number(key, "key"), places, keep, step, lambda key, *values: finish(*_brought(values, device)), fail)
 
@@ -143,10 +145,10 @@ def bind_map_unstage(node: Node, device: Any) -> Function:
 
 
 @kernel(*(f"{name}UnstageNoKey" for name in _NAMES))
-def bind_map_unstage_no_key(node: Node, device: Any) -> Function:
+def bind_map_unstage_no_key(node: Node, device: Device) -> Function:
     area, fail = _find_map(node, device), failure(node, device)
 
-    def unstage(step: Any, finish: Function, indices: Any) -> None:
+    def unstage(step: Step, finish: Function, indices: Any) -> None:
         def hand_over(key: int, *values: Any) -> None:
             finish(torch.tensor(key), *_brought(values, device))
 
@@ -156,17 +158,17 @@ def bind_map_unstage_no_key(node: Node, device: Any) -> Function:
 
 
 @kernel(*(f"{name}Size" for name in _NAMES))
-def bind_map_size(node: Node, device: Any) -> Function:
+def bind_map_size(node: Node, device: Device) -> Function:
     area = _find_map(node, device)
     return lambda: torch.tensor(area.size(), dtype=torch.int32)
 
 
 @kernel(*(f"{name}IncompleteSize" for name in _NAMES))
-def bind_map_incomplete_size(node: Node, device: Any) -> Function:
+def bind_map_incomplete_size(node: Node, device: Device) -> Function:
     area = _find_map(node, device)
     return lambda: torch.tensor(area.incomplete_size(), dtype=torch.int32)
 
 
 @kernel(*(f"{name}Clear" for name in _NAMES))
-def bind_map_clear(node: Node, device: Any) -> Function:
+def bind_map_clear(node: Node, device: Device) -> Function:
     return _find_map(node, device).clear

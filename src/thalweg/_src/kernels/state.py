@@ -17,6 +17,7 @@ from thalweg._src.kernels.slicing import forward_index
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.ops.slicing import items_of, sliced_shape
+from thalweg._src.resources.devices import Device
 from thalweg._src.resources.variables import VariableResource
 from thalweg._src.shapes import compatible, most_general, show
 
@@ -25,7 +26,7 @@ _TENSORS = dtypes.ALL - {dtypes.string}
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 
-def find_variable(node: Node, device: Any) -> VariableResource:
+def find_variable(node: Node, device: Device) -> VariableResource:
     """Returns the variable that a handle node stands for on a device, made on first use."""
     dtype, shape = node.attrs["dtype"], node.attrs["shape"]
     name = node.attrs["shared_name"] or node.name
@@ -46,13 +47,13 @@ def find_variable(node: Node, device: Any) -> VariableResource:
     return variable
 
 
-def variable_of(node: Node, device: Any) -> VariableResource | None:
+def variable_of(node: Node, device: Device) -> VariableResource | None:
     """Returns the variable of a node's handle, if the handle is known before the step."""
     producer = node.inputs[0][0]
     return find_variable(producer, device) if producer.type == "VarHandleOp" else None
 
 
-def call_method(node: Node, device: Any, method: str, *args: Any) -> Call:
+def call_method(node: Node, device: Device, method: str, *args: Any) -> Call:
     """Binds a method of the node's variable; a handle that is known only in the step is its first argument."""
     variable = variable_of(node, device)
     if variable is None:
@@ -62,13 +63,13 @@ def call_method(node: Node, device: Any, method: str, *args: Any) -> Call:
 
 @kernel("VarHandleOp", dtype=_TENSORS)
 @kernel("VarHandleOp", devices=("CPU",), dtype=[dtypes.string])
-def bind_handle(node: Node, device: Any) -> Known:
+def bind_handle(node: Node, device: Device) -> Known:
     return Known(find_variable(node, device))
 
 
 @kernel("ReadVariableOp", dtype=_TENSORS)
 @kernel("ReadVariableOp", devices=("CPU",), dtype=[dtypes.string])
-def bind_read(node: Node, device: Any) -> Call:
+def bind_read(node: Node, device: Device) -> Call:
     variable = variable_of(node, device)
     call = call_method(node, device, "read")
     if variable is not None and variable.device != device.torch:
@@ -78,7 +79,7 @@ def bind_read(node: Node, device: Any) -> Call:
 
 @kernel("AssignVariableOp", dtype=_TENSORS)
 @kernel("AssignVariableOp", devices=("CPU",), dtype=[dtypes.string])
-def bind_assign(node: Node, device: Any) -> Call:
+def bind_assign(node: Node, device: Device) -> Call:
     return call_method(node, device, "replace" if device.compiling else "assign", Input(1))
 
 
@@ -109,22 +110,22 @@ def _in_signed(change: Callable[..., None], signed: torch.dtype) -> Callable[...
 
 
 @kernel("AssignAddVariableOp", dtype=dtypes.NUMERIC)
-def bind_assign_add(node: Node, device: Any) -> Call:
+def bind_assign_add(node: Node, device: Device) -> Call:
     return _bind_update(node, device, add)
 
 
 @kernel("AssignSubVariableOp", dtype=dtypes.NUMERIC)
-def bind_assign_sub(node: Node, device: Any) -> Call:
+def bind_assign_sub(node: Node, device: Device) -> Call:
     return _bind_update(node, device, subtract)
 
 
-def _bind_update(node: Node, device: Any, change: Callable[..., None]) -> Call:
+def _bind_update(node: Node, device: Device, change: Callable[..., None]) -> Call:
     signed = _SIGNED.get(TORCH[node.attrs["dtype"]])
     return call_method(node, device, "update", change if signed is None else _in_signed(change, signed), Input(1))
 
 
 @kernel("VarIsInitializedOp")
-def bind_is_initialized(node: Node, device: Any) -> Call:
+def bind_is_initialized(node: Node, device: Device) -> Call:
     def is_initialized(variable: VariableResource) -> torch.Tensor:
         return torch.tensor(variable.is_initialized)
 
@@ -133,12 +134,12 @@ def bind_is_initialized(node: Node, device: Any) -> Call:
 
 @kernel("_InitializedValue", dtype=_TENSORS)
 @kernel("_InitializedValue", devices=("CPU",), dtype=[dtypes.string])
-def bind_initialized_value(node: Node, device: Any) -> Call:
+def bind_initialized_value(node: Node, device: Device) -> Call:
     return call_method(node, device, "read_or", Input(1))
 
 
 @kernel("DestroyResourceOp")
-def bind_destroy(node: Node, device: Any) -> Call:
+def bind_destroy(node: Node, device: Device) -> Call:
     variable = variable_of(node, device)
 
     def destroy(resource: Any) -> None:
@@ -148,7 +149,7 @@ def bind_destroy(node: Node, device: Any) -> Call:
 
 
 @kernel("VariableShape")
-def bind_shape(node: Node, device: Any) -> Call:
+def bind_shape(node: Node, device: Device) -> Call:
     variable, out_type = variable_of(node, device), TORCH[node.attrs["out_type"]]
 
     def shape(resource: VariableResource) -> torch.Tensor:
@@ -158,7 +159,7 @@ def bind_shape(node: Node, device: Any) -> Call:
 
 
 @kernel("ResourceCountUpTo")
-def bind_count_up_to(node: Node, device: Any) -> Call:
+def bind_count_up_to(node: Node, device: Device) -> Call:
     limit = node.attrs["limit"]
 
     def count(buffer: torch.Tensor) -> torch.Tensor:
@@ -172,13 +173,13 @@ def bind_count_up_to(node: Node, device: Any) -> Call:
     return call_method(node, device, "update", count)
 
 
-def _reading(node: Node, device: Any, function: Callable[..., Any], *args: Any) -> Call:
+def _reading(node: Node, device: Device, function: Callable[..., Any], *args: Any) -> Call:
     return Call(function, (call_method(node, device, "read"), *args))
 
 
 @kernel("ResourceGather", dtype=_TENSORS)
 @kernel("ResourceGather", devices=("CPU",), dtype=[dtypes.string])
-def bind_gather(node: Node, device: Any) -> Call:
+def bind_gather(node: Node, device: Device) -> Call:
     variable, plain = variable_of(node, device), not node.attrs["batch_dims"] and node.dtypes[0].is_floating
     if plain and device.type == "CPU" and variable is not None and len(variable.shape or ()) == 2:
         return _reading(node, device, gather_rows, Input(1))
@@ -187,7 +188,7 @@ def bind_gather(node: Node, device: Any) -> Call:
 
 @kernel("ResourceGatherNd", dtype=_TENSORS)
 @kernel("ResourceGatherNd", devices=("CPU",), dtype=[dtypes.string])
-def bind_gather_nd(node: Node, device: Any) -> Call:
+def bind_gather_nd(node: Node, device: Device) -> Call:
     return _reading(node, device, gather_nd, Input(1))
 
 
@@ -195,7 +196,7 @@ def bind_gather_nd(node: Node, device: Any) -> Call:
 @kernel("ResourceScatterUpdate", devices=("CPU",), dtype=[dtypes.string])
 @kernel(*(f"ResourceScatter{verb}" for verb in ("Add", "Sub", "Mul", "Div")), dtype=dtypes.NUMERIC)
 @kernel("ResourceScatterMin", "ResourceScatterMax", dtype=dtypes.REAL)
-def bind_scatter(node: Node, device: Any) -> Call:
+def bind_scatter(node: Node, device: Device) -> Call:
     change = SCATTER[node.type.removeprefix("ResourceScatter")]
     return call_method(node, device, "update", change, Input(1), Input(2))
 
@@ -203,14 +204,14 @@ def bind_scatter(node: Node, device: Any) -> Call:
 @kernel("ResourceScatterNdUpdate", T=_TENSORS)
 @kernel("ResourceScatterNdUpdate", devices=("CPU",), T=[dtypes.string])
 @kernel("ResourceScatterNdAdd", "ResourceScatterNdSub", T=dtypes.NUMERIC)
-def bind_scatter_nd(node: Node, device: Any) -> Call:
+def bind_scatter_nd(node: Node, device: Device) -> Call:
     change = SCATTER[node.type.removeprefix("ResourceScatterNd")]
     return call_method(node, device, "update", scatter_nd, change, Input(1), Input(2))
 
 
 @kernel("ResourceStridedSliceAssign", T=_TENSORS)
 @kernel("ResourceStridedSliceAssign", devices=("CPU",), T=[dtypes.string])
-def bind_strided_slice_assign(node: Node, device: Any) -> Call:
+def bind_strided_slice_assign(node: Node, device: Device) -> Call:
     masks = node.attrs
 
     def change(buffer: Any, begin: torch.Tensor, end: torch.Tensor, strides: torch.Tensor, value: Any) -> None:

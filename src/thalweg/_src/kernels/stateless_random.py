@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from thalweg._src.errors import InvalidArgumentError
@@ -13,6 +11,7 @@ from thalweg._src.kernels.random import seeded
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.reshape import Function
 from thalweg._src.kernels.types import TORCH
+from thalweg._src.resources.devices import Device
 
 Tensor = torch.Tensor
 
@@ -55,7 +54,7 @@ _SAMPLERS: dict[str, Function] = {
 
 
 @kernel(*_SAMPLERS)
-def bind_sampler(node: Node, device: Any) -> Function:
+def bind_sampler(node: Node, device: Device) -> Function:
     sampler, dtype = _SAMPLERS[node.type], TORCH[node.dtypes[0]]
 
     def sample(shape: Tensor, seed: Tensor, *parameters: Tensor) -> Tensor:
@@ -69,7 +68,7 @@ def bind_sampler(node: Node, device: Any) -> Function:
 
 
 @kernel("StatelessRandomUniformFullInt")
-def bind_full_int(node: Node, device: Any) -> Function:
+def bind_full_int(node: Node, device: Device) -> Function:
     dtype = TORCH[node.attrs["dtype"]]
 
     def sample(shape: Tensor, seed: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.regular_expressions import Replacement, compile_pattern
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import normalize_axis, require
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
 Array = np.ndarray[Any, Any]
@@ -49,7 +50,7 @@ def invalid(text: str) -> InvalidArgumentError:
 
 
 @kernel("StringJoin", devices=("CPU",))
-def bind_join(node: Node, device: Any) -> Function:
+def bind_join(node: Node, device: Device) -> Function:
     separator = as_bytes(node.attrs["separator"])
 
     def join(*inputs: Array) -> Array:
@@ -78,7 +79,7 @@ def _sparse(rows: list[list[bytes]]) -> tuple[torch.Tensor, Array, torch.Tensor]
 
 
 @kernel("StringSplit", devices=("CPU",))
-def bind_split(node: Node, device: Any) -> Function:
+def bind_split(node: Node, device: Device) -> Function:
     skip_empty = node.attrs["skip_empty"]
 
     def split(strings: Array, delimiter: Array) -> tuple[torch.Tensor, Array, torch.Tensor]:
@@ -100,7 +101,7 @@ def _split_on_any(string: bytes, delimiters: bytes, skip_empty: bool) -> list[by
 
 
 @kernel("StringSplitV2", devices=("CPU",))
-def bind_split_v2(node: Node, device: Any) -> Function:
+def bind_split_v2(node: Node, device: Device) -> Function:
     limit = max(node.attrs["maxsplit"], -1)
 
     def split(strings: Array, sep: Array) -> tuple[torch.Tensor, Array, torch.Tensor]:
@@ -121,12 +122,12 @@ def _split_on_spaces(string: bytes, limit: int) -> list[bytes]:
 
 
 @kernel("StringStrip", devices=("CPU",))
-def bind_strip(node: Node, device: Any) -> Function:
+def bind_strip(node: Node, device: Device) -> Function:
     return each(bytes.strip)
 
 
 @kernel("StringLower", "StringUpper", devices=("CPU",))
-def bind_case(node: Node, device: Any) -> Function:
+def bind_case(node: Node, device: Device) -> Function:
     encoding, small = node.attrs["encoding"], node.type == "StringLower"
     if encoding not in ("", "utf-8"):
         raise invalid(f"encoding is {encoding!r}, expected 'utf-8', or '' for plain bytes")
@@ -137,7 +138,7 @@ def bind_case(node: Node, device: Any) -> Function:
 
 
 @kernel("StringLength", devices=("CPU",))
-def bind_length(node: Node, device: Any) -> Function:
+def bind_length(node: Node, device: Device) -> Function:
     in_bytes = node.attrs["unit"] == "BYTE"
 
     def length(strings: Array) -> torch.Tensor:
@@ -149,7 +150,7 @@ def bind_length(node: Node, device: Any) -> Function:
 
 
 @kernel("Substr", devices=("CPU",))
-def bind_substr(node: Node, device: Any) -> Function:
+def bind_substr(node: Node, device: Device) -> Function:
     cut = _cut_bytes if node.attrs["unit"] == "BYTE" else _cut_characters
 
     def substr(strings: Array, pos: torch.Tensor, size: torch.Tensor) -> Array:
@@ -186,13 +187,13 @@ def _cut_characters(string: bytes, pos: int, size: int, index: int) -> bytes:
 
 
 @kernel("StaticRegexReplace", devices=("CPU",))
-def bind_static_replace(node: Node, device: Any) -> Function:
+def bind_static_replace(node: Node, device: Device) -> Function:
     replace = Replacement(as_bytes(node.attrs["pattern"]), as_bytes(node.attrs["rewrite"]))
     return each(replace.all if node.attrs["replace_global"] else replace.first)
 
 
 @kernel("RegexReplace", devices=("CPU",))
-def bind_replace(node: Node, device: Any) -> Function:
+def bind_replace(node: Node, device: Device) -> Function:
     everywhere = node.attrs["replace_global"]
 
     def replace(strings: Array, pattern: Array, rewrite: Array) -> Any:
@@ -209,19 +210,19 @@ def _matches(strings: Array, pattern: bytes) -> torch.Tensor:
 
 
 @kernel("StaticRegexFullMatch", devices=("CPU",))
-def bind_static_full_match(node: Node, device: Any) -> Function:
+def bind_static_full_match(node: Node, device: Device) -> Function:
     pattern = as_bytes(node.attrs["pattern"])
     compile_pattern(pattern)
     return lambda strings: _matches(strings, pattern)
 
 
 @kernel("RegexFullMatch", devices=("CPU",))
-def bind_full_match(node: Node, device: Any) -> Function:
+def bind_full_match(node: Node, device: Device) -> Function:
     return lambda strings, pattern: _matches(strings, pattern.item())
 
 
 @kernel("ReduceJoin", devices=("CPU",))
-def bind_reduce_join(node: Node, device: Any) -> Function:
+def bind_reduce_join(node: Node, device: Device) -> Function:
     separator, keep = as_bytes(node.attrs["separator"]), node.attrs["keep_dims"]
 
     def reduce_join(strings: Array, indices: torch.Tensor) -> Array:
@@ -240,7 +241,7 @@ def bind_reduce_join(node: Node, device: Any) -> Function:
 
 
 @kernel("UnsortedSegmentJoin", devices=("CPU",))
-def bind_segment_join(node: Node, device: Any) -> Function:
+def bind_segment_join(node: Node, device: Device) -> Function:
     separator = as_bytes(node.attrs["separator"])
 
     def segment_join(strings: Array, ids: torch.Tensor, num_segments: torch.Tensor) -> Array:
@@ -262,7 +263,7 @@ def bind_segment_join(node: Node, device: Any) -> Function:
 
 
 @kernel("StringNGrams", devices=("CPU",))
-def bind_ngrams(node: Node, device: Any) -> Function:
+def bind_ngrams(node: Node, device: Device) -> Function:
     attrs = node.attrs
     separator, widths = as_bytes(attrs["separator"]), attrs["ngram_widths"]
     left, right, pad_width = as_bytes(attrs["left_pad"]), as_bytes(attrs["right_pad"]), attrs["pad_width"]

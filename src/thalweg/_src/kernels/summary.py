@@ -17,6 +17,7 @@ from thalweg._src.kernels.image_files import encode_png
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import to_read
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
 _SMALL = 1e-6  # an image whose largest number is below is black
@@ -52,7 +53,7 @@ def _require_text(tag: bytes) -> None:
 
 
 @kernel("ScalarSummary", devices=("CPU",))
-def bind_scalar_summary(node: Node, device: Any) -> Callable[..., Array]:
+def bind_scalar_summary(node: Node, device: Device) -> Callable[..., Array]:
     from thalweg._src.formats.summaries import scalars
 
     def summarize(tags: Array, values: torch.Tensor) -> Array:
@@ -70,7 +71,7 @@ def bind_scalar_summary(node: Node, device: Any) -> Callable[..., Array]:
 
 
 @kernel("HistogramSummary", devices=("CPU",))
-def bind_histogram_summary(node: Node, device: Any) -> Callable[..., Array]:
+def bind_histogram_summary(node: Node, device: Device) -> Callable[..., Array]:
     from thalweg._src.formats.summaries import histogram
 
     def summarize(tag: Array, values: torch.Tensor) -> Array:
@@ -84,7 +85,7 @@ def bind_histogram_summary(node: Node, device: Any) -> Callable[..., Array]:
 
 
 @kernel("ImageSummary", devices=("CPU",))
-def bind_image_summary(node: Node, device: Any) -> Callable[..., Array]:
+def bind_image_summary(node: Node, device: Device) -> Callable[..., Array]:
     from thalweg._src.formats.summaries import images
 
     most, bad_color, dtype = node.attrs["max_images"], node.attrs["bad_color"], node.attrs["T"]
@@ -127,7 +128,7 @@ def _as_bytes(image: Array, bad_color: Array) -> Array:
 
 
 @kernel("AudioSummaryV2", devices=("CPU",))
-def bind_audio_summary(node: Node, device: Any) -> Callable[..., Array]:
+def bind_audio_summary(node: Node, device: Device) -> Callable[..., Array]:
     from thalweg._src.formats.summaries import sounds
 
     most, encode = node.attrs["max_outputs"], bind_encode_wav(node, device)
@@ -149,7 +150,7 @@ def bind_audio_summary(node: Node, device: Any) -> Callable[..., Array]:
 
 
 @kernel("MergeSummary", devices=("CPU",))
-def bind_merge_summary(node: Node, device: Any) -> Callable[..., Array]:
+def bind_merge_summary(node: Node, device: Device) -> Callable[..., Array]:
     from thalweg._src.formats.summaries import merged
 
     def merge(*inputs: Array) -> Array:
@@ -175,7 +176,7 @@ def _proto(value: Any, dtype: DType) -> Any:
 
 
 @kernel("TensorSummaryV2", devices=("CPU",))
-def bind_tensor_summary_v2(node: Node, device: Any) -> Callable[..., Array]:
+def bind_tensor_summary_v2(node: Node, device: Device) -> Callable[..., Array]:
     from thalweg._src.formats.summaries import tensor
 
     dtype = node.attrs["T"]
@@ -191,7 +192,7 @@ def bind_tensor_summary_v2(node: Node, device: Any) -> Callable[..., Array]:
 
 
 @kernel("TensorSummary", devices=("CPU",))
-def bind_tensor_summary(node: Node, device: Any) -> Callable[..., Array]:
+def bind_tensor_summary(node: Node, device: Device) -> Callable[..., Array]:
     from thalweg._src.formats.summaries import tensor
 
     dtype = node.attrs["T"]

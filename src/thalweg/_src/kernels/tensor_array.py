@@ -12,6 +12,7 @@ from thalweg._src import dtypes, errors
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.types import TORCH
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import Shape, compatible, merge, show
 
 _MAX_SIZE = 1 << 26  # elements; the list itself would fill the memory before anything was written
@@ -45,7 +46,7 @@ class Elements:
         clears: bool,
         same: bool,
         name: str,
-        device: Any,
+        device: Device,
         of: Elements | None = None,
     ) -> None:
         if not 0 <= size <= _MAX_SIZE:
@@ -143,7 +144,7 @@ def _nothing_to_join(array: Elements, shape: Shape) -> errors.UnimplementedError
 
 
 @kernel("TensorArrayV3")
-def bind_tensor_array(node: Node, device: Any) -> Callable[[Any], Any]:
+def bind_tensor_array(node: Node, device: Device) -> Callable[[Any], Any]:
     attrs, name = node.attrs, node.attrs["tensor_array_name"] or node.name
     settings = {
         "dynamic": attrs["dynamic_size"],
@@ -161,7 +162,7 @@ def bind_tensor_array(node: Node, device: Any) -> Callable[[Any], Any]:
 
 
 @kernel("TensorArrayGradV3")
-def bind_tensor_array_grad(node: Node, device: Any) -> Callable[[Elements, Any], Any]:
+def bind_tensor_array_grad(node: Node, device: Device) -> Callable[[Elements, Any], Any]:
     source = node.attrs["source"]
 
     def gradient_of(array: Elements, flow: Any) -> tuple[Elements, Any]:
@@ -201,17 +202,17 @@ def _read(array: Elements, index: Any, flow: Any) -> Any:
 
 
 @kernel("TensorArrayWriteV3")
-def bind_write(node: Node, device: Any) -> Callable[..., Any]:
+def bind_write(node: Node, device: Device) -> Callable[..., Any]:
     return _write
 
 
 @kernel("TensorArrayReadV3")
-def bind_read(node: Node, device: Any) -> Callable[..., Any]:
+def bind_read(node: Node, device: Device) -> Callable[..., Any]:
     return _read
 
 
 @kernel("TensorArrayGatherV3")
-def bind_gather(node: Node, device: Any) -> Callable[..., Any]:
+def bind_gather(node: Node, device: Device) -> Callable[..., Any]:
     wanted, dtype = node.attrs["element_shape"], node.attrs["dtype"]
     target = device.torch
 
@@ -242,7 +243,7 @@ def _require_equal_shapes(array: Elements, values: list[Any]) -> None:
 
 
 @kernel("TensorArrayScatterV3")
-def bind_scatter(node: Node, device: Any) -> Callable[..., Any]:
+def bind_scatter(node: Node, device: Device) -> Callable[..., Any]:
     def scatter(array: Elements, indices: Any, value: Any, flow: Any) -> Any:
         _require_array(array)
         numbers = indices.tolist()
@@ -256,7 +257,7 @@ def bind_scatter(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("TensorArrayConcatV3")
-def bind_concat(node: Node, device: Any) -> Callable[..., Any]:
+def bind_concat(node: Node, device: Device) -> Callable[..., Any]:
     rest, dtype, target = node.attrs["element_shape_except0"], node.attrs["dtype"], device.torch
 
     def concat(array: Elements, flow: Any) -> tuple[Any, Any]:
@@ -281,7 +282,7 @@ def bind_concat(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("TensorArraySplitV3")
-def bind_split(node: Node, device: Any) -> Callable[..., Any]:
+def bind_split(node: Node, device: Device) -> Callable[..., Any]:
     def split(array: Elements, value: Any, lengths: Any, flow: Any) -> Any:
         _require_array(array)
         sizes = lengths.tolist()
@@ -310,7 +311,7 @@ def bind_split(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("TensorArraySizeV3")
-def bind_size(node: Node, device: Any) -> Callable[..., Any]:
+def bind_size(node: Node, device: Device) -> Callable[..., Any]:
     def size(array: Elements, flow: Any) -> Any:
         _require_array(array)
         return torch.tensor(len(array.items), dtype=torch.int32)
@@ -319,7 +320,7 @@ def bind_size(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("TensorArrayCloseV3")
-def bind_close(node: Node, device: Any) -> Callable[..., Any]:
+def bind_close(node: Node, device: Device) -> Callable[..., Any]:
     def close(array: Elements) -> None:
         _require_array(array)
         array.items.clear()

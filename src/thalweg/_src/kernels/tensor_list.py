@@ -11,6 +11,7 @@ from thalweg._src import dtypes, errors
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, Known, kernel
 from thalweg._src.kernels.types import TORCH
+from thalweg._src.resources.devices import Device
 from thalweg._src.resources.swap import Kept, keep
 
 List = tuple[Any, ...]
@@ -39,22 +40,22 @@ def pop_back(elements: List) -> List:
 
 
 @kernel("EmptyTensorList")
-def bind_empty(node: Node, device: Any) -> Known:
+def bind_empty(node: Node, device: Device) -> Known:
     return Known(_EMPTY)
 
 
 @kernel("TensorListPushBack")
-def bind_push(node: Node, device: Any) -> Callable[..., Any]:
+def bind_push(node: Node, device: Device) -> Callable[..., Any]:
     return push_away if node.attrs.get("_swap_memory") else push
 
 
 @kernel("TensorListPopBack")
-def bind_pop(node: Node, device: Any) -> Call:
+def bind_pop(node: Node, device: Device) -> Call:
     return Call(pop_back if node.attrs.get("_swap_memory") else pop, (Input(0),))
 
 
 @kernel("_ListRows")
-def bind_rows(node: Node, device: Any) -> Callable[..., Any]:
+def bind_rows(node: Node, device: Device) -> Callable[..., Any]:
     nothing = torch.empty((0, node.attrs["width"]), dtype=TORCH[node.dtypes[0]], device=device.torch)
 
     def rows(elements: List) -> Any:
@@ -64,7 +65,7 @@ def bind_rows(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("AddN", T=[dtypes.variant])
-def bind_add_lists(node: Node, device: Any) -> Callable[..., Any]:
+def bind_add_lists(node: Node, device: Device) -> Callable[..., Any]:
     def add_lists(*lists: List) -> List:
         """Adds lists element by element; one without elements stands for zeros."""
         longest = max(map(_length, lists))

@@ -18,6 +18,7 @@ from thalweg._src.kernels import update_rules as rules
 from thalweg._src.kernels.registry import Call, Input, kernel
 from thalweg._src.kernels.state import find_variable
 from thalweg._src.kernels.update_rules import Number, corrected_rate
+from thalweg._src.resources.devices import Device
 from thalweg._src.resources.variables import VariableResource, all_writable, locked
 from thalweg._src.shapes import show
 
@@ -59,7 +60,7 @@ class _Buffers:
         return self._shapes
 
 
-def _buffers(node: Node, device: Any, indices: Sequence[int]) -> Any:
+def _buffers(node: Node, device: Device, indices: Sequence[int]) -> Any:
     """Returns the variables behind the inputs: found now, or in each step where a handle comes from elsewhere."""
     handles = [node.inputs[index][0] for index in indices]
     if all(handle.type == "VarHandleOp" for handle in handles):
@@ -67,7 +68,7 @@ def _buffers(node: Node, device: Any, indices: Sequence[int]) -> Any:
     return Call(_Buffers, ([Input(index) for index in indices],))
 
 
-def _number(node: Node, index: int, device: Any) -> Any:
+def _number(node: Node, index: int, device: Device) -> Any:
     """Returns the argument that gives a rule a hyperparameter without a wait for the device."""
     value = node.constant(index)
     if value is not None and value.ndim == 0:
@@ -85,7 +86,7 @@ def _split(node: Node) -> tuple[list[int], list[int], dict[str, Any]]:
     return resources, others, attrs
 
 
-def _bind_whole(rule: Rule, node: Node, device: Any) -> Call:
+def _bind_whole(rule: Rule, node: Node, device: Device) -> Call:
     resources, others, attrs = _split(node)
     names = [arg.name for arg in node.definition.inputs]
     gradient = next(i for i in others if names[i] in _GRADIENTS)
@@ -102,7 +103,7 @@ def _bind_whole(rule: Rule, node: Node, device: Any) -> Call:
     return Call(update, (_buffers(node, device, resources), *values))
 
 
-def _bind_rows(rule: Rule, node: Node, device: Any) -> Call:
+def _bind_rows(rule: Rule, node: Node, device: Device) -> Call:
     resources, others, attrs = _split(node)
     names = [arg.name for arg in node.definition.inputs]
     gradient, chosen = names.index("grad"), names.index("indices")
@@ -193,7 +194,7 @@ class _Group:
 
     __slots__ = ("_buffers", "_count", "_device", "_kinds", "_node", "_positions")
 
-    def __init__(self, node: Node, device: Any) -> None:
+    def __init__(self, node: Node, device: Device) -> None:
         self._node = node
         self._device = device
         self._count = node.attrs.get("N", 1)
@@ -237,13 +238,13 @@ class _Group:
         return Call(update, (self._buffers, [Input(i) for i in gradients], *values))
 
 
-def _is_fused(node: Node, device: Any) -> bool:
+def _is_fused(node: Node, device: Device) -> bool:
     """Tells whether torch's fused kernels are used; a compiler fuses the single operations into more."""
     return node.attrs["T"] in _FUSED and not device.compiling
 
 
 @kernel("ResourceApplyGradientDescent", "_ApplyGradientDescentGroup", T=_TYPES)
-def bind_gradient_descent(node: Node, device: Any) -> Call:
+def bind_gradient_descent(node: Node, device: Device) -> Call:
     def change(fused: bool, buffers: list[list[torch.Tensor]], grads: list[torch.Tensor], alpha: Number) -> None:
         if fused:
             _sgd(buffers[0], grads, [], alpha, 0.0, False)
@@ -255,7 +256,7 @@ def bind_gradient_descent(node: Node, device: Any) -> Call:
 
 
 @kernel("ResourceApplyMomentum", "_ApplyMomentumGroup", T=_TYPES)
-def bind_momentum(node: Node, device: Any) -> Call:
+def bind_momentum(node: Node, device: Device) -> Call:
     use_nesterov = node.attrs["use_nesterov"]
 
     def change(
@@ -293,7 +294,7 @@ def _sgd(
 
 
 @kernel("ResourceApplyAdam", "_ApplyAdamGroup", T=_TYPES)
-def bind_adam(node: Node, device: Any) -> Call:
+def bind_adam(node: Node, device: Device) -> Call:
     use_nesterov = node.attrs["use_nesterov"]
     # torch corrects for moments that started at zero by the number of steps; our rate is corrected already, and after
     # infinitely many steps there is nothing left to correct.

@@ -9,7 +9,9 @@ import torch
 
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import STEP, Call, Input, kernel
+from thalweg._src.resources.devices import Device
 from thalweg._src.resources.rendezvous import rendezvous_key
+from thalweg._src.resources.step import Step
 
 _AT_ONCE = 64 << 10  # bytes that a driver takes along with the call
 
@@ -19,20 +21,20 @@ def _key(node: Node) -> str:
 
 
 @kernel("_Send")
-def bind_send(node: Node, device: Any) -> Call:
+def bind_send(node: Node, device: Device) -> Call:
     key = _key(node)
 
-    def send(step: Any, value: Any) -> None:
+    def send(step: Step, value: Any) -> None:
         step.rendezvous.send(key, value)
 
     return Call(send, (STEP, Input(0)))
 
 
 @kernel("_Recv")
-def bind_recv(node: Node, device: Any) -> Callable[..., None]:
+def bind_recv(node: Node, device: Device) -> Callable[..., None]:
     key, where = _key(node), device.torch
 
-    def receive(step: Any, finish: Callable[[Any], None]) -> None:
+    def receive(step: Step, finish: Callable[[Any], None]) -> None:
         def arrive(value: Any) -> None:
             if isinstance(value, torch.Tensor) and value.device != where:
                 value = value.to(where, non_blocking=where.type != "cpu")
@@ -44,13 +46,13 @@ def bind_recv(node: Node, device: Any) -> Callable[..., None]:
 
 
 @kernel("_CopyToHost")
-def bind_copy_to_host(node: Node, device: Any) -> Call:
+def bind_copy_to_host(node: Node, device: Device) -> Call:
     later = "_fetched" in node.attrs and device.torch.type != "cpu"  # the end of the step waits for it
     return Call(torch.Tensor.to, (Input(0), device.host), {"non_blocking": later, "copy": True})
 
 
 @kernel("_CopyToDevice")
-def bind_copy_to_device(node: Node, device: Any) -> Call:
+def bind_copy_to_device(node: Node, device: Device) -> Call:
     if device.accelerator is None or not device.accelerator.has_pinned_memory():
         return Call(torch.Tensor.to, (Input(0), device.torch), {"copy": True})
     aside: Any = None

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.decompositions import Function
 from thalweg._src.kernels.registry import kernel
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
 _DENSE = 128  # rows; as whole matrices so few are solved sooner than row by row
 
 
 @kernel("TridiagonalMatMul")
-def bind_multiply(node: Node, device: Any) -> Function:
+def bind_multiply(node: Node, device: Device) -> Function:
     def multiply(above: torch.Tensor, main: torch.Tensor, below: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor:
         for diagonal in (above, main, below):
             _require_fit(diagonal, 1, rhs)
@@ -30,7 +29,7 @@ def bind_multiply(node: Node, device: Any) -> Function:
 
 
 @kernel("TridiagonalSolve")
-def bind_solve(node: Node, device: Any) -> Function:
+def bind_solve(node: Node, device: Device) -> Function:
     pivoting, perturbed = node.attrs["partial_pivoting"], node.attrs["perturb_singular"]
 
     def solve(diagonals: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor:

@@ -14,6 +14,7 @@ from thalweg._src.kernels.registry import kernel
 from thalweg._src.kernels.strings import each, invalid, string_array
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.kernels.unicode_scripts import script_of
+from thalweg._src.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
@@ -107,14 +108,14 @@ def _writable(code: int) -> int:
 
 
 @kernel("UnicodeTranscode", devices=("CPU",))
-def bind_transcode(node: Node, device: Any) -> Function:
+def bind_transcode(node: Node, device: Device) -> Function:
     attrs = {**node.attrs, "replacement_char": _writable(node.attrs["replacement_char"])}
     decoder, codec = _Decoder(attrs), _CODECS[attrs["output_encoding"]]
     return each(lambda s: decoder.text(s).encode(codec))
 
 
 @kernel("UnicodeDecode", "UnicodeDecodeWithOffsets", devices=("CPU",))
-def bind_decode(node: Node, device: Any) -> Function:
+def bind_decode(node: Node, device: Device) -> Function:
     decoder, splits_type = _Decoder(node.attrs), TORCH[node.attrs["Tsplits"]]
     outputs = len(node.dtypes)
 
@@ -138,7 +139,7 @@ def bind_decode(node: Node, device: Any) -> Function:
 
 
 @kernel("UnicodeEncode", devices=("CPU",))
-def bind_encode(node: Node, device: Any) -> Function:
+def bind_encode(node: Node, device: Device) -> Function:
     errors, codec = node.attrs["errors"], _CODECS[node.attrs["output_encoding"]]
     replacement = chr(_writable(_replacement(node.attrs)))
 
@@ -161,5 +162,5 @@ def bind_encode(node: Node, device: Any) -> Function:
 
 
 @kernel("UnicodeScript", devices=("CPU",))
-def bind_script(node: Node, device: Any) -> Function:
+def bind_script(node: Node, device: Device) -> Function:
     return lambda codes: torch.from_numpy(np.asarray(script_of(codes.numpy())))

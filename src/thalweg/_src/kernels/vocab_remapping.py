@@ -15,6 +15,7 @@ from thalweg._src.formats.table_checkpoint import open_checkpoint
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.files import local_path
 from thalweg._src.kernels.registry import kernel
+from thalweg._src.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
 
@@ -30,7 +31,7 @@ def _lines(name: Array) -> list[bytes]:
 
 
 @kernel("GenerateVocabRemapping", devices=("CPU",))
-def bind_vocab_remapping(node: Node, device: Any) -> Callable[..., Any]:
+def bind_vocab_remapping(node: Node, device: Device) -> Callable[..., Any]:
     start, count = node.attrs["new_vocab_offset"], node.attrs["num_new_vocab"]
     most = node.attrs["old_vocab_size"]
 
@@ -49,7 +50,7 @@ def bind_vocab_remapping(node: Node, device: Any) -> Callable[..., Any]:
 
 
 @kernel("LoadAndRemapMatrix", devices=("CPU",))
-def bind_load_and_remap(node: Node, device: Any) -> Callable[..., Any]:
+def bind_load_and_remap(node: Node, device: Device) -> Callable[..., Any]:
     rows, columns = node.attrs["num_rows"], node.attrs["num_cols"]
 
     def load(path: Array, name: Array, row_map: torch.Tensor, column_map: torch.Tensor, values: torch.Tensor) -> Any:

@@ -11,17 +11,19 @@ import torch
 from thalweg._src import errors
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.source_line import made_at
+from thalweg._src.resources.devices import Device
+from thalweg._src.resources.step import Step
 
 _LOCAL_TASK = "/job:localhost/replica:0/task:0"  # says nothing in a process of its own
 
 
-def failure(node: Node, device: Any) -> Callable[[Any, errors.OpError], None]:
+def failure(node: Node, device: Device) -> Callable[[Any, errors.OpError], None]:
     """Returns what ends a step with an error of this node, once the kernel's call is over."""
     place = device.name.removeprefix(_LOCAL_TASK)
 
-    def fail(step: Any, error: errors.OpError) -> None:
+    def fail(step: Step, error: errors.OpError) -> None:
         text = f"{node.type} '{node.name}' on {place}: {error.message}"
-        line = made_at(node._stack)
+        line = made_at(node.stack)
         kind: Any = type(error)
         step.fail(kind(node, node, text if line is None else f"{text}\n  made at: {line}"))
 
@@ -42,7 +44,7 @@ def invalid(text: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, text)
 
 
-def shared(node: Node, device: Any, kind: str, make: Callable[[str], Any]) -> Any:
+def shared(node: Node, device: Device, kind: str, make: Callable[[str], Any]) -> Any:
     """Returns the resource that a handle stands for by container and name, made on first use."""
     name = node.attrs["shared_name"] or node.name
     return device.resources.lookup_or_create(node.attrs["container"], kind, name, lambda: make(name))

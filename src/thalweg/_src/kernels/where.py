@@ -14,16 +14,17 @@ from thalweg._src.kernels.reshape import STRINGS, Function
 from thalweg._src.kernels.scatter import movable
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.ops.shape_functions import require
+from thalweg._src.resources.devices import Device
 from thalweg._src.shapes import show
 
 
 @kernel("Where")
-def bind_where(node: Node, device: Any) -> Function:
+def bind_where(node: Node, device: Device) -> Function:
     return lambda value: (value if value.dtype is torch.bool else value != 0).nonzero()
 
 
 @kernel("Select")
-def bind_select(node: Node, device: Any) -> Function | Call:
+def bind_select(node: Node, device: Device) -> Function | Call:
     condition, t, e = (node.input_shape(i) for i in range(3))
     if condition is not None and t is not None and t == e and None not in (*condition, *t):
         if condition == t:
@@ -58,17 +59,17 @@ def _rows(condition: Any, t: Any, e: Any) -> Any:
 
 
 @kernel("Select", **STRINGS)
-def bind_select_strings(node: Node, device: Any) -> Function:
+def bind_select_strings(node: Node, device: Device) -> Function:
     return lambda condition, t, e: np.where(_rows(condition, t, e).numpy(), t, e)
 
 
 @kernel("SelectV2")
-def bind_select_v2(node: Node, device: Any) -> Call:
+def bind_select_v2(node: Node, device: Device) -> Call:
     return Call(torch.where, (Input(0), Input(1), Input(2)))
 
 
 @kernel("SelectV2", **STRINGS)
-def bind_select_v2_strings(node: Node, device: Any) -> Function:
+def bind_select_v2_strings(node: Node, device: Device) -> Function:
     return lambda condition, t, e: np.where(condition.numpy(), t, e)
 
 
@@ -76,7 +77,7 @@ _WRITTEN = {dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.b
 
 
 @kernel("OneHot")
-def bind_one_hot(node: Node, device: Any) -> Function:
+def bind_one_hot(node: Node, device: Device) -> Function:
     axis = node.attrs["axis"]
 
     def one_hot(indices: torch.Tensor, depth: torch.Tensor, on: torch.Tensor, off: torch.Tensor) -> torch.Tensor:
@@ -105,7 +106,7 @@ def bind_one_hot(node: Node, device: Any) -> Function:
 
 
 @kernel("OneHot", **STRINGS)
-def bind_one_hot_strings(node: Node, device: Any) -> Function:
+def bind_one_hot_strings(node: Node, device: Device) -> Function:
     axis = node.attrs["axis"]
     return lambda indices, depth, on, off: np.where(_hits(indices, int(depth), axis).numpy(), on, off)
 
@@ -144,7 +145,7 @@ def distinct(x: torch.Tensor, dim: int) -> tuple[torch.Tensor, torch.Tensor, tor
 
 
 @kernel("Unique", "UniqueWithCounts")
-def bind_unique(node: Node, device: Any) -> Function:
+def bind_unique(node: Node, device: Device) -> Function:
     return _bind_unique(node, distinct)
 
 
@@ -160,7 +161,7 @@ def _bind_unique(node: Node, find: Function) -> Function:
 
 
 @kernel("UniqueV2")
-def bind_unique_v2(node: Node, device: Any) -> Function:
+def bind_unique_v2(node: Node, device: Device) -> Function:
     return _bind_unique_v2(node, distinct)
 
 
@@ -187,17 +188,17 @@ def distinct_strings(x: Any, dim: int) -> tuple[Any, torch.Tensor, torch.Tensor]
 
 
 @kernel("Unique", "UniqueWithCounts", **STRINGS)
-def bind_unique_strings(node: Node, device: Any) -> Function:
+def bind_unique_strings(node: Node, device: Device) -> Function:
     return _bind_unique(node, distinct_strings)
 
 
 @kernel("UniqueV2", **STRINGS)
-def bind_unique_v2_strings(node: Node, device: Any) -> Function:
+def bind_unique_v2_strings(node: Node, device: Device) -> Function:
     return _bind_unique_v2(node, distinct_strings)
 
 
 @kernel("ListDiff")
-def bind_list_diff(node: Node, device: Any) -> Function:
+def bind_list_diff(node: Node, device: Device) -> Function:
     kind = TORCH[node.attrs["out_idx"]]
 
     def difference(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -209,7 +210,7 @@ def bind_list_diff(node: Node, device: Any) -> Function:
 
 
 @kernel("ListDiff", **STRINGS)
-def bind_list_diff_strings(node: Node, device: Any) -> Function:
+def bind_list_diff_strings(node: Node, device: Device) -> Function:
     kind = TORCH[node.attrs["out_idx"]]
 
     def difference(x: Any, y: Any) -> tuple[Any, torch.Tensor]:

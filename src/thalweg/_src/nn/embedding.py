@@ -67,8 +67,8 @@ def _clip(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
     """Scales rows whose norm is greater than max_norm."""
     if max_norm is None:
         return rows
-    if ids._shape is not None and rows._shape is not None:
-        axes: Any = list(range(len(ids._shape), len(rows._shape)))
+    if ids.dims is not None and rows.dims is not None:
+        axes: Any = list(range(len(ids.dims), len(rows.dims)))
     else:
         axes = sequences_ops.range(rank(ids), rank(rows))
     total = reduce_sum(math.square(rows), axes, keepdims=True)
@@ -96,8 +96,8 @@ def _from_parts(parts: list[Any], ids: Tensor, strategy: str, max_norm: Any) -> 
     table = as_shape(parts[0].shape)
     row = reshape_ops.shape(parts[0])[1:] if table is None or None in table[1:] else list(table[1:])
     result = reshape(result, concat([reshape_ops.shape(ids), row], 0))
-    if ids._shape is not None and table is not None:
-        result.set_shape((*ids._shape, *table[1:]))
+    if ids.dims is not None and table is not None:
+        result.set_shape((*ids.dims, *table[1:]))
     return result
 
 
@@ -165,11 +165,11 @@ def _weighted(rows: Tensor, places: Tensor, owners: Tensor, weights: Tensor, com
     """Combines rows with weights: their weighted sum, over the sum of the weights or over the root of their squares."""
     weights = math.cast(weights, rows.dtype)
     found = gather(rows, places)
-    depth = None if found._shape is None else len(found._shape)
+    depth = None if found.dims is None else len(found.dims)
     trailing: Any = ones([rank(found) - 1], dtypes.int32) if depth is None else [1] * (depth - 1)
     factors = reshape(weights, concat([reshape_ops.shape(weights), trailing], 0))
     if depth is not None:
-        factors.set_shape([found._shape[0] if found._shape else None, *[1] * (depth - 1)])
+        factors.set_shape([found.dims[0] if found.dims else None, *[1] * (depth - 1)])
     found = found * factors
     if combiner == "sum":
         return segment_sum(found, owners, name=name)
@@ -199,7 +199,7 @@ def safe_embedding_lookup_sparse(
         raise TypeError(f"sparse_weights are {sparse_weights.dtype.name}, the embedding weights {kind.name}")
     with name_scope(name, "embedding_lookup", [*parts, sparse_ids, sparse_weights]) as scope:
         shape = sparse_ids.dense_shape
-        static = sparse_ids._shape
+        static = sparse_ids.dims
         depth = size(shape) if static is None else len(static)
         ids = _as_matrix(sparse_ids, depth)
         weights = None if sparse_weights is None else SparseTensor(ids.indices, sparse_weights.values, ids.dense_shape)
@@ -214,8 +214,8 @@ def safe_embedding_lookup_sparse(
             result = where(empty, zeros_like(result), result)
         leading = math.cast(shape, dtypes.int32)[: depth - 1]
         final = reshape(result, concat([leading, reshape_ops.shape(result)[1:]], 0), name=scope)
-        if static is not None and result._shape is not None:
-            final.set_shape((*static[:-1], *result._shape[1:]))
+        if static is not None and result.dims is not None:
+            final.set_shape((*static[:-1], *result.dims[1:]))
         return final
 
 

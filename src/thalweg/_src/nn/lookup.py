@@ -56,9 +56,9 @@ class _Table(LookupInterface):
         super().__init__(key_dtype, value_dtype)
         self._handle = handle
         self._default_value = convert_to_tensor(default_value, self._value_dtype, name="default_value")
-        if not shapes.compatible(self._default_value._shape, value_shape):
+        if not shapes.compatible(self._default_value.dims, value_shape):
             raise ValueError(
-                f"the default value has shape {shapes.show(self._default_value._shape)}, "
+                f"the default value has shape {shapes.show(self._default_value.dims)}, "
                 f"values of the table have shape {shapes.show(value_shape)}"
             )
 
@@ -267,7 +267,7 @@ class InitializableLookupTableBase(_Table):
     ) -> None:
         with name_scope(name, "hash_table") as scope:
             handle = ops.hash_table_op(
-                container=get_default_graph()._scopes.container,
+                container=get_default_graph().scopes.container,
                 shared_name=shared_name or initializer._shared_name,
                 use_node_name_sharing=True,
                 key_dtype=initializer.key_dtype,
@@ -388,16 +388,16 @@ class MutableHashTable(_MutableTable):
     ) -> None:
         default = convert_to_tensor(default_value, dtypes.as_dtype(value_dtype), name="default_value")
         attrs: dict[str, Any] = {
-            "container": get_default_graph()._scopes.container,
+            "container": get_default_graph().scopes.container,
             "use_node_name_sharing": checkpoint,
             "key_dtype": key_dtype,
             "value_dtype": value_dtype,
         }
-        if default._shape == ():
+        if default.dims == ():
             handle = ops.mutable_hash_table_op(name=name, **attrs)
         else:
-            handle = ops.mutable_hash_table_of_tensors_op(value_shape=default._shape, name=name, **attrs)
-        super().__init__(key_dtype, value_dtype, default, handle, default._shape)
+            handle = ops.mutable_hash_table_of_tensors_op(value_shape=default.dims, name=name, **attrs)
+        super().__init__(key_dtype, value_dtype, default, handle, default.dims)
         if checkpoint:
             self._save_with_variables(name)
 
@@ -421,13 +421,13 @@ class MutableDenseHashTable(_MutableTable):
         handle = ops.mutable_dense_hash_table_op(
             convert_to_tensor(empty_key, keys, name="empty_key"),
             convert_to_tensor(deleted_key, keys, name="deleted_key"),
-            container=get_default_graph()._scopes.container,
+            container=get_default_graph().scopes.container,
             use_node_name_sharing=checkpoint,
             value_dtype=value_dtype,
-            value_shape=default._shape,
+            value_shape=default.dims,
             initial_num_buckets=131072 if initial_num_buckets is None else initial_num_buckets,
             name=name,
         )
-        super().__init__(key_dtype, value_dtype, default, handle, default._shape)
+        super().__init__(key_dtype, value_dtype, default, handle, default.dims)
         if checkpoint:
             self._save_with_variables(name)

@@ -26,9 +26,9 @@ def required_space_to_batch_paddings(
     with name_scope(name, "required_space_to_batch_paddings", [input_shape, block_shape]):
         sizes = convert_to_tensor(input_shape, dtypes.int32, name="input_shape")
         blocks: Any = convert_to_tensor(block_shape, dtypes.int32, name="block_shape")
-        if blocks._shape is None or len(blocks._shape) != 1 or blocks._shape[0] is None:
+        if blocks.dims is None or len(blocks.dims) != 1 or blocks.dims[0] is None:
             raise ValueError("block_shape must be a vector of known length")
-        count = blocks._shape[0]
+        count = blocks.dims[0]
         if count == 0:
             return zeros([0, 2], dtypes.int32), zeros([0, 2], dtypes.int32)
         base: Any = np.zeros((count, 2), np.int32) if base_paddings is None else base_paddings
@@ -60,9 +60,9 @@ def with_space_to_batch(
     """Runs `op(input, number of spatial dimensions, padding)` as if its windows had holes of dilation_rate."""
     input = convert_to_tensor(input, name="input")
     rate = convert_to_tensor(dilation_rate, dtypes.int32, name="dilation_rate")
-    if rate._shape is None or len(rate._shape) != 1 or rate._shape[0] is None:
+    if rate.dims is None or len(rate.dims) != 1 or rate.dims[0] is None:
         raise ValueError("dilation_rate must be a vector of known length")
-    count = rate._shape[0]
+    count = rate.dims[0]
     known = constant_value(rate)
     if known is not None and (known < 1).any():
         raise ValueError(f"dilation_rate must be positive, got {known.tolist()}")
@@ -80,7 +80,7 @@ def with_space_to_batch(
 
 
 def _spatial_sizes(input: Tensor, places: list[int]) -> Any:
-    dims = input._shape
+    dims = input.dims
     known = None if dims is None else [dims[place] for place in places]
     return gather(shape(input), places) if known is None or None in known else known
 
@@ -104,7 +104,7 @@ def _spread(values: Any, fill: int, places: list[int]) -> Any:
     values = convert_to_tensor(values)
     if places == [i + 1 for i in range(len(places))]:
         return values
-    filler = convert_to_tensor(np.full((values._shape or (0,))[1:], fill, np.int32))
+    filler = convert_to_tensor(np.full((values.dims or (0,))[1:], fill, np.int32))
     return pack([values[places.index(d)] if d in places else filler for d in range(1, places[-1] + 1)])
 
 

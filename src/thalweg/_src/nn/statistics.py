@@ -160,12 +160,12 @@ def _spectral_norm(x: Tensor, axis: Any) -> Tensor:
     from thalweg._src.ops.decompositions import svd  # which are made of less than statistics
 
     order: Any
-    if x._shape is None:
+    if x.dims is None:
         first, second = (add(rank(x), a) if a < 0 else a for a in axis)
         order = concat([setdiff1d(range_op(0, rank(x), 1), stack([first, second]))[0], [first, second]], 0)
     else:
-        pair = [normalize_axis(int(a), len(x._shape)) for a in axis]
-        order = [i for i in range(len(x._shape)) if i not in pair] + pair
+        pair = [normalize_axis(int(a), len(x.dims)) for a in axis]
+        order = [i for i in range(len(x.dims)) if i not in pair] + pair
     greatest = reduce_max(svd(transpose(x, order), compute_uv=False), -1, keepdims=True)
     return transpose(expand_dims(greatest, -1), invert_permutation(order))
 

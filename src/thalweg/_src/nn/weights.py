@@ -29,7 +29,7 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
     """Returns an operation that fails unless the weights fit the values; ValueError now, if both shapes are known."""
     with name_scope(None, "assert_broadcastable", [weights, values]) as scope:
         weights, values = convert_to_tensor(weights, name="weights"), convert_to_tensor(values, name="values")
-        if _fit(weights._shape, values._shape):
+        if _fit(weights.dims, values.dims):
             return no_op(name="static_checks_determined_all_ok")
         weights_shape, values_shape = shape(weights), shape(values)
         # Broadcasting that fails says the same as the assertion would.
@@ -68,7 +68,7 @@ def broadcast_weights(weights: Any, values: Any) -> Tensor:
     with name_scope(None, "broadcast_weights", [weights, values]) as scope:
         values = convert_to_tensor(values, name="values")
         factors = convert_to_tensor(weights, values.dtype.base_dtype, name="weights")
-        if is_fully_defined(factors._shape) and factors._shape == values._shape:
+        if is_fully_defined(factors.dims) and factors.dims == values.dims:
             return factors
         with control_dependencies([assert_broadcastable(factors, values)]):
             return multiply(factors, ones_like(values), name=scope)
@@ -77,7 +77,7 @@ def broadcast_weights(weights: Any, values: Any) -> Tensor:
 def with_rank_of(weights: Any, values: Tensor) -> Tensor:
     """Returns weights that had a last dimension too many or too few with the rank of the values; scalars stay."""
     factors = convert_to_tensor(weights, name="weights")
-    own, other = factors._shape, values._shape
+    own, other = factors.dims, values.dims
     if own == ():
         return factors
     if own is None or other is None:
@@ -93,7 +93,7 @@ def _with_rank_of(weights: Tensor, values: Tensor) -> Tensor:
     is_weights = subtract(1, cast(equal(own, 0), dtypes.int32))
     fewer = cast(equal(difference, 1), dtypes.int32)
     more = multiply(is_weights, cast(equal(difference, -1), dtypes.int32))
-    if weights._shape is not None and weights._shape[-1] not in (None, 1):
+    if weights.dims is not None and weights.dims[-1] not in (None, 1):
         fewer = multiply(fewer, 0)
     return reshape(weights, concat([_leading(weights, subtract(own, fewer)), fill([more], 1)], 0))
 
@@ -106,15 +106,15 @@ def _leading(tensor: Tensor, count: Any) -> Tensor:
 def squeezed_to(weights: Any, values: Tensor) -> Tensor:
     """Returns weights that had a last dimension too many without it."""
     factors = convert_to_tensor(weights, name="weights")
-    if factors._shape is None or values._shape is None:
+    if factors.dims is None or values.dims is None:
         return _dropped(factors, equal(subtract(rank(factors), rank(values)), 1))
-    return squeeze(factors, [-1]) if len(factors._shape) == len(values._shape) + 1 else factors
+    return squeeze(factors, [-1]) if len(factors.dims) == len(values.dims) + 1 else factors
 
 
 def squeezed_alike(labels: Any, predictions: Any, expected_rank_diff: int = 0) -> tuple[Tensor, Tensor]:
     """Drops a last dimension of size 1 from that of the two which has a dimension too many, if need be in the step."""
     labels, predictions = convert_to_tensor(labels), convert_to_tensor(predictions)
-    if labels._shape is not None and predictions._shape is not None:
+    if labels.dims is not None and predictions.dims is not None:
         return remove_squeezable_dimensions(labels, predictions, expected_rank_diff)
     difference = subtract(rank(predictions), rank(labels))
     shorter = [
@@ -126,12 +126,12 @@ def squeezed_alike(labels: Any, predictions: Any, expected_rank_diff: int = 0) -
 
 def _dropped(tensor: Tensor, condition: Tensor) -> Tensor:
     """Returns the tensor without its last dimension, which has size 1, where a condition holds in the step."""
-    if tensor._shape is not None and (not tensor._shape or tensor._shape[-1] not in (None, 1)):
+    if tensor.dims is not None and (not tensor.dims or tensor.dims[-1] not in (None, 1)):
         return tensor
     return reshape(tensor, _leading(tensor, subtract(rank(tensor), cast(condition, dtypes.int32))))
 
 
 def require_compatible(first: Tensor, second: Tensor) -> None:
     """Raises ValueError if two static shapes cannot be the same."""
-    if not compatible(first._shape, second._shape):
-        raise ValueError(f"Shapes {show(first._shape)} and {show(second._shape)} are incompatible")
+    if not compatible(first.dims, second.dims):
+        raise ValueError(f"Shapes {show(first.dims)} and {show(second.dims)} are incompatible")

@@ -19,8 +19,8 @@ NUMBERS = frozenset(dtypes.ALL) - {dtypes.bool, dtypes.string, dtypes.resource, 
 
 def _shape_of(c: Inference) -> Shape:
     """Returns the shape of a gradient, if the graph tells which accumulator this is."""
-    maker = maker_of(c._sources[0], _MAKERS)
-    return None if maker is None else maker._attrs["shape"]
+    maker = maker_of(c.sources[0], _MAKERS)
+    return None if maker is None else maker.attrs["shape"]
 
 
 def _applied(c: Inference) -> Sequence[Shape]:

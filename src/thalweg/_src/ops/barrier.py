@@ -25,8 +25,8 @@ def _taken(c: Inference) -> Sequence[Shape]:
     count = scalar_value(c, 1)
     require(count is None or count >= 0, f"num_elements is {count}", expected="at least 0")
     lead = (None,) if c.attrs["allow_small_batch"] else (count,)
-    barrier = maker_of(c._sources[0], ("Barrier",))
-    shapes = () if barrier is None else barrier._attrs["shapes"]
+    barrier = maker_of(c.sources[0], ("Barrier",))
+    shapes = () if barrier is None else barrier.attrs["shapes"]
     types = c.attrs["component_types"]
     if len(shapes) != len(types):
         shapes = (None,) * len(types)

@@ -170,7 +170,7 @@ def confusion_matrix(
             values = ones_like(predictions, dtype)
         else:
             values = cast(convert_to_tensor(weights, name="weights"), dtype)
-            merge(predictions._shape, values._shape)
+            merge(predictions.dims, values.dims)
         return scatter_nd(pack([labels, predictions], axis=1), values, pack([count, count]), name=scope)
 
 
@@ -188,11 +188,11 @@ def remove_squeezable_dimensions(
     """Drops a last dimension of size 1 from the one of the two that has a dimension too many."""
     with name_scope(name, "remove_squeezable_dimensions", [labels, predictions]):
         predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
-        if predictions._shape is None or labels._shape is None:
+        if predictions.dims is None or labels.dims is None:
             return labels, predictions
-        difference = len(predictions._shape) - len(labels._shape)
-        if difference == expected_rank_diff + 1 and predictions._shape[-1] in (1, None):
+        difference = len(predictions.dims) - len(labels.dims)
+        if difference == expected_rank_diff + 1 and predictions.dims[-1] in (1, None):
             predictions = squeeze(predictions, [-1])
-        elif difference == expected_rank_diff - 1 and labels._shape[-1] in (1, None):
+        elif difference == expected_rank_diff - 1 and labels.dims[-1] in (1, None):
             labels = squeeze(labels, [-1])
         return labels, predictions

@@ -246,11 +246,11 @@ def _rank_checked(
     for tensor in wanted:
         if tensor.dtype is not dtypes.int32:
             raise TypeError(f"rank must be of type int32, not {tensor.dtype.name}")
-        if tensor._shape:
+        if tensor.dims:
             raise ValueError("Rank must be a scalar.")
     known = [constant_value(tensor) for tensor in wanted]
-    if x._shape is not None and all(value is not None for value in known):
-        actual = len(x._shape)
+    if x.dims is not None and all(value is not None for value in known):
+        actual = len(x.dims)
         if not any(test(actual, int(value)) for value in known):
             expected = ", ".join(str(value) for value in known)
             start = f"{message}.  " if message else ""
@@ -292,7 +292,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
     """Returns the tensor; raises ValueError if it is known not to be a scalar."""
     with name_scope(name, "assert_scalar", [tensor]):
         result = convert_to_tensor(tensor, name="tensor")
-        if result._shape:
+        if result.dims:
             start = f"{message}  " if message else ""
             raise ValueError(f"{start}Expected scalar shape for {result.name}, saw shape: {result.shape}.")
         return result

@@ -226,8 +226,8 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
         return concat_op(list(values), axis, name=name)
     with name_scope(name, "concat", values) as scope:
         where = convert_to_tensor(axis, dtypes.int32, name="concat_dim")
-        if where._shape not in ((), None):
-            raise ValueError(f"axis has shape {show(where._shape)}, expected a scalar")
+        if where.dims not in ((), None):
+            raise ValueError(f"axis has shape {show(where.dims)}, expected a scalar")
         return identity(values[0], name=scope)
 
 
@@ -252,7 +252,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     """Returns the parts of a tensor along a dimension, without it; their number may be inferred."""
     tensor = convert_to_tensor(value, name="value")
     if num is None:
-        source = tensor._shape
+        source = tensor.dims
         if source is None:
             raise ValueError(f"Cannot infer num from the unknown shape of {tensor.name!r}: pass num")
         if not -len(source) <= axis < len(source):
@@ -273,12 +273,12 @@ def split(
     if isinstance(sizes, list | tuple) and all(isinstance(s, int | shapes.Dimension) for s in sizes):
         sizes = np.array([int(s) for s in sizes], np.int32)
     sizes = convert_to_tensor(sizes, name="size_splits")
-    if sizes._shape == ():
+    if sizes.dims == ():
         raise ValueError(
             f"num_or_size_splits is a scalar tensor, expected a Python number or a vector: {num_or_size_splits}"
         )
     if num is None:
-        num = sizes._shape[0] if sizes._shape is not None else None
+        num = sizes.dims[0] if sizes.dims is not None else None
         if num is None:
-            raise ValueError(f"Cannot infer num from shape {show(sizes._shape)} of size_splits: pass num")
+            raise ValueError(f"Cannot infer num from shape {show(sizes.dims)} of size_splits: pass num")
     return split_v_op.many(value, sizes, axis, num_split=num, name=name)  # type: ignore[no-any-return]

@@ -211,8 +211,8 @@ def _cheapest_pair(terms: Sequence[str], tensors: Sequence[Tensor], output: str)
     """Returns the pair whose product adds least to what must be kept; unknown dimensions count as 100."""
     sizes: dict[str, int] = {}
     for term, tensor in zip(terms, tensors):
-        if tensor._shape is not None and "..." not in term:
-            sizes.update((c, d) for c, d in zip(term, tensor._shape) if d is not None)
+        if tensor.dims is not None and "..." not in term:
+            sizes.update((c, d) for c, d in zip(term, tensor.dims) if d is not None)
 
     def volume(term: str) -> int:
         return prod(sizes.get(label, 100) for label in _labels(term) if label)
@@ -253,10 +253,10 @@ def _contracted(a: Tensor, axes: Any) -> tuple[Any, Any]:
         count = int(axes)
         if count < 0:
             raise ValueError(f"axes is {count}, expected 0 or more")
-        if a._shape is not None:
-            if count > len(a._shape):
-                raise ValueError(f"axes is {count}, but a has rank {len(a._shape)}")
-            return list(range(len(a._shape) - count, len(a._shape))), list(range(count))
+        if a.dims is not None:
+            if count > len(a.dims):
+                raise ValueError(f"axes is {count}, but a has rank {len(a.dims)}")
+            return list(range(len(a.dims) - count, len(a.dims))), list(range(count))
         return range_of(rank(a) - count, rank(a)), list(range(count))
     if isinstance(axes, list | tuple | np.ndarray):
         if len(axes) != 2:
@@ -266,7 +266,7 @@ def _contracted(a: Tensor, axes: Any) -> tuple[Any, Any]:
             raise ValueError(f"axes names {len(pair[0])} dimensions of a and {len(pair[1])} of b")
         return pair[0], pair[1]
     vector = convert_to_tensor(axes, name="axes", dtype=dtypes.int32)
-    if vector._shape == ():
+    if vector.dims == ():
         return range_of(rank(a) - vector, rank(a)), range_of(vector)
     return vector[0], vector[1]
 
@@ -284,16 +284,16 @@ def _axis_list(part: Any) -> Any:
 
 def _as_matrix(x: Tensor, axes: Any, last: bool) -> tuple[Tensor, Any]:
     """Returns x as a matrix, the contracted axes its columns or its rows, and the dimensions that are free."""
-    if isinstance(axes, list) and x._shape is not None:
-        count = len(x._shape)
+    if isinstance(axes, list) and x.dims is not None:
+        count = len(x.dims)
         for axis in axes:
             if not -count <= axis < count:
-                raise ValueError(f"Axis {axis} is out of range for a tensor of shape {show(x._shape)}.")
+                raise ValueError(f"Axis {axis} is out of range for a tensor of shape {show(x.dims)}.")
         summed = [axis % count for axis in axes]
         free = [axis for axis in range(count) if axis not in summed]
         order = free + summed if last else summed + free
-        sizes: Any = None if None not in x._shape else shape(x)
-        dims: list[Any] = [d if d is not None else sizes[i] for i, d in enumerate(x._shape)]
+        sizes: Any = None if None not in x.dims else shape(x)
+        dims: list[Any] = [d if d is not None else sizes[i] for i, d in enumerate(x.dims)]
         if order != list(range(count)):
             x = transpose(x, order)
         inner, outer = _volume([dims[i] for i in summed]), _volume([dims[i] for i in free])

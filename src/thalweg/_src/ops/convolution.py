@@ -403,7 +403,7 @@ def conv_transpose(
     """Transposes a convolution over one, two or three dimensions, as many as the output shape has."""
     transposes = {3: conv1d_transpose, 4: conv2d_transpose, 5: conv3d_transpose}
     with name_scope(name, "conv_transpose", [input, filters, output_shape]) as scope:
-        shape = convert_to_tensor(output_shape, dtypes.int32)._shape
+        shape = convert_to_tensor(output_shape, dtypes.int32).dims
         rank = None if shape is None else shape[0]
         if rank not in transposes:
             raise ValueError(f"output_shape must have 3, 4 or 5 entries, got {rank}")
@@ -436,7 +436,7 @@ def convolution(
     rates = one_of("dilations", dilations, "dilation_rate", dilation_rate)
     with name_scope(name, "convolution", [input, filter]) as scope:
         input, filter = convert_to_tensor(input, name="input"), convert_to_tensor(filter, name="filter")
-        known = input._shape if input._shape is not None else filter._shape
+        known = input.dims if input.dims is not None else filter.dims
         if known is None:
             raise ValueError("rank of input or filter must be known")
         rank = len(known) - 2
@@ -555,7 +555,7 @@ def separable_conv2d(
     rates = one_of("dilations", dilations, "rate", rate)
     with name_scope(name, "separable_conv2d", [input, depthwise_filter, pointwise_filter]) as scope:
         pointwise_filter = convert_to_tensor(pointwise_filter, name="pointwise_filter")
-        shape = pointwise_filter._shape
+        shape = pointwise_filter.dims
         if shape is not None and (len(shape) != 4 or shape[0] not in (None, 1) or shape[1] not in (None, 1)):
             raise ValueError(
                 f"pointwise_filter must have the shape [1, 1, channels in, channels out], got {show(shape)}"

@@ -206,7 +206,7 @@ def ctc_loss_v2(
 
 def _with_blank_last(logits: Tensor, labels: SparseTensor, blank: int) -> tuple[Tensor, SparseTensor]:
     """Moves a class to the end, and numbers the labels behind it anew."""
-    classes: Any = logits._shape[2] if logits._shape is not None else None
+    classes: Any = logits.dims[2] if logits.dims is not None else None
     classes = reshape_ops.shape(logits)[2] if classes is None else classes
     place = blank + classes if blank < 0 else blank
     if isinstance(place, int) and place == classes - 1:

@@ -213,9 +213,9 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     """Returns slices of params at indices that have the same leading dimensions."""
     with name_scope(name, "BatchGather", [params, indices]) as scope:
         indices = convert_to_tensor(indices, name="indices")
-        if indices._shape is None:
+        if indices.dims is None:
             raise ValueError("batch_gather needs the rank of indices, which is unknown")
-        count = len(indices._shape) - 1
+        count = len(indices.dims) - 1
         return gather_op(params, indices, count, batch_dims=count, name=scope)
 
 
@@ -228,14 +228,14 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
         return gather_nd_op(params, indices, name=name)
     with name_scope(name, "BatchGatherNd", [params, indices]) as scope:
         tensor, rows = convert_to_tensor(params, name="params"), convert_to_tensor(indices, name="indices")
-        if rows._shape is None or not 0 <= batch_dims < len(rows._shape):
-            raise ValueError(f"batch_dims = {batch_dims} must be less than rank(indices), of {show(rows._shape)}")
+        if rows.dims is None or not 0 <= batch_dims < len(rows.dims):
+            raise ValueError(f"batch_dims = {batch_dims} must be less than rank(indices), of {show(rows.dims)}")
         return gather_nd_op(tensor, concat([*_batch_positions(rows, batch_dims), rows], -1), name=scope)
 
 
 def _batch_positions(rows: Tensor, batch_dims: int) -> list[Tensor]:
     """Returns for each batch dimension the position along it, as one column beside the rows of indices."""
-    rank = len(rows._shape or ())
+    rank = len(rows.dims or ())
     ones = ones_like(rows[..., :1])
     positions = []
     for axis in np.arange(batch_dims).tolist():
@@ -286,7 +286,7 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
     """Returns the parts of a tensor, along the dimensions of the mask, where the mask is true."""
     with name_scope(name, "boolean_mask", [tensor, mask]):
         value, chosen = convert_to_tensor(tensor, name="tensor"), convert_to_tensor(mask, name="mask")
-        dims = chosen._shape
+        dims = chosen.dims
         if dims is None:
             raise ValueError("the rank of a boolean mask must be known when the graph is built; sizes may be unknown")
         if not dims:
@@ -298,7 +298,7 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
                 raise ValueError("the axis of a boolean mask must be known when the graph is built")
             first = int(known)
         last = first + len(dims)
-        source = value._shape
+        source = value.dims
         if source is not None:
             if first < 0:
                 first, last = first + len(source), last + len(source)

@@ -247,7 +247,7 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, dct_method: str = "", nam
     """Returns what is left of an image after it was a JPEG file of the given quality."""
     with name_scope(name, "adjust_jpeg_quality", [image]):
         image = convert_to_tensor(image, name="image")
-        shape = image._shape
+        shape = image.dims
         pixels = convert_image_dtype(image, dtypes.uint8, saturate=True)
         coded = encode_jpeg_variable_quality(pixels, convert_to_tensor(jpeg_quality, dtypes.int32))
         channels = None if shape is None else shape[-1]

@@ -169,7 +169,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Repeats one channel of brightness for red, green and blue."""
     with name_scope(name, "grayscale_to_rgb", [images]) as scope:
         images = convert_to_tensor(images, name="images")
-        static = images._shape
+        static = images.dims
         if static is not None:
             if len(static) < 2:
                 raise ValueError(f"a grayscale image has rank 2 or more, received shape {show(static)}")

@@ -74,7 +74,7 @@ class _Batch:
 
     def __init__(self, images: Any) -> None:
         self.given = convert_to_tensor(images, name="images")
-        shape = self.given._shape
+        shape = self.given.dims
         if self.given.dtype not in _IMAGES:
             raise TypeError(f"Invalid dtype {self.given.dtype.name}: not one of {sorted(t.name for t in _IMAGES)}")
         if shape is None:
@@ -116,7 +116,7 @@ def transform(
 def _flat(transforms: Any) -> Tensor:
     """Returns transforms as a matrix with eight columns."""
     transforms = convert_to_tensor(transforms, dtypes.float32, name="transforms")
-    shape = transforms._shape
+    shape = transforms.dims
     if shape is None:
         raise TypeError("transforms rank must be statically known")
     if len(shape) not in (1, 2):
@@ -164,7 +164,7 @@ def translations_to_projective_transforms(translations: Any, name: str | None = 
 def _vector(value: Any, rank: int, what: str) -> Tensor:
     """Returns one value of a rank as a list of one, and a list as it is."""
     value = convert_to_tensor(value, dtypes.float32, name=what)
-    shape = value._shape
+    shape = value.dims
     if shape is None:
         raise TypeError(f"{what} rank must be statically known")
     if len(shape) not in (rank, rank + 1):
@@ -176,7 +176,7 @@ def flat_transforms_to_matrices(transforms: Any) -> Tensor:
     """Returns transforms of eight numbers as 3x3 matrices whose last element is 1."""
     with name_scope(None, "flat_transforms_to_matrices", [transforms]):
         transforms = convert_to_tensor(transforms, name="transforms")
-        shape = transforms._shape
+        shape = transforms.dims
         if shape is not None and len(shape) not in (1, 2):
             raise ValueError(f"Transforms should be 1D or 2D, got: {transforms}")
         transforms = reshape(transforms, [-1, 8])
@@ -187,7 +187,7 @@ def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
     """Returns 3x3 matrices as transforms of eight numbers, divided by the last element."""
     with name_scope(None, "matrices_to_flat_transforms", [transform_matrices]):
         matrices = convert_to_tensor(transform_matrices, name="matrices")
-        shape = matrices._shape
+        shape = matrices.dims
         if shape is not None and len(shape) not in (2, 3):
             raise ValueError(f"Matrices should be 2D or 3D, got: {matrices}")
         flat = reshape(matrices, [-1, 9])

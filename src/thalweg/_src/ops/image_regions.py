@@ -68,7 +68,7 @@ def connected_components(images: Any) -> Tensor:
     """Numbers the components of images: neighbours (not diagonal) of one value; 0 where an image is zero."""
     with name_scope("connected_components"):
         images = convert_to_tensor(images, name="images")
-        shape = images._shape
+        shape = images.dims
         if shape is None:
             raise TypeError("images rank must be statically known")
         if len(shape) not in (2, 3):

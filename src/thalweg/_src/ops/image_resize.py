@@ -268,7 +268,7 @@ def _resize_by(
 ) -> Tensor:
     with name_scope(name, "resize", [images, size]):
         given = convert_to_tensor(images, name="images")
-        static = given._shape
+        static = given.dims
         if static is None:
             raise ValueError("the rank of images is unknown, expected 3 or 4")
         if len(static) not in (3, 4):
@@ -290,7 +290,7 @@ def _size_tensor(size: Any) -> Tensor:
         tensor = convert_to_tensor(size, dtypes.int32, name="size")
     except (TypeError, ValueError):
         raise ValueError(f"size is {size!r}, expected int32 (height, width)") from None
-    if tensor._shape is not None and tensor._shape not in ((2,), (None,)):
+    if tensor.dims is not None and tensor.dims not in ((2,), (None,)):
         raise ValueError(f"size has shape {tensor.get_shape()}, expected two elements (height, width)")
     return tensor
 

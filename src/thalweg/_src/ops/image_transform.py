@@ -61,7 +61,7 @@ def image_tensor(image: Any) -> Tensor:
 
 
 def _pixel_checks(image: Tensor) -> list[Operation]:
-    static = image._shape
+    static = image.dims
     if static is not None and len(static) < 3:
         raise ValueError(f"image has shape {shapes.show(static)}, expected rank 3 or more")
     if static is not None and 0 in static[-3:]:
@@ -76,7 +76,7 @@ def _pixel_checks(image: Tensor) -> list[Operation]:
 
 
 def _require_rank(image: Tensor) -> None:
-    static = image._shape
+    static = image.dims
     if static is not None and len(static) not in (3, 4):
         raise ValueError(f"image has shape {shapes.show(static)}, expected rank 3 or 4")
 
@@ -105,7 +105,7 @@ def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
     with name_scope(None, name, [image]):
         image = image_tensor(image)
         _require_rank(image)
-        one = image._shape is not None and len(image._shape) == 3
+        one = image.dims is not None and len(image.dims) == 3
         chances: Any = [] if one else concat([shape_of(image)[:-3], [1, 1, 1]], 0)
         flipped = less(random_uniform(chances, 0, 1.0, seed=seed), 0.5)
         result = where_v2(flipped, reverse(image, [axis]), image)
@@ -128,7 +128,7 @@ def transpose_image(image: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "transpose", [image]):
         image = image_tensor(image)
         _require_rank(image)
-        static = image._shape
+        static = image.dims
         if static is not None:
             return transpose(image, [1, 0, 2] if len(static) == 3 else [0, 2, 1, 3])
         count = rank(image)
@@ -142,7 +142,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
         _require_rank(image)
         k = convert_to_tensor(k, dtypes.int32, name="k")
         k.get_shape().assert_has_rank(0)
-        known, static = constant_value(k), image._shape
+        known, static = constant_value(k), image.dims
         if known is None or static is None:
             return rotate_quarters(image, k, name=scope)
         across = [1, 0, 2] if len(static) == 3 else [0, 2, 1, 3]
@@ -175,7 +175,7 @@ class _Batch:
     def __init__(self, image: Any) -> None:
         image = convert_to_tensor(image, name="image")
         _require_rank(image)
-        static = image._shape
+        static = image.dims
         self.single = static is None or len(static) == 3
         if self.single:
             image = expand_dims(image, 0)
@@ -186,7 +186,7 @@ class _Batch:
 
     @property
     def sizes(self) -> list[Any]:
-        static = self.images._shape
+        static = self.images.dims
         assert static is not None
         if None not in static:
             return list(static)
@@ -290,7 +290,7 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
             raise ValueError(message)
         elif known == 1:
             return image  # type: ignore[no-any-return]
-        static = image._shape
+        static = image.dims
         if static is None or len(static) not in (3, 4):
             found = None if static is None else len(static)
             raise ValueError(f"image has rank {found}, expected 3 or 4")
@@ -303,7 +303,7 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
 
 def _middle(image: Tensor, axis: int, fraction: Any, known: Any) -> tuple[Any, Any]:
     """Returns start and size of the middle of an axis."""
-    static = image._shape
+    static = image.dims
     assert static is not None
     size = static[axis]
     if size is not None and known is not None:

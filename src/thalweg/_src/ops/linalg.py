@@ -192,11 +192,11 @@ def lu_matrix_inverse(lower_upper: Any, perm: Any, validate_args: bool = False, 
 def _lu_arguments(lower_upper: Any, perm: Any) -> tuple[Tensor, Tensor]:
     factors = convert_to_tensor(lower_upper, dtype_hint=dtypes.float32, name="lower_upper")
     order = convert_to_tensor(perm, dtype_hint=dtypes.int32, name="perm")
-    dims = factors._shape
+    dims = factors.dims
     if dims is not None and (len(dims) < 2 or (None not in dims[-2:] and dims[-2] != dims[-1])):
         raise ValueError(f"Input `lower_upper` must be (batches of) square matrices, got shape {show(dims)}.")
-    if dims is not None and order._shape is not None and len(order._shape) != len(dims) - 1:
-        raise ValueError(f"Input `perm` must have rank {len(dims) - 1}, got shape {show(order._shape)}.")
+    if dims is not None and order.dims is not None and len(order.dims) != len(dims) - 1:
+        raise ValueError(f"Input `perm` must have rank {len(dims) - 1}, got shape {show(order.dims)}.")
     return factors, order
 
 
@@ -206,11 +206,11 @@ def _unit_lower(factors: Tensor) -> Tensor:
 
 def _reordered(rows: Tensor, order: Tensor, back: bool = False) -> Tensor:
     """Returns matrices with their rows in another order, or in the order before that."""
-    if order._shape is not None and len(order._shape) == 1 and rows._shape is not None and len(rows._shape) == 2:
+    if order.dims is not None and len(order.dims) == 1 and rows.dims is not None and len(rows.dims) == 2:
         from thalweg._src.ops.gather import gather
 
         return gather(rows, invert_permutation(order) if back else order)
-    if not back and order._shape is not None and rows._shape is not None and order._shape == rows._shape[:-1]:
+    if not back and order.dims is not None and rows.dims is not None and order.dims == rows.dims[:-1]:
         return batch_gather(rows, order)
     unit = one_hot(order, shape(rows)[-2], dtype=rows.dtype)
     return matmul(unit, rows, adjoint_a=back)
@@ -222,7 +222,7 @@ def _threshold(s: Tensor, a: Tensor, factor: Any) -> Tensor:
 
 
 def _longest(a: Tensor) -> Any:
-    dims = a._shape
+    dims = a.dims
     if dims is not None and dims[-2] is not None and dims[-1] is not None:
         return np.array(max(dims[-2], dims[-1]), a.dtype.real_dtype.as_numpy_dtype)
     return cast(reduce_max(shape(a)[-2:]), a.dtype.real_dtype)
@@ -258,5 +258,5 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
 
 
 def _require_matrices(matrix: Tensor) -> None:
-    if matrix._shape is not None and len(matrix._shape) < 2:
-        raise ValueError(f"a has rank {len(matrix._shape)}, expected 2 or more")
+    if matrix.dims is not None and len(matrix.dims) < 2:
+        raise ValueError(f"a has rank {len(matrix.dims)}, expected 2 or more")

@@ -20,13 +20,13 @@ _TABLES = ("HashTableV2", "MutableHashTableV2", "MutableHashTableOfTensorsV2", "
 
 def _table_of(c: Inference) -> Operation | None:
     """Returns the operation that made the handle, if the graph says which."""
-    source = c._sources[0]
+    source = c.sources[0]
     if not isinstance(source, Tensor):
         return None  # in a step the kernel sees the table itself
     operation = source.op
     while operation.type not in _TABLES:
-        passed = [t for t in operation._inputs if t.dtype is dtypes.resource]
-        if not passed or passed[0].op._id >= operation._id:
+        passed = [t for t in operation.inputs if t.dtype is dtypes.resource]
+        if not passed or passed[0].op.id >= operation.id:
             return None
         operation = passed[0].op
     return operation
@@ -34,8 +34,8 @@ def _table_of(c: Inference) -> Operation | None:
 
 def _shapes_of(table: Operation) -> tuple[Shape, Shape]:
     """Returns the shapes of one key and of one value."""
-    key = table._inputs[0]._shape if table._inputs else ()
-    return key, table._attrs.get("value_shape", ())
+    key = table.inputs[0].dims if table.inputs else ()
+    return key, table.attrs.get("value_shape", ())
 
 
 def _outer(keys: Shape, key: Shape) -> Shape:

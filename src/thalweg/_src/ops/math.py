@@ -324,8 +324,8 @@ def round(x: Any, name: str | None = None) -> Tensor:
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     """Multiplies a tensor, or the values of IndexedSlices, by a scalar."""
     factor = convert_to_tensor(scalar, x.dtype.base_dtype, name="scalar")
-    if factor._shape not in ((), None):
-        raise ValueError(f"Only scalar multiply works, got shape {shapes.show(factor._shape)}")
+    if factor.dims not in ((), None):
+        raise ValueError(f"Only scalar multiply works, got shape {shapes.show(factor.dims)}")
     if isinstance(x, IndexedSlices):
         return IndexedSlices(multiply(factor, x.values, name=name), x.indices, x.dense_shape)
     return multiply(factor, x, name=name)
@@ -467,11 +467,11 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
         x = convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t, name="t")
         low = convert_to_tensor(clip_value_min, x.dtype.base_dtype, name="clip_value_min")
         high = convert_to_tensor(clip_value_max, x.dtype.base_dtype, name="clip_value_max")
-        if low._shape == () and high._shape == ():
+        if low.dims == () and high.dims == ():
             clipped = clip_by_value_op(x, low, high, name=scope)
         else:
             clipped = maximum(minimum(x, high), low, name=scope)
-            shapes.merge(x._shape, clipped._shape)
+            shapes.merge(x.dims, clipped.dims)
         return IndexedSlices(clipped, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else clipped
 
 
@@ -506,7 +506,7 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
     for tensor in tensors:
         if tensor.dtype.base_dtype is not tensors[0].dtype.base_dtype:
             raise ValueError(f"the inputs differ in dtype: {tensors[0].dtype.name} and {tensor.dtype.name}")
-        known = shapes.merge(known, tensor._shape)
+        known = shapes.merge(known, tensor.dims)
     if tensor_dtype is not None and dtypes.as_dtype(tensor_dtype) != tensors[0].dtype.base_dtype:
         raise TypeError(f"the inputs are {tensors[0].dtype.name}, expected tensor_dtype {tensor_dtype}")
     return _only(tensors[0], name) if len(tensors) == 1 else accumulate_n_op(tensors, shape=known, name=name)

@@ -90,7 +90,7 @@ def matmul(
         a = convert_to_tensor(a, name="a") if isinstance(a, Tensor) or not isinstance(b, Tensor) else a
         b = convert_to_tensor(b, dtype=a.dtype if isinstance(a, Tensor) else None, name="b")
         a = convert_to_tensor(a, dtype=b.dtype, name="a")
-        if (a._shape is None or len(a._shape) > 2) or (b._shape is None or len(b._shape) > 2):
+        if (a.dims is None or len(a.dims) > 2) or (b.dims is None or len(b.dims) > 2):
             from thalweg._src.ops.math import conj
 
             a = conj(a) if transpose_a and a.dtype.is_complex else a

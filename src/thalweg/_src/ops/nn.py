@@ -106,7 +106,7 @@ log_softmax_op = op("LogSoftmax", "logits: T -> logsoftmax: T", T=_FLOATS, infer
 def _along_axis(definition: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
     """Applies a row function along any axis: moves the axis last and back."""
     logits = convert_to_tensor(logits, name="logits")
-    rank = None if logits._shape is None else len(logits._shape)
+    rank = None if logits.dims is None else len(logits.dims)
     if isinstance(axis, numbers.Integral) and (axis == -1 or (rank is not None and axis == rank - 1)):
         return definition(logits, name=name)
     if rank is not None and isinstance(axis, numbers.Integral) and int(axis) not in range(-rank, rank):
@@ -118,8 +118,8 @@ def _along_axis(definition: OpDef, logits: Any, axis: Any, name: str | None) -> 
 
 def _swap_with_last(x: Tensor, axis: Any) -> Any:
     """Returns the permutation that exchanges an axis with the last one, its own inverse."""
-    if x._shape is not None and not isinstance(axis, Tensor):
-        order = list(range(len(x._shape)))
+    if x.dims is not None and not isinstance(axis, Tensor):
+        order = list(range(len(x.dims)))
         order[axis], order[-1] = order[-1], order[axis]
         return order
     rank = reshape_ops.rank(x)
@@ -221,9 +221,9 @@ def softmax_cross_entropy_with_logits_v2(
     with name_scope(name, "softmax_cross_entropy_with_logits", [logits, labels]) as scope:
         logits = convert_to_tensor(logits, name="logits")
         labels = convert_to_tensor(labels, logits.dtype, name="labels")
-        dtype, shape = logits.dtype, logits._shape
+        dtype, shape = logits.dtype, logits.dims
         logits, labels = _in_float32(logits), _in_float32(labels)
-        if shape is not None and len(shape) == 2 and axis in (-1, 1) and labels._shape and len(labels._shape) == 2:
+        if shape is not None and len(shape) == 2 and axis in (-1, 1) and labels.dims and len(labels.dims) == 2:
             loss: Tensor = softmax_cross_entropy_op.many(logits, labels, name=_unless_cast(scope, logits, dtype))[0]
             return loss if dtype is loss.dtype else math.cast(loss, dtype, name=scope)
         last = isinstance(axis, numbers.Integral) and (axis == -1 or (shape is not None and axis == len(shape) - 1))
@@ -231,7 +231,7 @@ def softmax_cross_entropy_with_logits_v2(
             order = _swap_with_last(logits, axis)
             logits, labels = transpose(logits, order), transpose(labels, order)
         outer = reshape_ops.shape(logits)[:-1]
-        classes = logits._shape[-1] if logits._shape is not None else None
+        classes = logits.dims[-1] if logits.dims is not None else None
         flat = [-1, reshape_ops.shape(logits)[-1] if classes is None else classes]
         loss = softmax_cross_entropy_op.many(reshape(logits, flat), reshape(labels, flat))[0]
         loss = reshape(loss, outer, name=_unless_cast(scope, loss, dtype))
@@ -258,7 +258,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = N
         logits = convert_to_tensor(logits)
         if labels.dtype not in dtypes.INDEX:
             labels = math.cast(labels, dtypes.int64)
-        dtype, shape, labels_shape = logits.dtype, logits._shape, labels._shape
+        dtype, shape, labels_shape = logits.dtype, logits.dims, labels.dims
         logits = _in_float32(logits)
         if shape == ():
             raise ValueError(f"Logits cannot be scalars - received shape {shape}.")
@@ -287,7 +287,7 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
         logits = convert_to_tensor(logits, name="logits")
         labels = convert_to_tensor(labels, logits.dtype, name="labels")
         try:
-            merge(labels._shape, logits._shape)
+            merge(labels.dims, logits.dims)
         except ValueError:
             raise ValueError(f"logits {logits.shape} and labels {labels.shape} differ in shape") from None
         # max(x, 0) - x * z + log(1 + exp(-|x|)), whose exponentials cannot overflow; the condition, unlike max and
@@ -307,7 +307,7 @@ def weighted_cross_entropy_with_logits(
         logits = convert_to_tensor(logits, name="logits")
         labels = convert_to_tensor(labels, logits.dtype, name="labels")
         try:
-            merge(labels._shape, logits._shape)
+            merge(labels.dims, logits.dims)
         except ValueError:
             raise ValueError(f"logits {logits.shape} and labels {labels.shape} differ in shape") from None
         weight = 1 + (pos_weight - 1) * labels
@@ -324,7 +324,7 @@ def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = Fal
         log_input = convert_to_tensor(log_input, name="log_input")
         targets = convert_to_tensor(targets, log_input.dtype, name="targets")
         try:
-            merge(targets._shape, log_input._shape)
+            merge(targets.dims, log_input.dims)
         except ValueError:
             raise ValueError(
                 f"log_input and targets must have the same shape ({log_input.shape} vs {targets.shape})"
@@ -503,12 +503,12 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
 
 def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
     if noise_shape is None:
-        return list(x._shape) if x._shape is not None and is_fully_defined(x._shape) else reshape_ops.shape(x)
+        return list(x.dims) if x.dims is not None and is_fully_defined(x.dims) else reshape_ops.shape(x)
     if isinstance(noise_shape, Tensor):
         return noise_shape
     dims = list(noise_shape)
-    if x._shape is not None and len(dims) == len(x._shape):
-        dims = [size if wanted is None else wanted for wanted, size in zip(dims, x._shape)]
+    if x.dims is not None and len(dims) == len(x.dims):
+        dims = [size if wanted is None else wanted for wanted, size in zip(dims, x.dims)]
     if None not in dims:
         return dims
     return [reshape_ops.shape(x)[i] if size is None else size for i, size in enumerate(dims)]
@@ -548,7 +548,7 @@ def dropout(
 
         uniform = random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype)
         kept: Tensor = x * (1 / (1 - rate)) * math.cast(uniform >= rate, x.dtype)
-        kept.set_shape(x._shape)
+        kept.set_shape(x.dims)
         return kept
 
 

@@ -265,7 +265,7 @@ def sufficient_statistics(
     with name_scope(name, "sufficient_statistics", [x, shift]):
         x = convert_to_tensor(x, name="x")
         axes = sorted(set(_listed(axes)))
-        dims = None if x._shape is None else [x._shape[axis] for axis in axes]
+        dims = None if x.dims is None else [x.dims[axis] for axis in axes]
         if dims is not None and None not in dims:
             counts = constant(num_elements(tuple(dims)), x.dtype, name="count")
         else:

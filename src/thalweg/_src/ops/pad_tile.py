@@ -322,7 +322,7 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
         counts = convert_to_tensor(repeats, name="repeats")
         if axis is None:
             data, axis = reshape(data, [-1]), 0
-        fixed, length = complete(static_value(counts)), None if data._shape is None else data._shape[axis]
+        fixed, length = complete(static_value(counts)), None if data.dims is None else data.dims[axis]
         if fixed is not None and length is not None:
             return gather(data, np.repeat(np.arange(length, dtype=np.int32), fixed), axis=axis)
         dims: Any = shape(data)

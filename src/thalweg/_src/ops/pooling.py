@@ -317,9 +317,9 @@ def _pool_of_any_rank(
     functions: Any, x: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None, name: str | None
 ) -> Tensor:
     x = convert_to_tensor(x, name="input")
-    if x._shape is None or not 3 <= len(x._shape) <= 5:
-        raise ValueError(f"input must have a known rank of 3, 4 or 5, got {show(x._shape)}")
-    rank = len(x._shape) - 2
+    if x.dims is None or not 3 <= len(x.dims) <= 5:
+        raise ValueError(f"input must have a known rank of 3, 4 or 5, got {show(x.dims)}")
+    rank = len(x.dims) - 2
     layout = data_format or ("NWC", "NHWC", "NDHWC")[rank - 1]
     return functions[rank - 1](x, ksize, strides, padding, data_format=layout, name=name)  # type: ignore[no-any-return]
 
@@ -389,9 +389,9 @@ def _dilated(
 ) -> tuple[list[int], list[list[int]], list[list[int]]]:
     """Returns the blocks that turn a pool with holes into one without, how to pad for them and how to crop."""
     start = 2 if channels_first else 1
-    sizes = None if x._shape is None else x._shape[start : start + len(window)]
+    sizes = None if x.dims is None else x.dims[start : start + len(window)]
     if sizes is None or None in sizes:
-        raise ValueError(f"pooling with dilation_rate {rates} needs known spatial sizes, got {show(x._shape)}")
+        raise ValueError(f"pooling with dilation_rate {rates} needs known spatial sizes, got {show(x.dims)}")
     pads, crops = [], []
     for size, extent, rate in zip(sizes, window, rates):
         assert size is not None

@@ -135,7 +135,7 @@ def print_v2(
 
 def _as_text(inputs: tuple[Any, ...], summarize: int, sep: str) -> Tensor:
     first = inputs[0] if len(inputs) == 1 else None
-    if isinstance(first, Tensor) and first.dtype is dtypes.string and first._shape == ():
+    if isinstance(first, Tensor) and first.dtype is dtypes.string and first.dims == ():
         return first
     tensors: list[Tensor] = []
     placeholder = "{}"

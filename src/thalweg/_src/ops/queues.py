@@ -22,8 +22,8 @@ def maker_of(handle: Any, makers: Sequence[str]) -> Operation | None:
         return None  # in a step the kernel sees the resource itself
     operation = handle.op
     while operation.type not in makers:
-        passed = [t for t in operation._inputs if t.dtype is handle.dtype]
-        if not passed or passed[0].op._id >= operation._id:
+        passed = [t for t in operation.inputs if t.dtype is handle.dtype]
+        if not passed or passed[0].op.id >= operation.id:
             return None
         operation = passed[0].op
     return operation
@@ -31,14 +31,14 @@ def maker_of(handle: Any, makers: Sequence[str]) -> Operation | None:
 
 def component_shapes(queue: Operation, count: int) -> list[Shape]:
     """Returns the shapes of the components of an element, unknown where the queue does not say."""
-    shapes = list(queue._attrs["shapes"])
-    if queue.type == "PriorityQueueV2" and (shapes or not queue._attrs["component_types"]):
+    shapes = list(queue.attrs["shapes"])
+    if queue.type == "PriorityQueueV2" and (shapes or not queue.attrs["component_types"]):
         shapes = [(), *shapes]
     return shapes if len(shapes) == count else [None] * count
 
 
 def _taken(c: Inference, *lead: int | None) -> Sequence[Shape]:
-    queue = maker_of(c._sources[0], QUEUES)
+    queue = maker_of(c.sources[0], QUEUES)
     shapes = [None] * c.num_outputs if queue is None else component_shapes(queue, c.num_outputs)
     return [concatenate(lead, shape) for shape in shapes]
 
@@ -65,7 +65,7 @@ def _count(c: Inference) -> int | None:
 def _entering(c: Inference, many: bool) -> Sequence[Shape]:
     size: int | None = None
     shapes = c.shapes[1:]
-    queue = maker_of(c._sources[0], QUEUES)
+    queue = maker_of(c.sources[0], QUEUES)
     wanted = [None] * len(shapes) if queue is None else component_shapes(queue, len(shapes))
     for index, (shape, component) in enumerate(zip(shapes, wanted)):
         if many and shape is not None:

@@ -98,8 +98,8 @@ def _axes(x: Tensor, axis: Any) -> Any:
     """Returns the axes to reduce; None stands for all."""
     if axis is not None:
         return axis
-    if x._shape is not None:
-        return array_constant(np.arange(len(x._shape), dtype=np.int32), dtypes.int32)
+    if x.dims is not None:
+        return array_constant(np.arange(len(x.dims), dtype=np.int32), dtypes.int32)
     return range(0, rank(x))
 
 
@@ -110,7 +110,7 @@ def _reduce(
     keep = bool(one_of("keepdims", keepdims, "keep_dims", old_keepdims))
     x = convert_to_tensor(x, dtypes.bool if definition in (all_op, any_op) else None, name="input")
     result = definition(x, _axes(x, axis), keep_dims=keep, name=name)
-    if axis is None and not keep and result._shape is None:
+    if axis is None and not keep and result.dims is None:
         result.set_shape(())
     return result
 

@@ -274,9 +274,9 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
     if is_sparse(input):
         return _sparse_shape(input, out_type, name)
     tensor = convert_to_tensor(input)
-    if shapes.is_fully_defined(tensor._shape):
+    if shapes.is_fully_defined(tensor.dims):
         with tensor.graph.as_default():
-            return constant(np.array(tensor._shape, out_type.as_numpy_dtype), out_type, name=name or "Shape")
+            return constant(np.array(tensor.dims, out_type.as_numpy_dtype), out_type, name=name or "Shape")
     return shape_op(tensor, out_type=out_type, name=name)
 
 
@@ -299,7 +299,7 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
 
         return reduce_prod(_sparse_shape(input, out_type), 0, name=name)
     tensor = convert_to_tensor(input)
-    count = num_elements(tensor._shape)
+    count = num_elements(tensor.dims)
     if count is not None:
         with tensor.graph.as_default():
             return constant(count, out_type, name=name or "Size")
@@ -311,9 +311,9 @@ def rank(input: Any, name: str | None = None) -> Tensor:
     if is_sparse(input):
         return size(input.dense_shape, name)
     tensor = convert_to_tensor(input)
-    if tensor._shape is not None:
+    if tensor.dims is not None:
         with tensor.graph.as_default():
-            return constant(len(tensor._shape), dtypes.int32, name=name or "Rank")
+            return constant(len(tensor.dims), dtypes.int32, name=name or "Rank")
     return rank_op(tensor, name=name)
 
 
@@ -357,7 +357,7 @@ def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> Tensor:
             )
         elif not isinstance(shape, Tensor):
             shape = convert_to_tensor(shape, dtypes.int32)
-        dims = shape if shape._shape is None or len(shape._shape) == 1 else reshape(shape, [-1])
+        dims = shape if shape.dims is None or len(shape.dims) == 1 else reshape(shape, [-1])
         return fill(dims, constant(value, dtype), name=scope)
 
 
@@ -382,9 +382,9 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
     """Returns zeros in the shape of a tensor."""
     source = convert_to_tensor(tensor)
     wanted = source.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
-    if optimize and shapes.is_fully_defined(source._shape) and wanted is not dtypes.variant:
+    if optimize and shapes.is_fully_defined(source.dims) and wanted is not dtypes.variant:
         with source.graph.as_default():
-            return zeros(source._shape, wanted, name=name or "zeros_like")
+            return zeros(source.dims, wanted, name=name or "zeros_like")
     if wanted is not source.dtype.base_dtype:
         with name_scope(name, "zeros_like", [source]) as scope:
             return zeros(shape_op(source), wanted, name=scope)
@@ -395,9 +395,9 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
     """Returns ones in the shape of a tensor."""
     source = convert_to_tensor(tensor)
     wanted = source.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype).base_dtype
-    if optimize and shapes.is_fully_defined(source._shape):
+    if optimize and shapes.is_fully_defined(source.dims):
         with source.graph.as_default():
-            return ones(source._shape, wanted, name=name or "ones_like")
+            return ones(source.dims, wanted, name=name or "ones_like")
     if wanted is not source.dtype.base_dtype:
         with name_scope(name, "ones_like", [source]) as scope:
             return ones(shape_op(source), wanted, name=scope)
@@ -434,8 +434,8 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
     with name_scope(name, "transpose", [a]) as scope:
         tensor = convert_to_tensor(a, name="a")
         if perm is None:
-            if tensor._shape is not None:
-                perm = np.arange(len(tensor._shape), dtype=np.int32)[::-1]
+            if tensor.dims is not None:
+                perm = np.arange(len(tensor.dims), dtype=np.int32)[::-1]
             else:
                 from thalweg._src.ops.pad_tile import reverse
 
@@ -448,7 +448,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
     """Returns a tensor with its last two dimensions exchanged."""
     with name_scope(name, "matrix_transpose", [a]) as scope:
         tensor = convert_to_tensor(a, name="a")
-        dims = tensor._shape
+        dims = tensor.dims
         if dims is not None:
             if len(dims) < 2:
                 raise ValueError(f"a has shape {show(dims)}, expected rank 2 or more")

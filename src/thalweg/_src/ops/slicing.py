@@ -24,7 +24,7 @@ from thalweg._src.ops.reshape import ones_like
 from thalweg._src.ops.shape_functions import require, shape_of_value
 from thalweg._src.shapes import Dimension, Shape, show
 
-newaxis = None  # a new dimension of size 1 in an index, as in NumPy
+newaxis: None = None  # a new dimension of size 1 in an index, as in NumPy
 _MASKS: dict[str, Any] = {"begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": 0}
 
 
@@ -284,7 +284,7 @@ def _bound(value: Any) -> Any:
         return int(value)
     if isinstance(value, Tensor) or hasattr(value, "_as_graph_element"):
         tensor = convert_to_tensor(value)
-        if tensor.dtype.base_dtype in (dtypes.int16, *dtypes.INDEX) and tensor._shape in ((), None):
+        if tensor.dtype.base_dtype in (dtypes.int16, *dtypes.INDEX) and tensor.dims in ((), None):
             return tensor
     raise TypeError(_BAD_INDEX.format(value))
 

@@ -139,7 +139,7 @@ def _mirrored(values: Tensor) -> Tensor:
 def _descending(values: Tensor, axis: int, places: bool) -> Tensor:
     sizes: Any = shape(values)
     output = 1 if places else 0
-    dims = values._shape
+    dims = values.dims
     if axis == -1 or (dims is not None and axis == len(dims) - 1):
         return top_k(values, sizes[-1])[output]  # type: ignore[no-any-return]
     if dims is not None:
@@ -168,7 +168,7 @@ def searchsorted(
     with name_scope(name, "searchsorted", [sorted_sequence, values]):
         rows = convert_to_tensor(sorted_sequence, name="sorted_sequence")
         values = convert_to_tensor(values, rows.dtype, name="values")
-        if rows._shape is not None and values._shape is not None and len(rows._shape) == len(values._shape) == 2:
+        if rows.dims is not None and values.dims is not None and len(rows.dims) == len(values.dims) == 2:
             return bound(rows, values, out_type=out_type)
         sizes: Any = shape(values)
         lengths: Any = shape(rows)

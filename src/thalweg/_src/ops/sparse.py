@@ -98,7 +98,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     if shape is None:
         dense_shape, rank = placeholder(dtypes.int64, [None], names["shape"]), None
     elif isinstance(shape, Tensor):
-        dense_shape, rank = shape, (shape._shape or (None,))[0]
+        dense_shape, rank = shape, (shape.dims or (None,))[0]
     else:
         static = as_shape(shape)
         if static is None:
@@ -140,7 +140,7 @@ def sparse_tensor_to_dense(
     dense = sparse_to_dense_op(
         sparse.indices, sparse.dense_shape, sparse.values, default_value, validate_indices=validate_indices, name=name
     )
-    dense.set_shape(sparse._shape)
+    dense.set_shape(sparse.dims)
     return dense
 
 
@@ -170,13 +170,13 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     """Returns the sparse tensor with those of its values that a vector of bools names."""
     sparse = as_sparse(sp_input)
     keep = convert_to_tensor(to_retain)
-    if keep._shape is not None and len(keep._shape) != 1:
-        raise ValueError(f"to_retain must be a vector, got {show(keep._shape)}")
-    if not compatible(keep._shape, sparse.values._shape):
-        raise ValueError(f"to_retain has shape {show(keep._shape)}, the values {show(sparse.values._shape)}")
+    if keep.dims is not None and len(keep.dims) != 1:
+        raise ValueError(f"to_retain must be a vector, got {show(keep.dims)}")
+    if not compatible(keep.dims, sparse.values.dims):
+        raise ValueError(f"to_retain has shape {show(keep.dims)}, the values {show(sparse.values.dims)}")
     places = reshape(where(keep), [-1])
     result = SparseTensor(gather(sparse.indices, places), gather(sparse.values, places), identity(sparse.dense_shape))
-    result.set_shape(sparse._shape)
+    result.set_shape(sparse.dims)
     return result
 
 
@@ -198,7 +198,7 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
         return SparseTensor(indices, values, reach + 1)
     shape = math.cast(convert_to_tensor(new_shape), dtypes.int64)
     known = as_static_shape(shape)
-    old = sparse._shape
+    old = sparse.dims
     if known is not None and old is not None:
         if len(known) != len(old):
             raise ValueError(f"new_shape has {len(known)} dimensions, the sparse tensor {len(old)}")

@@ -101,7 +101,7 @@ def take_many_sparse_from_tensors_map(
     sparse_map_op: Operation, sparse_handles: Any, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:
     """Takes sparse tensors out of the map of the operation that added them, as rows of one."""
-    attrs = sparse_map_op._attrs
+    attrs = sparse_map_op.attrs
     with colocate_with(sparse_map_op):
         indices, values, shape = take_many_sparse_from_tensors_map_op.many(
             sparse_handles,

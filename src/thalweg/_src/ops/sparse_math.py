@@ -246,7 +246,7 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
         limit = convert_to_tensor(threshold, x.dtype.real_dtype, name="thresh")
         total = sparse_add_op.many(x.indices, x.values, x.dense_shape, y.indices, y.values, y.dense_shape, limit)
         result = SparseTensor(*total)
-        result.set_shape(merge(x._shape, y._shape))
+        result.set_shape(merge(x.dims, y.dims))
         return result
     sparse, dense = (as_sparse(a), b) if is_sparse(a) else (as_sparse(b), a)
     return sparse_tensor_dense_add_op(sparse.indices, sparse.values, sparse.dense_shape, dense)
@@ -278,7 +278,7 @@ def _extreme_of(definition: OpDef, sp_a: Any, sp_b: Any, name: str | None) -> Sp
     a, b = as_sparse(sp_a), as_sparse(sp_b)
     indices, values = definition.many(a.indices, a.values, a.dense_shape, b.indices, b.values, b.dense_shape, name=name)
     result = SparseTensor(indices, values, a.dense_shape)
-    result.set_shape(merge(a._shape, b._shape))
+    result.set_shape(merge(a.dims, b.dims))
     return result
 
 
@@ -298,7 +298,7 @@ def _reduced(definition: OpDef, sp_input: Any, axis: Any, keepdims: Any, reducti
     axis = one_of("axis", axis, "reduction_axes", reduction_axes)
     keep = one_of("keepdims", keepdims, "keep_dims", keep_dims)
     if axis is None:
-        rank = len(sparse._shape) if sparse._shape is not None else reshape_ops.size(sparse.dense_shape)
+        rank = len(sparse.dims) if sparse.dims is not None else reshape_ops.size(sparse.dense_shape)
         axis = sequences_ops.range(rank)
     return definition.many(sparse.indices, sparse.values, sparse.dense_shape, axis, keep_dims=bool(keep))
 

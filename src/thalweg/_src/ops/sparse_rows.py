@@ -140,7 +140,7 @@ def sparse_fill_empty_rows(sp_input: Any, default_value: Any, name: str | None =
             sparse.indices, sparse.values, sparse.dense_shape, default
         )
         result = SparseTensor(indices, values, sparse.dense_shape)
-        result.set_shape(sparse._shape)
+        result.set_shape(sparse.dims)
         return result, empty
 
 

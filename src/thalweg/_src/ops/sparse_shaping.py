@@ -177,7 +177,7 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     """Returns the sparse tensor with its places in order, row by row."""
     sparse = as_sparse(sp_input)
     indices, values = sparse_reorder_op.many(sparse.indices, sparse.values, sparse.dense_shape, name=name)
-    return _with_shape(SparseTensor(indices, values, identity(sparse.dense_shape)), sparse._shape)
+    return _with_shape(SparseTensor(indices, values, identity(sparse.dense_shape)), sparse.dims)
 
 
 def _with_shape(sparse: SparseTensor, shape: Shape) -> SparseTensor:
@@ -192,7 +192,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
     with name_scope(name, "SparseReshape", [sparse]) as scope:
         indices, sizes = sparse_reshape_op.many(sparse.indices, sparse.dense_shape, shape, name=scope)
         wanted = complete(static_value(shape))
-        known = None if wanted is None else reshaped(sparse._shape, wanted.tolist())
+        known = None if wanted is None else reshaped(sparse.dims, wanted.tolist())
         if known is not None and num_elements(known) is not None:
             sizes = constant(np.array(known, np.int64))
         elif known is not None:
@@ -203,7 +203,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
 def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
     """Returns the sparse tensor with a dimension of size 1 more, the last one if none is named."""
     sparse = as_sparse(sp_input)
-    rank = None if sparse._shape is None else len(sparse._shape)
+    rank = None if sparse.dims is None else len(sparse.dims)
     axis = -1 if axis is None else axis
     with name_scope(name, "expand_dims", [sparse]):
         place = _inserted_axis(sparse, axis, rank)
@@ -213,8 +213,8 @@ def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None)
         ones = constant(np.ones(1, np.int64))
         sizes = concat([sparse.dense_shape[:place], ones, sparse.dense_shape[place:]], 0)
         result = SparseTensor(indices, sparse.values, sizes)
-        if sparse._shape is not None and isinstance(place, int):
-            result.set_shape((*sparse._shape[:place], 1, *sparse._shape[place:]))
+        if sparse.dims is not None and isinstance(place, int):
+            result.set_shape((*sparse.dims[:place], 1, *sparse.dims[place:]))
         return result
 
 
@@ -233,15 +233,15 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
     with name_scope(name, "SparseTranspose", [sp_input]):
         sparse = as_sparse(sp_input)
         if perm is None:
-            rank = len(sparse._shape) if sparse._shape is not None else reshape_ops.size(sparse.dense_shape)
+            rank = len(sparse.dims) if sparse.dims is not None else reshape_ops.size(sparse.dense_shape)
             perm = rank - 1 - sequences_ops.range(0, rank, 1)
         order = convert_to_tensor(perm)
         indices = transpose(gather(transpose(sparse.indices), order))
         sizes = gather(sparse.dense_shape, order)
         known = complete(static_value(order))
         result = SparseTensor(indices, sparse.values, sizes)
-        if known is not None and sparse._shape is not None:
-            result.set_shape([sparse._shape[d] for d in known.tolist()])
+        if known is not None and sparse.dims is not None:
+            result.set_shape([sparse.dims[d] for d in known.tolist()])
         return sparse_reorder(result)
 
 
@@ -280,7 +280,7 @@ def _expanded(inputs: Sequence[SparseTensor], axis: int) -> list[Tensor]:
 
 def _concatenated(inputs: Sequence[SparseTensor], axis: int, expand: bool) -> Shape:
     """Returns what is known statically of the shape of a concatenation."""
-    shapes = [sparse._shape for sparse in inputs]
+    shapes = [sparse.dims for sparse in inputs]
     if any(shape is None for shape in shapes):
         return None
     columns = list(zip(*shapes))

@@ -111,7 +111,7 @@ Transform = Callable[..., Tensor]
 
 def extend(tensor: Tensor, sizes: Any, rank: int) -> Tensor:
     """Returns a tensor with zeros at the ends of its last dimensions, which then have the sizes at least."""
-    shape, known = tensor._shape, constant_value(sizes) if isinstance(sizes, Tensor) else sizes
+    shape, known = tensor.dims, constant_value(sizes) if isinstance(sizes, Tensor) else sizes
     if shape is not None and None not in shape[-rank:] and known is not None:
         missing = [max(int(n) - size, 0) for n, size in zip(known, shape[-rank:])]  # type: ignore[operator]
         if not any(missing):
@@ -163,8 +163,8 @@ def _inverse_real(transform: OpDef, rank: int, name: str) -> Transform:
 
 def _filled(x: Tensor, sizes: Tensor, rank: int) -> Tensor:
     """Fills a signal with zeros, except an empty one, and one whose rank the transform will refuse."""
-    shape = x._shape
-    if sizes._shape not in (None, (None,), (rank,)) or (shape is not None and (0 in shape or len(shape) < rank)):
+    shape = x.dims
+    if sizes.dims not in (None, (None,), (rank,)) or (shape is not None and (0 in shape or len(shape) < rank)):
         return x
     return extend(x, sizes, rank)
 
@@ -200,7 +200,7 @@ def _shifted(x: Any, axes: Any, name: str | None, default: str, sign: int) -> Te
         x = convert_to_tensor(x)
         sizes = reshape_ops.shape(x)
         if axes is None:
-            axes = sequences_ops.range(reshape_ops.rank(x)) if x._shape is None else list(range(len(x._shape)))
+            axes = sequences_ops.range(reshape_ops.rank(x)) if x.dims is None else list(range(len(x.dims)))
         elif isinstance(axes, int):
             return roll(x, sign * (sizes[axes] // 2), axes, name=scope)
         axes = convert_to_tensor(axes, dtypes.int32)
@@ -237,8 +237,8 @@ def _cosine(
         raise ValueError("norm='ortho' does not exist for type 1")
     with name_scope(name, "dct", [input]):
         x = convert_to_tensor(input)
-        if kind == 1 and x._shape is not None and x._shape[-1] in (0, 1):
-            raise ValueError(f"the last dimension is {x._shape[-1]}, type 1 needs 2 or more")
+        if kind == 1 and x.dims is not None and x.dims[-1] in (0, 1):
+            raise ValueError(f"the last dimension is {x.dims[-1]}, type 1 needs 2 or more")
         if n is not None:
             x = extend(x, [n], 1)[..., :n]
         return _of_type({2: 3, 3: 2}.get(kind, kind) if inverse else kind, x, norm)
@@ -246,7 +246,7 @@ def _cosine(
 
 def last_size(x: Tensor) -> Any:
     """Returns the size of the last dimension: a number if it is known, else a tensor."""
-    size = x._shape[-1] if x._shape is not None else None
+    size = x.dims[-1] if x.dims is not None else None
     return reshape_ops.shape(x)[-1] if size is None else size
 
 

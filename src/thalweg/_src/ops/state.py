@@ -25,8 +25,8 @@ def handle_of(tensor: Tensor) -> Operation | None:
     """Returns the VarHandleOp that a handle comes from, through whatever passes it on."""
     operation = tensor.op
     while operation.type != "VarHandleOp":
-        passed = [t for t in operation._inputs if t.dtype is dtypes.resource]
-        if not passed or passed[0].op._id >= operation._id:
+        passed = [t for t in operation.inputs if t.dtype is dtypes.resource]
+        if not passed or passed[0].op.id >= operation.id:
             return None
         operation = passed[0].op
     return operation
@@ -37,15 +37,15 @@ def handle_shape(c: Inference, index: int = 0) -> Shape:
 
     The variable must hold what the operation takes or gives.
     """
-    source = c._sources[index]
+    source = c.sources[index]
     if not isinstance(source, Tensor):
         return c.shapes[index]
     operation = handle_of(source)
     if operation is None:
         return None
-    stored, asked = operation._attrs["dtype"], c.attrs.get("dtype") or c.attrs.get("T")
+    stored, asked = operation.attrs["dtype"], c.attrs.get("dtype") or c.attrs.get("T")
     require(asked in (stored, None), f"the variable holds {stored.name}, it is used as {asked and asked.name}")
-    return operation._attrs["shape"]  # type: ignore[no-any-return]
+    return operation.attrs["shape"]  # type: ignore[no-any-return]
 
 
 def _read(c: Inference) -> Sequence[Shape]:

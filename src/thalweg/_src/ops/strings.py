@@ -289,7 +289,7 @@ def split(
     input = only_one(input, source, "input", "source")
     with name_scope(name, "StringSplit", [input]):
         input = convert_to_tensor(input, dtypes.string, name="input")
-        if input._shape == ():
+        if input.dims == ():
             input = expand_dims(input, 0)
         return SparseTensor(*string_split_v2_op.many(input, sep or "", maxsplit=maxsplit))
 
@@ -366,8 +366,8 @@ def reduce_join(
 
 
 def _all_axes_backwards(inputs: Tensor) -> Any:
-    if inputs._shape is not None:
-        return np.arange(len(inputs._shape) - 1, -1, -1, dtype=np.int32)
+    if inputs.dims is not None:
+        return np.arange(len(inputs.dims) - 1, -1, -1, dtype=np.int32)
     return sequence(rank(inputs) - 1, -1, -1)
 
 
@@ -401,8 +401,8 @@ def ngrams(
         raise ValueError(f"ngram_width is {ngram_width}, expected 1 or more")
     with name_scope(name, "StringNGrams", [data]):
         data = convert_to_tensor(data, dtypes.string, name="data")
-        if not data._shape:
-            raise ValueError(f"data must have a known rank above 0, got shape {show(data._shape)}")
+        if not data.dims:
+            raise ValueError(f"data must have a known rank above 0, got shape {show(data.dims)}")
         sizes = shape(data, out_type=dtypes.int64)
         splits = sequence(reduce_prod(sizes[:-1]) + 1) * sizes[-1]
         pad_width = -1 if padding_width is None and pad_values is not None else padding_width or 0
@@ -416,7 +416,7 @@ def ngrams(
             pad_width=pad_width,
             preserve_short_sequences=preserve_short_sequences,
         )
-        return result if len(data._shape) == 1 else reshape(result, concat([sizes[:-1], [-1]], 0))
+        return result if len(data.dims) == 1 else reshape(result, concat([sizes[:-1], [-1]], 0))
 
 
 def _paddings(pad_values: Any) -> tuple[Any, Any]:

@@ -83,7 +83,7 @@ def tridiagonal_solve(
     with name_scope(name, "tridiagonal_solve", [diagonals, rhs]):
         rows = compact_diagonals(diagonals, diagonals_format)
         right = convert_to_tensor(rhs, dtype=rows.dtype, name="rhs")
-        if rows._shape is not None and right._shape is not None and len(rows._shape) == len(right._shape) + 1:
+        if rows.dims is not None and right.dims is not None and len(rows.dims) == len(right.dims) + 1:
             if transpose_rhs:
                 raise ValueError("transpose_rhs must be False for right-hand sides that are vectors.")
             right = expand_dims(conj(right) if conjugate_rhs else right, -1)
@@ -112,7 +112,7 @@ def compact_diagonals(diagonals: Any, layout: str) -> Tensor:
     """Returns the upper, main and lower diagonals as rows of one length."""
     if layout == "compact":
         rows = convert_to_tensor(diagonals, name="diagonals")
-        dims = rows._shape
+        dims = rows.dims
         if dims is not None and (len(dims) < 2 or dims[-2] not in (3, None)):
             raise ValueError(f"diagonals has shape {rows.get_shape()}, expected [..., 3, n]")
         return rows
@@ -123,7 +123,7 @@ def compact_diagonals(diagonals: Any, layout: str) -> Tensor:
         return stack([_extended(above, main, end=True), main, _extended(below, main, end=False)], axis=-2)
     if layout == "matrix":
         matrix = convert_to_tensor(diagonals, name="diagonals")
-        dims = matrix._shape
+        dims = matrix.dims
         if dims is not None and (len(dims) < 2 or (None not in dims[-2:] and dims[-2] != dims[-1])):
             raise ValueError("Expected `diagonals` to be square matrices.")
         if dims is not None and dims[-1] in (0, 1):  # such matrices have no diagonals beside the main one
@@ -136,8 +136,8 @@ def compact_diagonals(diagonals: Any, layout: str) -> Tensor:
 
 def _extended(part: Tensor, main: Tensor, end: bool) -> Tensor:
     """Returns a diagonal beside the main one in its length: the missing element is not read."""
-    known = part._shape is not None and main._shape is not None
-    if known and part._shape[-1] == main._shape[-1]:  # type: ignore[index]
+    known = part.dims is not None and main.dims is not None
+    if known and part.dims[-1] == main.dims[-1]:  # type: ignore[index]
         return part
     missing = shape(main)[-1] - shape(part)[-1]
     filler = zeros(concat([shape(part)[:-1], [missing]], 0), part.dtype)

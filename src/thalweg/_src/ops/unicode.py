@@ -123,8 +123,8 @@ def unicode_encode(
     """Returns strings of the characters whose numbers the last dimension holds."""
     with name_scope(name, "UnicodeEncode", [input]):
         input = convert_to_tensor(input, dtypes.int32, name="input")
-        if not input._shape:
-            raise ValueError(f"input must have a known rank above 0, got shape {show(input._shape)}")
+        if not input.dims:
+            raise ValueError(f"input must have a known rank above 0, got shape {show(input.dims)}")
         sizes = shape(input, out_type=dtypes.int64)
         strings = unicode_encode_op(
             reshape(input, [-1]),

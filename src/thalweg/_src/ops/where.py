@@ -140,7 +140,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, na
     with name_scope(name, "SequenceMask", [lengths, maxlen]):
         counts = convert_to_tensor(lengths)
         limit = reduce_max(counts) if maxlen is None else convert_to_tensor(maxlen)
-        if limit._shape not in ((), None):
+        if limit.dims not in ((), None):
             raise ValueError("maxlen must be scalar for sequence_mask")
         positions = range(0, limit, 1, dtype=limit.dtype)
         result: Tensor = less(positions, cast(expand_dims(counts, -1), limit.dtype))

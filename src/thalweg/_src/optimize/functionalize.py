@@ -207,7 +207,7 @@ def _collapse(frame: _Frame, replaced: dict[Output, Output]) -> tuple[Node, list
         controls=list(controls),
         device=first.device,
         order=max(node.order for node in nodes),
-        stack=first._stack,
+        stack=first.stack,
     )
     return loop, [variable.exits for variable in variables]
 

@@ -424,7 +424,7 @@ class _Products:
             [shape],
             device=self._loop.device,
             order=near[0].order,
-            stack=self._loop._stack,
+            stack=self._loop.stack,
             guard=self._loop.guard,
         )
         self._step.nodes.append(node)

@@ -19,17 +19,17 @@ def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[
     fed = {tensor: _feed_node(index, tensor) for index, tensor in enumerate(feeds)}
     needed = _needed(fed, fetches, targets)
     nodes: dict[Operation, Node] = {}
-    for operation in sorted(needed, key=attrgetter("_id")):
+    for operation in sorted(needed, key=attrgetter("id")):
         nodes[operation] = Node(
             operation.name,
             operation.definition,
             [],
-            operation._attrs,
+            operation.attrs,
             [t.dtype for t in operation.outputs],
-            [t._shape for t in operation.outputs],
+            [t.dims for t in operation.outputs],
             device=operation.device,
-            order=operation._id,
-            stack=operation._stack,
+            order=operation.id,
+            stack=operation.stack,
         )
 
     def output(tensor: Tensor) -> Output:
@@ -38,8 +38,8 @@ def prune(feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[
 
     gates: dict[tuple[Node, ...], Node] = {}
     for operation, node in nodes.items():
-        node.inputs = [output(tensor) for tensor in operation._inputs]
-        node.controls = [nodes[control] for control in operation._control_inputs if control in nodes]
+        node.inputs = [output(tensor) for tensor in operation.inputs]
+        node.controls = [nodes[control] for control in operation.control_inputs if control in nodes]
         if len(node.controls) > _MANY:
             node.controls = [_gate(gates, tuple(node.controls), node)]
     step = StepGraph(
@@ -64,8 +64,8 @@ def _gate(gates: dict[tuple[Node, ...], Node], controls: tuple[Node, ...], first
 def _feed_node(index: int, tensor: Tensor) -> Node:
     attrs = {"T": tensor.dtype, "index": index, "_feeds": tensor.name}
     name = f"_arg_{tensor.op.name}_{tensor.value_index}"
-    stack = tensor.op._stack
-    return Node(name, OPS.lookup("_Arg"), [], attrs, [tensor.dtype], [tensor._shape], order=index - 1e9, stack=stack)
+    stack = tensor.op.stack
+    return Node(name, OPS.lookup("_Arg"), [], attrs, [tensor.dtype], [tensor.dims], order=index - 1e9, stack=stack)
 
 
 def _needed(fed: dict[Tensor, Node], fetches: Sequence[Tensor], targets: Sequence[Operation]) -> set[Operation]:
@@ -76,9 +76,9 @@ def _needed(fed: dict[Tensor, Node], fetches: Sequence[Tensor], targets: Sequenc
         if operation in needed:
             continue
         needed.add(operation)
-        stack += [tensor.op for tensor in operation._inputs if tensor not in fed]
+        stack += [tensor.op for tensor in operation.inputs if tensor not in fed]
         # An operation all of whose outputs are fed is not run, so nothing waits for it either.
-        stack += [c for c in operation._control_inputs if not (c.outputs and all(t in fed for t in c.outputs))]
+        stack += [c for c in operation.control_inputs if not (c.outputs and all(t in fed for t in c.outputs))]
     return needed
 
 
@@ -94,7 +94,7 @@ def needed_feeds(element: Tensor | Operation, feeds: set[Tensor]) -> set[Tensor]
         if operation in seen:
             continue
         seen.add(operation)
-        found.update(tensor for tensor in operation._inputs if tensor in feeds)
-        stack += [tensor.op for tensor in operation._inputs if tensor not in feeds]
-        stack += operation._control_inputs
+        found.update(tensor for tensor in operation.inputs if tensor in feeds)
+        stack += [tensor.op for tensor in operation.inputs if tensor not in feeds]
+        stack += operation.control_inputs
     return found

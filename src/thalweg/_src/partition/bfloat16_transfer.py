@@ -52,6 +52,6 @@ def _cast(output: Output, name: str, dtype: dtypes.DType, guard: Guard) -> Node:
         [dtype],
         [producer.shapes[index]],
         order=producer.order,
-        stack=producer._stack,
+        stack=producer.stack,
         guard=guard,
     )

@@ -138,7 +138,7 @@ class _Memory:
                 [producer.dtypes[index]],
                 [producer.shapes[index]],
                 order=producer.order,
-                stack=producer._stack,
+                stack=producer.stack,
                 guard=producer.guard,
             )
         return (copy, 0)

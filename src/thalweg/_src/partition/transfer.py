@@ -28,7 +28,7 @@ def send(
         [],
         controls=controls,
         order=producer.order,
-        stack=producer._stack,
+        stack=producer.stack,
         guard=guard,
     )
 
@@ -45,7 +45,7 @@ def receive(output: Output, key: str, source: str, destination: str, guard: Guar
         [dtype],
         [producer.shapes[index]],
         order=producer.order,
-        stack=producer._stack,
+        stack=producer.stack,
         guard=guard,
     )
 

@@ -30,7 +30,7 @@ def impossible(
             expected=f"one of {', '.join(devices)}; kernels exist for {', '.join(sorted(common)) or 'no type'}",
             received=_members(kinds, nearest) if len(group) > 1 else None,
             hint=f"nearest is {nearest}, {_lacking(nearest, kinds)}; {hint}",
-            made_at=made_at(culprit._stack),
+            made_at=made_at(culprit.stack),
         ),
     )
 
@@ -51,7 +51,7 @@ def _members(kinds: dict[Node, set[str]], nearest: str) -> str:
 
 def _member(node: Node, kinds: set[str]) -> str:
     wish = f"asks for {node.device}" if node.device else "asks for no device"
-    line = made_at(node._stack)
+    line = made_at(node.stack)
     text = f"'{node.name}' ({node.type}) {wish}, has kernels for {', '.join(sorted(kinds)) or 'none'}"
     return f"{text}, made at {line}" if line else text
 

@@ -107,7 +107,7 @@ def checked(problem: Problem, answer: Any, name: str) -> Choice:
                 f"Placer {name!r} puts {group.name!r} where it cannot be",
                 expected=f"one of {', '.join(group.feasible)}",
                 received="no device" if device is None else repr(device),
-                made_at=made_at(node._stack),
+                made_at=made_at(node.stack),
             )
             raise errors.InvalidArgumentError(node, node, text)
         choice[group] = device

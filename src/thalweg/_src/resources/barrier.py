@@ -8,7 +8,8 @@ from typing import Any
 from thalweg._src import errors
 from thalweg._src.dtypes import DType
 from thalweg._src.resources.queues import ByPriority, Queue
-from thalweg._src.resources.waiting import Fail, Finish, Outcome, Step
+from thalweg._src.resources.step import Step
+from thalweg._src.resources.waiting import Fail, Finish, Outcome
 from thalweg._src.shapes import Shape
 
 _FIRST = -(2**63)
@@ -125,5 +126,5 @@ def _nothing(*results: Outcome) -> None:
     """Is told of what nobody waits for."""
 
 
-def _raise(step: Any, error: errors.OpError) -> None:
+def _raise(step: Step, error: errors.OpError) -> None:
     raise error

@@ -30,13 +30,20 @@ class Device:
     host: TorchDevice = _HOST
     accelerator: Accelerator | None = None
     memory_limit: int = 0  # bytes that a step may hold here; 0 for all there are
-    compiling: bool = False  # a device that is only looked at, to see what kernels would do
+    compiling: bool = False  # a placeholder for tracing: kernels are bound on it and never run
     _states: dict[str, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def host_side(self) -> Device:
         """Returns this device's host memory as a device: what an accelerator's counting is done on."""
-        return self if self.type == "CPU" else Device(self.name, "CPU", self.host, self.resources)
+        if self.type == "CPU":
+            return self
+        return Device(self.name, "CPU", self.host, self.resources, compiling=self.compiling)
+
+    def synchronize(self) -> None:
+        """Waits for what was launched on this device; the CPU is never behind."""
+        if self.accelerator is not None:
+            self.accelerator.synchronize(self.torch)
 
     def state(self, node_name: str, make: Callable[[], Any]) -> Any:
         """Returns what a stateful kernel keeps between steps, whatever else is fetched with it."""

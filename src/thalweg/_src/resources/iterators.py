@@ -16,7 +16,8 @@ from typing import Any, Protocol
 
 from thalweg._src import errors
 from thalweg._src.dtypes import DType
-from thalweg._src.resources.waiting import STUCK, Attempt, Fail, Finish, Outcome, Resource, Step, tell
+from thalweg._src.resources.step import Step
+from thalweg._src.resources.waiting import STUCK, Attempt, Fail, Finish, Outcome, Resource, tell
 from thalweg._src.resources.workers import workers
 from thalweg._src.shapes import Shape, compatible, show
 

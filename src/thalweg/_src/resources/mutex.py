@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from thalweg._src.resources.waiting import STUCK, Attempt, Fail, Finish, Outcome, Resource, Step, tell
+from thalweg._src.resources.step import Step
+from thalweg._src.resources.waiting import STUCK, Attempt, Fail, Finish, Outcome, Resource, tell
 
 
 class Mutex(Resource):

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 
 from thalweg._src import errors
 from thalweg._src.dtypes import DType
-from thalweg._src.resources.waiting import MOVED, STUCK, Attempt, Fail, Finish, Outcome, Resource, Step, tell
+from thalweg._src.resources.step import Step
+from thalweg._src.resources.waiting import MOVED, STUCK, Attempt, Fail, Finish, Outcome, Resource, tell
 from thalweg._src.shapes import Shape
 
 Element = tuple[Any, ...]

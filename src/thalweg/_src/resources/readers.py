@@ -12,7 +12,8 @@ from thalweg._src import errors
 from thalweg._src.formats.gfile import _typed_errors
 from thalweg._src.formats.record_files import Source, open_source, records_of
 from thalweg._src.resources.queues import Queue
-from thalweg._src.resources.waiting import STUCK, Attempt, Fail, Finish, Outcome, Resource, Step, tell
+from thalweg._src.resources.step import Step
+from thalweg._src.resources.waiting import STUCK, Attempt, Fail, Finish, Outcome, Resource, tell
 
 Record = tuple[bytes, bytes]  # key and value
 
@@ -77,7 +78,7 @@ class Reader(Resource):
                 self._asking = None if self._asking is asking else self._asking
             go_on()
 
-        def end(step: Any, error: errors.OpError) -> None:
+        def end(step: Step, error: errors.OpError) -> None:
             with self.lock:
                 self._asking = None if self._asking is asking else self._asking
                 mine = not asking.is_over

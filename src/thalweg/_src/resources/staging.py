@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src import errors
-from thalweg._src.resources.waiting import STUCK, Attempt, Crowd, Fail, Finish, Outcome, Resource, Step, tell
+from thalweg._src.resources.step import Step
+from thalweg._src.resources.waiting import STUCK, Attempt, Crowd, Fail, Finish, Outcome, Resource, tell
 
 Values = tuple[Any, ...]
 

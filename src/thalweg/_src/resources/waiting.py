@@ -9,10 +9,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from thalweg._src import errors
-from thalweg._src.resources.cancellation import Cancellation
+from thalweg._src.resources.step import Step
 
 
 class _Word:
@@ -30,13 +30,6 @@ MOVED = _Word("MOVED")  # something was done, and something is left
 Outcome = Any  # STUCK, MOVED, the error that it fails with, or the tuple of its results
 
 Finish = Callable[..., None]
-
-
-class Step(Protocol):
-    """What a resource asks of the step that waits: to be told when it is cancelled."""
-
-    @property
-    def cancellation(self) -> Cancellation: ...
 
 
 Fail = Callable[[Any, errors.OpError], None]  # of a step, with an error

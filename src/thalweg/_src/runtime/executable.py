@@ -117,7 +117,7 @@ class Executable:
     def _arrived(self, values: Sequence[Any]) -> list[Any]:
         """Waits for all copies from accelerators at once, and takes them out of the memory that copies go to."""
         for device in {device.name: device for _, device in self._arriving}.values():
-            device.accelerator.synchronize(device.torch)
+            device.synchronize()
         result = list(values)
         for position, _ in self._arriving:
             result[position] = result[position].clone()

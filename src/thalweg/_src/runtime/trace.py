@@ -10,6 +10,8 @@ import threading
 import time
 from typing import Any, NamedTuple
 
+import torch
+
 from thalweg._src.config import DeviceStepStats, NodeExecStats, RunMetadata
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.partition.host_memory import on_host
@@ -51,7 +53,7 @@ class HostClock:
 class WaitingClock(HostClock):
     """Times an accelerator that has no clock of its own: the host waits until each node is done."""
 
-    def __init__(self, accelerator: Accelerator, device: Any) -> None:
+    def __init__(self, accelerator: Accelerator, device: torch.device) -> None:
         super().__init__()
         self._accelerator, self._device = accelerator, device
         accelerator.synchronize(device)
@@ -67,7 +69,7 @@ class DeviceClock:
     The first mark, at a moment that the host knows, puts the device's times on the host's clock.
     """
 
-    def __init__(self, accelerator: Accelerator, device: Any) -> None:
+    def __init__(self, accelerator: Accelerator, device: torch.device) -> None:
         self._seen: list[tuple[Node, int, Mark | None, Any, int]] = []
         assert accelerator.event is not None
         self._mark, self._device = accelerator.event, device

@@ -167,7 +167,7 @@ def _path_in(tensor: Any) -> str:
     """Returns the path that a constant holds."""
     if not isinstance(tensor, Tensor) or tensor.op.type != "Const" or tensor.dtype != dtypes.string:
         raise TypeError(f"assets_collection: expected constants of type string, received {tensor!r}")
-    value = tensor.op._attrs["value"]
+    value = tensor.op.attrs["value"]
     if value.size != 1:
         raise TypeError(f"assets_collection: expected one path in each constant, {tensor.name!r} has {value.size}")
     path = to_text(value.reshape(-1)[0])

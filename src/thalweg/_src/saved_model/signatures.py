@@ -38,7 +38,7 @@ def build_tensor_info(tensor: Any) -> Any:
         message.coo_sparse.dense_shape_tensor_name = tensor.dense_shape.name
         return message
     dense = get_default_graph().as_graph_element(tensor, allow_operation=False)  # of a variable, what reads it
-    message = _tensor_info(dense.dtype, dense._shape)
+    message = _tensor_info(dense.dtype, dense.dims)
     message.name = dense.name
     return message
 

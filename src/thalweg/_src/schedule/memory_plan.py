@@ -331,6 +331,6 @@ def _exhausted(
         received=f"{forecast}; then there are\n    {largest}{others}",
         hint="a smaller batch, more devices, or tf.while_loop's swap_memory"
         + (f"; dimensions that are not known before the step count as {costs.sizes.unknown}" if guess else ""),
-        made_at=made_at(node._stack) if node is not None else None,
+        made_at=made_at(node.stack) if node is not None else None,
     )
     return errors.ResourceExhaustedError(node, node, text)

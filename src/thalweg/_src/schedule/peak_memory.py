@@ -39,7 +39,7 @@ class Held:
     size: int
 
     def __str__(self) -> str:
-        line = made_at(self.node._stack)
+        line = made_at(self.node.stack)
         text = (
             f"'{self.node.name}:{self.index}' {self.node.dtypes[self.index].name}{show(self.node.shapes[self.index])}"
         )

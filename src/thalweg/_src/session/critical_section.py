@@ -43,7 +43,7 @@ class CriticalSection:
         graph = get_default_graph()
         with name_scope(name, "CriticalSection", []) as scope, control_dependencies(None):
             self._handle = mutex_op(
-                shared_name=shared_name or scope.rstrip("/"), container=graph._scopes.container, name=scope
+                shared_name=shared_name or scope.rstrip("/"), container=graph.scopes.container, name=scope
             )
 
     @property
@@ -56,10 +56,10 @@ class CriticalSection:
         with name_scope(name, "critical_section_execute", []):
             lock = mutex_lock_op(self._handle)
             with graph._lock:
-                before = len(graph._operations)
+                before = len(graph.operations)
                 with control_dependencies([lock]):
                     result = fn()
-                made = list(graph._operations[before:])
+                made = list(graph.operations[before:])
             self._enter_after_inputs(lock.op, made)
             resources = self._resources_of(made)
             self._require_apart(resources, exclusive_resource_access)
@@ -80,14 +80,14 @@ class CriticalSection:
     def _enter_after_inputs(self, lock: Operation, made: list[Operation]) -> None:
         """Has the section locked only when what comes from outside is computed: that may need another section."""
         inside = {*made, lock}
-        outside = {tensor.op for op in made for tensor in op._inputs if tensor.op not in inside}
+        outside = {tensor.op for op in made for tensor in op.inputs if tensor.op not in inside}
         outside |= {control for op in made for control in op.control_inputs if control not in inside}
-        outside = {op for op in outside if op._context is lock._context}
+        outside = {op for op in outside if op.context is lock.context}
         if outside:
-            lock._add_control_inputs(sorted(outside, key=lambda op: op._id))
+            lock._add_control_inputs(sorted(outside, key=lambda op: op.id))
 
     def _resources_of(self, made: list[Operation]) -> list[Tensor]:
-        found = {tensor: None for op in made for tensor in op._inputs if tensor.dtype is dtypes.resource}
+        found = {tensor: None for op in made for tensor in op.inputs if tensor.dtype is dtypes.resource}
         if any(tensor.op is self._handle.op for tensor in found):
             raise ValueError(
                 f"the function locks the critical section {self.name!r} in which it runs: it would wait for ever"

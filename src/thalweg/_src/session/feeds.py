@@ -33,7 +33,7 @@ def _reads(key: Any) -> list[Tensor] | None:
     handle = getattr(key, "handle", None)
     if not isinstance(handle, Tensor) or not hasattr(key, "_as_graph_element"):
         return None
-    return [consumer.outputs[0] for consumer in handle._consumers if consumer.type == "ReadVariableOp"]
+    return [consumer.outputs[0] for consumer in handle.consumers() if consumer.type == "ReadVariableOp"]
 
 
 def expand_feeds(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -89,7 +89,7 @@ def feed_tensor(graph: Graph, key: Any) -> Tensor:
 
 def converter(tensor: Tensor) -> Convert:
     """Returns the function that turns a user's value for the tensor into a step's value."""
-    dtype, shape, name = tensor.dtype, tensor._shape, tensor.name
+    dtype, shape, name = tensor.dtype, tensor.dims, tensor.name
     if dtype is dtypes.resource:
         return _converter_of_handles
     wanted = np.dtype(dtype.as_numpy_dtype)

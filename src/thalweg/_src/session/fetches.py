@@ -161,7 +161,7 @@ def _leaf_builder(graph: Graph, fetch: Any, flat: Fetches) -> Build:
 def readable(tensor: Tensor) -> Tensor:
     """Returns a tensor that has a value: a variable's handle, fetched by name, stands for the variable's value."""
     if tensor.dtype is dtypes.resource and tensor.op.type == "VarHandleOp":
-        for consumer in tensor._consumers:
+        for consumer in tensor.consumers():
             if consumer.type == "ReadVariableOp":
                 return consumer.outputs[0]
     return tensor

@@ -128,16 +128,16 @@ class BaseSession:
             raise TypeError(f"a fetch or a key of feed_dict cannot be hashed: {error}") from None
         if self._closed:
             raise RuntimeError("the session is closed")
-        if plan is None or plan.edits != self._graph._edits:
+        if plan is None or plan.edits != self._graph.edits:
             with self._lock:
                 plan = self._plans[key] = self._make_plan(fetches, feed_keys)
         return plan
 
     def _make_plan(self, fetches: Any, feed_keys: tuple[Any, ...]) -> _Plan | _Expanding:
         graph = self._graph
-        if not graph._operations:
+        if not graph.operations:
             raise RuntimeError("the graph of the session is empty: there is nothing to run")
-        edits = graph._edits
+        edits = graph.edits
         if any(map(is_composite, feed_keys)):
             return _Expanding(edits)
         feeds = [feed_tensor(graph, key) for key in feed_keys]

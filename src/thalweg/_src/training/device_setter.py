@@ -68,12 +68,12 @@ class GreedyLoadBalancingStrategy:
 
 def byte_size_load_fn(op: Any) -> float:
     """Returns how many bytes a variable takes, by its handle."""
-    if "dtype" in op._attrs and "shape" in op._attrs:
-        dtype, shape = op._attrs["dtype"], op._attrs["shape"]
+    if "dtype" in op.attrs and "shape" in op.attrs:
+        dtype, shape = op.attrs["dtype"], op.attrs["shape"]
     else:
         if len(op.outputs) != 1:
             raise ValueError(f"Op {op} must have a single output")
-        dtype, shape = op.outputs[0].dtype, op.outputs[0]._shape
+        dtype, shape = op.outputs[0].dtype, op.outputs[0].dims
     count = num_elements(shape)
     if count is None:
         raise ValueError(f"the size of {op.name!r} is not known: its shape is not fully defined")

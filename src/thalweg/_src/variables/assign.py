@@ -118,10 +118,10 @@ def batch_scatter_update(
     """Replaces slices of a variable by indices that have its leading dimensions, each among its own batch."""
     with name_scope(name, "batch_scatter_update", [indices, updates]):
         indices = convert_to_tensor(indices, name="indices")
-        if indices._shape is None or not indices._shape:
+        if indices.dims is None or not indices.dims:
             raise ValueError(f"expected indices with one dimension or more, received {indices}")
         sizes: Any = shape(indices)
-        grids = meshgrid(*[sequences_ops.range(sizes[i]) for i in range(len(indices._shape))], indexing="ij")
+        grids = meshgrid(*[sequences_ops.range(sizes[i]) for i in range(len(indices.dims))], indexing="ij")
         places = [reshape(grid, sizes) for grid in grids[:-1]]
         rows = pack([*[cast(place, indices.dtype) for place in places], indices], axis=-1)
         return scatter_nd_update(ref, rows, updates, use_locking, name=name)

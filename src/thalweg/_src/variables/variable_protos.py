@@ -67,7 +67,7 @@ def restore(variable: Variable, message: Any, import_scope: str | None, graph: G
         raise ValueError(f"{handle.name!r} is no variable: expected a VarHandleOp, received {handle.op.type}")
     variable._handle = handle
     variable._dtype = handle.op.get_attr("dtype")
-    variable._shape = handle.op._attrs["shape"]
+    variable.dims = handle.op.attrs["shape"]
     variable._initializer = element(message.initializer_name)
     if message.initial_value_name:
         variable._initial_value = element(message.initial_value_name)

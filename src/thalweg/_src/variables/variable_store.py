@@ -131,7 +131,7 @@ class VariableStore:
         value = None
         if initializer is not None and not callable(initializer):
             value = convert_to_tensor(initializer, None if isinstance(initializer, Tensor) else dtype)
-            shape, dtype = shapes.merge(shape, value._shape), value.dtype.base_dtype
+            shape, dtype = shapes.merge(shape, value.dims), value.dtype.base_dtype
         partitions = partitions_of(partitioner, shapes.TensorShape(shape), dtype)
         if name in self.partitioned:
             return self._share_parts(name, shape, dtype, reuse, partitions)

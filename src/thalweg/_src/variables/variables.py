@@ -161,7 +161,7 @@ class Variable:
                     value = convert_to_tensor(value, dtype, name="initial_value")
                 shape = self._variable_shape(value, shape, validate_shape)
                 self._handle = state.var_handle_op(
-                    container=graph._scopes.container,
+                    container=graph.scopes.container,
                     shared_name=handle_name,
                     dtype=value.dtype.base_dtype,
                     shape=shape,
@@ -169,7 +169,7 @@ class Variable:
                 )
             self._initial_value = value
             self._dtype = value.dtype.base_dtype
-            self._shape = shape
+            self.dims = shape
             with self._at_handle():
                 with name_scope("IsInitialized"):
                     self._is_initialized = state.var_is_initialized_op(self._handle)
@@ -186,14 +186,14 @@ class Variable:
         if shape is None:
             if not validate_shape:
                 return None
-            if not shapes.is_fully_defined(value._shape):
+            if not shapes.is_fully_defined(value.dims):
                 raise ValueError(
                     f"the shape of the initial value {value} is unknown; validate_shape=False allows any shape"
                 )
-            return value._shape
-        if not shapes.compatible(shape, value._shape):
+            return value.dims
+        if not shapes.compatible(shape, value.dims):
             raise ValueError(
-                f"the initial value has shape {shapes.show(value._shape)}, expected shape {shapes.show(shape)} as given"
+                f"the initial value has shape {shapes.show(value.dims)}, expected shape {shapes.show(shape)} as given"
             )
         return shape
 
@@ -213,15 +213,15 @@ class Variable:
 
     @property
     def shape(self) -> TensorShape:
-        return TensorShape(self._shape)
+        return TensorShape(self.dims)
 
     def get_shape(self) -> TensorShape:
-        return TensorShape(self._shape)
+        return TensorShape(self.dims)
 
     def set_shape(self, shape: Any) -> None:
         """Merges what the caller knows of the shape into what is known."""
-        self._shape = shapes.merge(self._shape, shapes.as_shape(shape))
-        self._graph_element.set_shape(self._shape)
+        self.dims = shapes.merge(self.dims, shapes.as_shape(shape))
+        self._graph_element.set_shape(self.dims)
 
     @property
     def handle(self) -> Tensor:
@@ -307,7 +307,7 @@ class Variable:
     def _at_handle(self) -> Iterator[None]:
         """Keeps operations on the handle from asking for a device of their own, which could contradict it."""
         graph = self.graph
-        if not graph._scopes.devices and not graph._scopes.colocated:
+        if not graph.scopes.devices and not graph.scopes.colocated:
             yield
             return
         with graph.colocate_with(None, ignore_existing=True), graph.device(None), graph.device(self.device or None):
@@ -315,8 +315,8 @@ class Variable:
 
     def _read(self, name: str | None = None) -> Tensor:
         value = state.read_variable_op(self._handle, dtype=self._dtype, name=name)
-        if value._shape != self._shape:
-            value._shape = shapes.merge(value._shape, self._shape)
+        if value.dims != self.dims:
+            value.dims = shapes.merge(value.dims, self.dims)
         return value
 
     def value(self) -> Tensor:
@@ -368,7 +368,7 @@ class Variable:
 
             def assign(value: Any, name: str | None = None) -> Any:
                 name = f"{operation.name}/_assign" if name is None else name
-                masks = {k: operation._attrs[k] for k in operation._attrs if k.endswith("_mask")}
+                masks = {k: operation.attrs[k] for k in operation.attrs if k.endswith("_mask")}
                 return self._write(
                     state.resource_strided_slice_assign, *operation.inputs[1:], self._convert(value), name=name, **masks
                 )

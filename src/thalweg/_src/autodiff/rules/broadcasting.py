@@ -12,15 +12,15 @@ from thalweg._src.shapes import Shape
 def sum_to_shape_of(x: Tensor, grad: Tensor) -> Tensor:
     """Sums a gradient over the dimensions that x was repeated along; free where shapes are known to be equal."""
     grad = convert_to_tensor(grad)  # rows of a look-up become dense here
-    if _is_known(x._shape) and x._shape == grad._shape:
+    if _is_known(x.dims) and x.dims == grad.dims:
         return grad
-    if _is_known(x._shape) and _is_known(grad._shape):
-        assert x._shape is not None and grad._shape is not None
-        missing = len(grad._shape) - len(x._shape)
+    if _is_known(x.dims) and _is_known(grad.dims):
+        assert x.dims is not None and grad.dims is not None
+        missing = len(grad.dims) - len(x.dims)
         axes = list(range(missing))
-        axes += [i + missing for i, d in enumerate(x._shape) if d == 1 and grad._shape[i + missing] != 1]
+        axes += [i + missing for i, d in enumerate(x.dims) if d == 1 and grad.dims[i + missing] != 1]
         total = reduce_sum(grad, axes) if axes else grad
-        return total if total._shape == x._shape else reshape(total, list(x._shape))
+        return total if total.dims == x.dims else reshape(total, list(x.dims))
     axes_of_x, _ = broadcast_gradient_args(shape(x), shape(grad))
     return reshape(reduce_sum(grad, axes_of_x), shape(x))
 

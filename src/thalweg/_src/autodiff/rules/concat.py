@@ -20,7 +20,7 @@ def concat(op: Operation, grad: Tensor) -> list[Any]:
     *parts, axis = op.inputs
     known = complete(static_value(axis))
     if known is not None:
-        sizes = [None if part._shape is None else part._shape[int(known)] for part in parts]
+        sizes = [None if part.dims is None else part.dims[int(known)] for part in parts]
         if None not in sizes:
             if len(set(sizes)) == 1:
                 return [*split_op.many(int(known), grad, num_split=len(parts)), None]
@@ -32,12 +32,12 @@ def concat(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("Pack")
 def pack_gradient(op: Operation, grad: Tensor) -> Any:
-    return unpack_op.many(grad, num=op._attrs["N"], axis=op._attrs["axis"])
+    return unpack_op.many(grad, num=op.attrs["N"], axis=op.attrs["axis"])
 
 
 @gradient("Unpack")
 def unpack(op: Operation, *grads: Tensor) -> Any:
-    return [pack(list(grads), axis=op._attrs["axis"])]
+    return [pack(list(grads), axis=op.attrs["axis"])]
 
 
 @gradient("Split")

@@ -27,7 +27,7 @@ def cross(op: Operation, grad: Tensor) -> list[Any]:
 @gradient("SparseMatMul")
 def sparse_matmul(op: Operation, grad: Tensor) -> list[Any]:
     a, b = (cast(x, grad.dtype) for x in op.inputs)
-    transpose_a, transpose_b = op._attrs["transpose_a"], op._attrs["transpose_b"]
+    transpose_a, transpose_b = op.attrs["transpose_a"], op.attrs["transpose_b"]
 
     def by_a() -> Any:
         if transpose_a:
@@ -59,14 +59,14 @@ def _factors(x: Tensor, y: Tensor, grad: Tensor, adj_x: bool, adj_y: bool, produ
 @gradient("BatchMatMul")
 def batch_matmul(op: Operation, grad: Tensor) -> list[Any]:
     x, y = op.inputs
-    return _factors(x, y, grad, op._attrs["adj_x"], op._attrs["adj_y"], batch_matmul_v1_op)
+    return _factors(x, y, grad, op.attrs["adj_x"], op.attrs["adj_y"], batch_matmul_v1_op)
 
 
 @gradient("BatchMatMulV3")
 def mixed_batch_matmul(op: Operation, grad: Tensor) -> list[Any]:
     x, y = op.inputs
     by_x, by_y = _factors(
-        cast(x, grad.dtype), cast(y, grad.dtype), grad, op._attrs["adj_x"], op._attrs["adj_y"], batch_matmul_op
+        cast(x, grad.dtype), cast(y, grad.dtype), grad, op.attrs["adj_x"], op.attrs["adj_y"], batch_matmul_op
     )
     return [
         lambda: cast(sum_to_shape_of(x, by_x()), x.dtype),
@@ -79,7 +79,7 @@ def mixed_batch_matmul(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("Einsum")
 def einsum(op: Operation, grad: Tensor) -> list[Any]:
-    equation = parse(op._attrs["equation"])
+    equation = parse(op.attrs["equation"])
     if len(equation.inputs) == 1:
         return [_by_input(equation, 0, op.inputs[0], None, grad)]
     x, y = op.inputs
@@ -114,10 +114,10 @@ def _contracted(grad: Tensor, output: Term, other: Tensor | None, second: Term |
 
 def _same_dots(term: Term, x: Tensor, output: Term, grad: Tensor) -> bool:
     """Tells whether the ellipsis of an input is known to stand for the output's dimensions."""
-    if not term.ellipsis or x._shape is None or grad._shape is None:
+    if not term.ellipsis or x.dims is None or grad.dims is None:
         return False
-    ours = x._shape[len(term.before) : len(x._shape) - len(term.after)]
-    whole = grad._shape[len(output.before) : len(grad._shape) - len(output.after)]
+    ours = x.dims[len(term.before) : len(x.dims) - len(term.after)]
+    whole = grad.dims[len(output.before) : len(grad.dims) - len(output.after)]
     return ours == whole and None not in ours
 
 

@@ -21,8 +21,8 @@ from thalweg._src.ops.tensor_list import pop_back_op, push_back_op
 @gradient("Switch")
 def switch_gradient(op: Operation, if_false: Any, if_true: Any) -> Any:
     """Passes on the gradient of the branch that is taken; the other one does not use the value."""
-    data = op._inputs[0]
-    here: Any = op.graph._scopes.context
+    data = op.inputs[0]
+    here: Any = op.graph.scopes.context
     if not isinstance(context_of(op), Branch) or not isinstance(here, Branch):
         sides = [zeros_like(op.outputs[i]) if g is None else g for i, g in enumerate((if_false, if_true))]
         return merge_op.many(sides)[0], None
@@ -35,7 +35,7 @@ def _merged(branch: Branch, grad: Any, data: Tensor) -> Any:
     if isinstance(grad, IndexedSlices):
         with branch.left():
             dense = variable_shape(data) if data.dtype is dtypes.resource else shape(data)
-        row = grad.values._shape
+        row = grad.values.dims
         assert row is not None, "rows of unknown rank"
         with branch.sibling.entered():
             nothing = zeros([0, *row[1:]], grad.values.dtype), zeros([0], grad.indices.dtype)
@@ -55,7 +55,7 @@ def _merge(branch: Branch, own: Tensor, other: Tensor) -> Tensor:
 @gradient("Merge")
 def merge_gradient(op: Operation, grad: Any, _: Any) -> list[Any]:
     """Sends the gradient into the branch that the value came from."""
-    branches = [context_of(tensor) for tensor in op._inputs]
+    branches = [context_of(tensor) for tensor in op.inputs]
     if not all(isinstance(branch, Branch) for branch in branches):
         return [switch_op.many(grad, equal(op.outputs[1], i))[1] for i in range(len(branches))]
     return [_sent(grad, gradient_context(op.graph, branch)) for branch in branches]
@@ -71,8 +71,8 @@ def _sent(grad: Any, branch: Any) -> Any:
 @gradient("Enter")
 def enter_gradient(op: Operation, grad: Any) -> Any:
     """Passes on the gradient by a value of outside that is asked for inside of the loop."""
-    here: Any = op.graph._scopes.context
-    if op._attrs["is_constant"] and op._context is not None and encloses(context_of(op), here):
+    here: Any = op.graph.scopes.context
+    if op.attrs["is_constant"] and op.context is not None and encloses(context_of(op), here):
         return grad
     return loop_gradient(op, grad)
 
@@ -84,12 +84,12 @@ def loop_gradient(op: Operation, _: Any) -> NoReturn:
 
 @gradient("TensorListPushBack")
 def push_gradient(op: Operation, grad: Any) -> Any:
-    element = op._inputs[1]
+    element = op.inputs[1]
     if not _has_gradient(element):
         return None, None
-    known = element._shape is not None and None not in element._shape and element._shape != ()
-    shorter, value = pop_back_op.many(grad, list(element._shape or ()) if known else -1, element_dtype=element.dtype)
-    value._shape = element._shape
+    known = element.dims is not None and None not in element.dims and element.dims != ()
+    shorter, value = pop_back_op.many(grad, list(element.dims or ()) if known else -1, element_dtype=element.dtype)
+    value.dims = element.dims
     return shorter, value
 
 

@@ -14,7 +14,7 @@ from thalweg._src.ops.reshape import shape
 
 
 def _settings(op: Operation) -> dict[str, Any]:
-    return {key: value for key, value in op._attrs.items() if key not in ("T", "Tshape")}
+    return {key: value for key, value in op.attrs.items() if key not in ("T", "Tshape")}
 
 
 def _register(forward: OpDef, to_input: OpDef, to_filter: OpDef) -> None:
@@ -22,19 +22,19 @@ def _register(forward: OpDef, to_input: OpDef, to_filter: OpDef) -> None:
 
     @gradient(forward.name)
     def by_input_and_filter(op: Operation, grad: Tensor) -> Sequence[Any]:
-        x, w = op._inputs
+        x, w = op.inputs
         attrs = _settings(op)
         return [to_input(shape(x), w, grad, **attrs), to_filter(x, shape(w), grad, **attrs)]
 
     @gradient(to_input.name)
     def of_gradient_by_input(op: Operation, grad: Tensor) -> Sequence[Any]:
-        _, w, out_backprop = op._inputs
+        _, w, out_backprop = op.inputs
         attrs = _settings(op)
         return [None, to_filter(grad, shape(w), out_backprop, **attrs), forward(grad, w, **attrs)]
 
     @gradient(to_filter.name)
     def of_gradient_by_filter(op: Operation, grad: Tensor) -> Sequence[Any]:
-        x, _, out_backprop = op._inputs
+        x, _, out_backprop = op.inputs
         attrs = _settings(op)
         return [to_input(shape(x), grad, out_backprop, **attrs), None, forward(x, grad, **attrs)]
 

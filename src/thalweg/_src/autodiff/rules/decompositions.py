@@ -66,7 +66,7 @@ def qr(op: Operation, grad_q: Tensor, grad_r: Tensor) -> Tensor:
     """The first columns, as many as there are rows at most, decide q; the others are q times theirs of r."""
     q, r = op.outputs
     count = shape(r)[-2]
-    if op._attrs["full_matrices"]:
+    if op.attrs["full_matrices"]:
         count = minimum(count, shape(r)[-1])
         q, grad_q = _thin(q, grad_q, count)
         r, grad_r = r[..., :count, :], grad_r[..., :count, :]
@@ -81,11 +81,11 @@ def qr(op: Operation, grad_q: Tensor, grad_r: Tensor) -> Tensor:
 
 @gradient("Svd")
 def svd(op: Operation, grad_s: Tensor, grad_u: Tensor, grad_v: Tensor) -> Tensor:
-    if not op._attrs["compute_uv"]:
+    if not op.attrs["compute_uv"]:
         _, u, v = svd_op.many(op.inputs[0], compute_uv=True, full_matrices=False)
         return product(_scaled(u, _as_real(grad_s)), v, adj_y=True)
     s, u, v = op.outputs
-    if op._attrs["full_matrices"]:
+    if op.attrs["full_matrices"]:
         count = shape(s)[-1]
         u, grad_u = _thin(u, grad_u, count)
         v, grad_v = _thin(v, grad_v, count)
@@ -123,7 +123,7 @@ def _thin(vectors: Tensor, grad: Tensor, count: Tensor) -> tuple[Tensor, Tensor]
 @gradient("SelfAdjointEigV2")
 def self_adjoint_eig(op: Operation, grad_e: Tensor, grad_v: Tensor) -> Tensor:
     """Only the lower half of the input is read, so its gradient is that of both halves."""
-    if op._attrs["compute_v"]:
+    if op.attrs["compute_v"]:
         e, v = op.outputs
         inner = multiply(product(v, grad_v, adj_x=True), _inverse_differences(e))
         inner = add(inner, matrix_diag_op(_as_real(grad_e)))
@@ -137,14 +137,14 @@ def self_adjoint_eig(op: Operation, grad_e: Tensor, grad_v: Tensor) -> Tensor:
 @gradient("Eig")
 def eig(op: Operation, grad_e: Tensor, grad_v: Tensor) -> Tensor:
     """Eigenvectors keep their length, which is 1."""
-    if op._attrs["compute_v"]:
+    if op.attrs["compute_v"]:
         e, v = op.outputs
         by_v = product(v, grad_v, adj_x=True)
         lengths = _as_real(matrix_diag_part_op(by_v))
         by_v = subtract(by_v, _scaled(product(v, v, adj_x=True), lengths))
         inner = add(multiply(by_v, conj(_inverse_differences(e))), matrix_diag_op(grad_e))
     else:
-        _, v = eig_op.many(op.inputs[0], compute_v=True, Tout=op._attrs["Tout"])
+        _, v = eig_op.many(op.inputs[0], compute_v=True, Tout=op.attrs["Tout"])
         inner = matrix_diag_op(grad_e)
     result = matrix_solve_op(v, product(inner, v, adj_y=True), adjoint=True)
     return result if op.inputs[0].dtype.is_complex else real(result)

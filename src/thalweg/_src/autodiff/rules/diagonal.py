@@ -51,7 +51,7 @@ def band(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def _alignment(op: Operation) -> str:
-    return op._attrs.get("align", "LEFT_LEFT")  # type: ignore[no-any-return]
+    return op.attrs.get("align", "LEFT_LEFT")  # type: ignore[no-any-return]
 
 
 @gradient("MatrixDiagV2", "MatrixDiagV3")

@@ -10,8 +10,8 @@ from thalweg._src.ops.dilation import dilation2d_backprop_filter, dilation2d_bac
 
 @gradient("Dilation2D")
 def dilation2d(op: Operation, grad: Tensor) -> list[Tensor]:
-    source, filter = op._inputs
-    attrs = {key: op._attrs[key] for key in ("strides", "rates", "padding")}
+    source, filter = op.inputs
+    attrs = {key: op.attrs[key] for key in ("strides", "rates", "padding")}
     return [
         dilation2d_backprop_input(source, filter, grad, **attrs),
         dilation2d_backprop_filter(source, filter, grad, **attrs),

@@ -15,12 +15,12 @@ from thalweg._src.ops.reshape import shape
 @gradient("FractionalMaxPool")
 def fractional_max_pool(op: Operation, grad: Tensor, *_: Any) -> Tensor:
     result, rows, columns = op.outputs
-    overlapping = op._attrs["overlapping"]
-    return fractional_max_pool_grad(op._inputs[0], result, grad, rows, columns, overlapping=overlapping)
+    overlapping = op.attrs["overlapping"]
+    return fractional_max_pool_grad(op.inputs[0], result, grad, rows, columns, overlapping=overlapping)
 
 
 @gradient("FractionalAvgPool")
 def fractional_avg_pool(op: Operation, grad: Tensor, *_: Any) -> Tensor:
     rows, columns = op.outputs[1:]
-    sizes = shape(op._inputs[0], out_type=dtypes.int64)
-    return fractional_avg_pool_grad(sizes, grad, rows, columns, overlapping=op._attrs["overlapping"])
+    sizes = shape(op.inputs[0], out_type=dtypes.int64)
+    return fractional_avg_pool_grad(sizes, grad, rows, columns, overlapping=op.attrs["overlapping"])

@@ -35,9 +35,9 @@ def gather_v1(op: Operation, grad: Tensor) -> list[Any]:
 def gather_v2(op: Operation, grad: Tensor) -> list[Any]:
     params, indices, axis = op.inputs
     known = complete(static_value(axis))
-    if known is not None and int(known) == 0 and op._attrs["batch_dims"] == 0:
+    if known is not None and int(known) == 0 and op.attrs["batch_dims"] == 0:
         return [_rows(params, indices, grad), None, None]
-    return [_along_axis(params, indices, axis, op._attrs["batch_dims"], grad), None, None]
+    return [_along_axis(params, indices, axis, op.attrs["batch_dims"], grad), None, None]
 
 
 def _rows(params: Tensor, indices: Tensor, grad: Tensor) -> IndexedSlices:
@@ -54,8 +54,8 @@ def _along_axis(params: Tensor, indices: Tensor, axis: Any, batch_dims: int, gra
     known = complete(static_value(axis))
     where: Any = floormod(axis, cast(rank(params), axis.dtype)) if known is None else int(known)
     length = dims[where]
-    if batch_dims < 0 and indices._shape is not None:
-        batch_dims += len(indices._shape)
+    if batch_dims < 0 and indices.dims is not None:
+        batch_dims += len(indices.dims)
     after = dims[:0] if where == -1 else dims[where + 1 :]
     batches, outer, inner = (reduce_prod(part) for part in (dims[:batch_dims], dims[batch_dims:where], after))
     count: Any = reduce_prod(shape(indices)[batch_dims:])
@@ -72,7 +72,7 @@ def _along_axis(params: Tensor, indices: Tensor, axis: Any, batch_dims: int, gra
 def gather_nd(op: Operation, grad: Tensor) -> list[Any]:
     params, indices = op.inputs
     dims = shape(params, out_type=indices.dtype)
-    if indices._shape is not None and len(indices._shape) == 2 and indices._shape[-1] == 1:
+    if indices.dims is not None and len(indices.dims) == 2 and indices.dims[-1] == 1:
         return [IndexedSlices(grad, squeeze(indices, [-1]), dims), None]
     return [scatter_nd_op(indices, grad, dims), None]
 
@@ -116,11 +116,11 @@ def partition(op: Operation, *grads: Tensor) -> list[Any]:
     data, partitions = op.inputs
     prefix = shape(partitions)
     positions = reshape(range(reduce_prod(prefix)), prefix)
-    places = dynamic_partition(positions, partitions, op._attrs["num_partitions"])
+    places = dynamic_partition(positions, partitions, op.attrs["num_partitions"])
     return [reshape(parallel_dynamic_stitch(places, list(grads)), shape(data)), None]
 
 
 @gradient("DynamicStitch", "ParallelDynamicStitch")
 def stitch(op: Operation, grad: Tensor) -> list[Any]:
-    count = op._attrs["N"]
+    count = op.attrs["N"]
     return [None] * count + [gather(grad, indices) for indices in op.inputs[:count]]

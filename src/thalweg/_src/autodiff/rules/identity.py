@@ -20,4 +20,4 @@ def identity_n(op: Operation, *grads: Any) -> list[Any]:
 
 @gradient("PreventGradient")
 def prevent_gradient(op: Operation, grad: Any) -> NoReturn:
-    raise LookupError(f"Gradient explicitly disabled. Reason: {op._attrs['message']!r}")
+    raise LookupError(f"Gradient explicitly disabled. Reason: {op.attrs['message']!r}")

@@ -17,13 +17,13 @@ _FLOATS = (dtypes.float16, dtypes.float32, dtypes.float64)
 
 @gradient("CropAndResize")
 def crop_and_resize(op: Operation, grad: Tensor) -> list[Any]:
-    image, boxes, box_ind, _ = op._inputs
+    image, boxes, box_ind, _ = op.inputs
 
     def by_image() -> Tensor:
-        static = image._shape
+        static = image.dims
         size = list(static) if static is not None and None not in static else shape(image)
         return image_boxes.crop_and_resize_grad_image(
-            grad, boxes, box_ind, size, T=image.dtype, method=op._attrs["method"]
+            grad, boxes, box_ind, size, T=image.dtype, method=op.attrs["method"]
         )
 
     def by_boxes() -> Tensor:
@@ -35,8 +35,8 @@ def crop_and_resize(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("CropAndResizeGradImage")
 def crop_and_resize_grad_image(op: Operation, grad: Tensor) -> list[Any]:
-    grads, boxes, box_ind, _ = op._inputs
-    method = op._attrs["method"]
+    grads, boxes, box_ind, _ = op.inputs
+    method = op.attrs["method"]
     back = image_boxes.crop_and_resize_op(grad, boxes, box_ind, shape(grads)[1:3], method=method)
 
     def by_boxes() -> Tensor:

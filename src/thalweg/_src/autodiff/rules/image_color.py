@@ -25,7 +25,7 @@ def _greatest(r: Tensor, g: Tensor, b: Tensor) -> list[Tensor]:
 
 @gradient("RGBToHSV")
 def rgb_to_hsv(op: Operation, grad: Tensor) -> Tensor:
-    rgb = unstack(op._inputs[0], 3, axis=-1)
+    rgb = unstack(op.inputs[0], 3, axis=-1)
     by_hue, by_saturation, by_value = unstack(grad, 3, axis=-1)
     value = unstack(op.outputs[0], 3, axis=-1)[2]
     most, least = _greatest(*rgb), _greatest(*(-c for c in reversed(rgb)))[::-1]
@@ -47,7 +47,7 @@ def rgb_to_hsv(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("HSVToRGB")
 def hsv_to_rgb(op: Operation, grad: Tensor) -> Tensor:
-    hue, saturation, value = unstack(op._inputs[0], 3, axis=-1)
+    hue, saturation, value = unstack(op.inputs[0], 3, axis=-1)
     angle, grads = hue * 6, unstack(grad, 3, axis=-1)
     by_hue, by_saturation, by_value = [], [], []
     for g, center, sign in zip(grads, (3.0, 2.0, 4.0), (1, -1, -1)):
@@ -64,7 +64,7 @@ def hsv_to_rgb(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("AdjustContrastv2")
 def adjust_contrast(op: Operation, grad: Tensor) -> list[Any]:
-    images, factor = op._inputs
+    images, factor = op.inputs
     scale = math.cast(factor, images.dtype)
     mean = reduce_mean(grad, [-3, -2], keepdims=True)
 

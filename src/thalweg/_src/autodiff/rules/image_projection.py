@@ -12,12 +12,12 @@ from thalweg._src.ops.reshape import shape as shape_of
 
 
 def _attrs(op: Operation) -> dict[str, Any]:
-    return {name: op._attrs[name] for name in ("interpolation", "fill_mode")}
+    return {name: op.attrs[name] for name in ("interpolation", "fill_mode")}
 
 
 @gradient("ImageProjectiveTransformV2")
 def transform_v2(op: Operation, grad: Tensor) -> list[Any]:
-    images, transforms, _ = op._inputs
+    images, transforms, _ = op.inputs
     if not images.dtype.is_floating:
         return [None, None, None]
     return [project_v2(grad, inverted(transforms), shape_of(images)[1:3], **_attrs(op)), None, None]
@@ -25,7 +25,7 @@ def transform_v2(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("ImageProjectiveTransformV3")
 def transform_v3(op: Operation, grad: Tensor) -> list[Any]:
-    images, transforms, _, _ = op._inputs
+    images, transforms, _, _ = op.inputs
     if not images.dtype.is_floating:
         return [None] * 4
     return [project_v3(grad, inverted(transforms), shape_of(images)[1:3], 0.0, **_attrs(op)), None, None, None]

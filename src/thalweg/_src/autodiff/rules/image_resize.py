@@ -14,11 +14,11 @@ from thalweg._src.ops.reshape import shape
 
 
 def _coordinates(op: Operation) -> dict[str, Any]:
-    return {key: op._attrs[key] for key in ("align_corners", "half_pixel_centers")}
+    return {key: op.attrs[key] for key in ("align_corners", "half_pixel_centers")}
 
 
 def _sizes(image: Tensor) -> Any:
-    static = image._shape
+    static = image.dims
     if static is not None and static[1] is not None and static[2] is not None:
         return [static[1], static[2]]
     return shape(image)[1:3]
@@ -26,18 +26,18 @@ def _sizes(image: Tensor) -> Any:
 
 @gradient("ResizeNearestNeighbor")
 def nearest(op: Operation, grad: Tensor) -> list[Any]:
-    image = op._inputs[0]
+    image = op.inputs[0]
     return [resize.resize_nearest_grad(grad, _sizes(image), **_coordinates(op)), None]
 
 
 @gradient("ResizeNearestNeighborGrad")
 def nearest_grad(op: Operation, grad: Tensor) -> list[Any]:
-    return [resize.resize_nearest_neighbor(grad, _sizes(op._inputs[0]), **_coordinates(op)), None]
+    return [resize.resize_nearest_neighbor(grad, _sizes(op.inputs[0]), **_coordinates(op)), None]
 
 
 @gradient("ResizeBilinear")
 def bilinear(op: Operation, grad: Tensor) -> list[Any]:
-    image = op._inputs[0]
+    image = op.inputs[0]
     if not image.dtype.is_floating:
         return [None, None]
     return [resize.resize_bilinear_grad(grad, image, **_coordinates(op)), None]
@@ -45,12 +45,12 @@ def bilinear(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("ResizeBilinearGrad")
 def bilinear_grad(op: Operation, grad: Tensor) -> list[Any]:
-    return [resize.resize_bilinear(grad, _sizes(op._inputs[0]), **_coordinates(op)), None]
+    return [resize.resize_bilinear(grad, _sizes(op.inputs[0]), **_coordinates(op)), None]
 
 
 @gradient("ResizeBicubic")
 def bicubic(op: Operation, grad: Tensor) -> list[Any]:
-    image = op._inputs[0]
+    image = op.inputs[0]
     if image.dtype not in (dtypes.float32, dtypes.float64):
         return [None, None]
     return [resize.resize_bicubic_grad(grad, image, **_coordinates(op)), None]
@@ -58,16 +58,16 @@ def bicubic(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("ResizeBicubicGrad")
 def bicubic_grad(op: Operation, grad: Tensor) -> list[Any]:
-    return [resize.resize_bicubic(grad, _sizes(op._inputs[0]), **_coordinates(op)), None]
+    return [resize.resize_bicubic(grad, _sizes(op.inputs[0]), **_coordinates(op)), None]
 
 
 def _filter(op: Operation) -> dict[str, Any]:
-    return {key: op._attrs[key] for key in ("kernel_type", "antialias")}
+    return {key: op.attrs[key] for key in ("kernel_type", "antialias")}
 
 
 @gradient("ScaleAndTranslate")
 def scale_and_translate(op: Operation, grad: Tensor) -> list[Any]:
-    image, _, scale, translation = op._inputs
+    image, _, scale, translation = op.inputs
     if not image.dtype.is_floating:
         return [None] * 4
 
@@ -81,5 +81,5 @@ def scale_and_translate(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("ScaleAndTranslateGrad")
 def scale_and_translate_grad(op: Operation, grad: Tensor) -> list[Any]:
-    grads, _, scale, translation = op._inputs
+    grads, _, scale, translation = op.inputs
     return [resize.scale_and_translate(grad, _sizes(grads), scale, translation, **_filter(op)), None, None, None]

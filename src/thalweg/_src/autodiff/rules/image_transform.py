@@ -12,4 +12,4 @@ from thalweg._src.ops.image_transform import rotate_quarters
 
 @gradient("_RotateQuarters")
 def rotate(op: Operation, grad: Tensor) -> list[Any]:
-    return [rotate_quarters(grad, -op._inputs[1]), None]
+    return [rotate_quarters(grad, -op.inputs[1]), None]

@@ -29,7 +29,7 @@ from thalweg._src.ops.reshape import constant_value, expand_dims, matrix_transpo
 @gradient("MatrixInverse")
 def inverse(op: Operation, grad: Tensor) -> Tensor:
     result = op.outputs[0]
-    if op._attrs["adjoint"]:
+    if op.attrs["adjoint"]:
         return negative(product(result, product(grad, result, adj_x=True)))
     return negative(product(result, product(grad, result, adj_y=True), adj_x=True))
 
@@ -54,7 +54,7 @@ def log_determinant(op: Operation, grad_sign: Tensor, grad_log: Tensor) -> Tenso
 
 @gradient("MatrixSolve")
 def solve(op: Operation, grad: Tensor) -> list[Any]:
-    adj = op._attrs["adjoint"]
+    adj = op.attrs["adjoint"]
     by_rhs = matrix_solve_op(op.inputs[0], grad, adjoint=not adj)
     return [lambda: negative(_outer(by_rhs, op.outputs[0], adj)), by_rhs]
 
@@ -66,7 +66,7 @@ def _outer(by_rhs: Tensor, solution: Tensor, adj: bool) -> Tensor:
 @gradient("MatrixTriangularSolve")
 def triangular_solve(op: Operation, grad: Tensor) -> list[Any]:
     matrix, rhs = op.inputs
-    adj, lower = op._attrs["adjoint"], op._attrs["lower"]
+    adj, lower = op.attrs["adjoint"], op.attrs["lower"]
     by_rhs = matrix_triangular_solve_op(matrix, grad, lower=lower, adjoint=not adj)
 
     def by_matrix() -> Tensor:
@@ -84,10 +84,10 @@ def solve_ls(op: Operation, grad: Tensor) -> list[Any]:
     Matrices with more rows than columns, or the reverse, have forms of their own; a regularizer makes both right, and
     without one the derivative of a pseudo-inverse of full rank is right for any shape.
     """
-    if not op._attrs["fast"]:
+    if not op.attrs["fast"]:
         raise ValueError("Gradient not defined for fast=False")
     matrix, rhs, regularizer = op.inputs
-    dims = matrix._shape
+    dims = matrix.dims
     if dims is not None and dims[-2] is not None and dims[-1] is not None:
         rule = _overdetermined if dims[-2] >= dims[-1] else _underdetermined
     elif constant_value(regularizer) == 0:

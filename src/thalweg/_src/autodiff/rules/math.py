@@ -32,7 +32,7 @@ def _one(like: Tensor) -> Tensor:
 
 def _to_inputs(op: Operation, by_x: Callable[[], Tensor], by_y: Callable[[], Tensor]) -> list[Any]:
     """Returns the gradients of two operands, each made only if wanted and summed to the shape of its own."""
-    x, y = op._inputs
+    x, y = op.inputs
     return [lambda: sum_to_shape_of(x, by_x()), lambda: sum_to_shape_of(y, by_y())]
 
 
@@ -48,38 +48,38 @@ def sub(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("Mul")
 def mul(op: Operation, grad: Tensor) -> list[Any]:
-    x, y = op._inputs
+    x, y = op.inputs
     return _to_inputs(op, lambda: multiply(grad, conj(y)), lambda: multiply(conj(x), grad))
 
 
 @gradient("MulNoNan")
 def mul_no_nan(op: Operation, grad: Tensor) -> list[Any]:
-    x, y = (conj(t) for t in op._inputs)
+    x, y = (conj(t) for t in op.inputs)
     return _to_inputs(op, lambda: math.multiply_no_nan_op(grad, y), lambda: math.multiply_no_nan_op(x, grad))
 
 
 @gradient("Div", "RealDiv")
 def div(op: Operation, grad: Tensor) -> list[Any]:
-    x, y = (conj(t) for t in op._inputs)
+    x, y = (conj(t) for t in op.inputs)
     return _to_inputs(op, lambda: realdiv(grad, y), lambda: multiply(grad, realdiv(realdiv(negative(x), y), y)))
 
 
 @gradient("DivNoNan")
 def div_no_nan(op: Operation, grad: Tensor) -> list[Any]:
-    x, y = (conj(t) for t in op._inputs)
+    x, y = (conj(t) for t in op.inputs)
     divide = math.div_no_nan_op
     return _to_inputs(op, lambda: divide(grad, y), lambda: multiply(grad, divide(divide(negative(x), y), y)))
 
 
 @gradient("FloorMod")
 def floormod(op: Operation, grad: Tensor) -> list[Any]:
-    x, y = op._inputs
+    x, y = op.inputs
     return _to_inputs(op, lambda: grad, lambda: multiply(grad, negative(math.floordiv_op(x, y))))
 
 
 @gradient("Mod", "TruncateMod")
 def truncatemod(op: Operation, grad: Tensor) -> list[Any]:
-    x, y = op._inputs
+    x, y = op.inputs
     return _to_inputs(op, lambda: grad, lambda: multiply(grad, negative(math.truncatediv(x, y))))
 
 
@@ -89,21 +89,21 @@ def _is_not_zero(x: Tensor) -> Tensor:
 
 @gradient("Xdivy")
 def xdivy(op: Operation, grad: Tensor) -> list[Any]:
-    x, y = (conj(t) for t in op._inputs)
+    x, y = (conj(t) for t in op.inputs)
     by_x, by_y = math.xdivy(_is_not_zero(x), y), math.xdivy(negative(x), square(y))
     return _to_inputs(op, lambda: multiply(grad, by_x), lambda: multiply(grad, by_y))
 
 
 @gradient("Xlogy")
 def xlogy(op: Operation, grad: Tensor) -> list[Any]:
-    x, y = (conj(t) for t in op._inputs)
+    x, y = (conj(t) for t in op.inputs)
     by_x, by_y = math.xlogy(_is_not_zero(x), y), math.xdivy(x, y)
     return _to_inputs(op, lambda: multiply(grad, by_x), lambda: multiply(grad, by_y))
 
 
 @gradient("Xlog1py")
 def xlog1py(op: Operation, grad: Tensor) -> list[Any]:
-    x, y = (conj(t) for t in op._inputs)
+    x, y = (conj(t) for t in op.inputs)
     by_x, by_y = math.xlog1py(_is_not_zero(x), y), math.xdivy(x, add_v2_op(y, _one(y)))
     return _to_inputs(op, lambda: multiply(grad, by_x), lambda: multiply(grad, by_y))
 
@@ -111,7 +111,7 @@ def xlog1py(op: Operation, grad: Tensor) -> list[Any]:
 @gradient("Pow")
 def pow(op: Operation, grad: Tensor) -> list[Any]:
     """Differentiates by y with log(x), which is taken as 0 where x has no logarithm, as at 0."""
-    x, y = (conj(t) for t in op._inputs)
+    x, y = (conj(t) for t in op.inputs)
     z = conj(op.outputs[0])
     by_x = multiply(grad, multiply(y, math.pow(x, subtract(y, _one(y)))))
     zero = _zero(x)
@@ -122,12 +122,12 @@ def pow(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("Maximum")
 def maximum(op: Operation, grad: Tensor) -> list[Any]:
-    return _choice(op, grad, comparison.greater_equal(*op._inputs))
+    return _choice(op, grad, comparison.greater_equal(*op.inputs))
 
 
 @gradient("Minimum")
 def minimum(op: Operation, grad: Tensor) -> list[Any]:
-    return _choice(op, grad, comparison.less_equal(*op._inputs))
+    return _choice(op, grad, comparison.less_equal(*op.inputs))
 
 
 def _choice(op: Operation, grad: Tensor, x_chosen: Tensor) -> list[Any]:
@@ -137,26 +137,26 @@ def _choice(op: Operation, grad: Tensor, x_chosen: Tensor) -> list[Any]:
 
 @gradient("SquaredDifference")
 def squared_difference(op: Operation, grad: Tensor) -> list[Any]:
-    x, y = op._inputs
+    x, y = op.inputs
     by_x = multiply(add_v2_op(grad, grad), subtract(x, y))
     return _to_inputs(op, lambda: by_x, lambda: negative(by_x))
 
 
 @gradient("Atan2")
 def atan2(op: Operation, grad: Tensor) -> list[Any]:
-    y, x = op._inputs
+    y, x = op.inputs
     shared = realdiv(grad, add_v2_op(square(x), square(y)))
     return _to_inputs(op, lambda: multiply(shared, x), lambda: multiply(shared, negative(y)))
 
 
 @gradient("NextAfter")
 def nextafter(op: Operation, grad: Tensor) -> list[Any]:
-    return [sum_to_shape_of(op._inputs[0], grad), lambda: zeros_like(op._inputs[1])]
+    return [sum_to_shape_of(op.inputs[0], grad), lambda: zeros_like(op.inputs[1])]
 
 
 @gradient("ClipByValue")
 def clip_by_value(op: Operation, grad: Tensor) -> list[Any]:
-    x, low, high = op._inputs
+    x, low, high = op.inputs
     zero = _zero(grad)
     below, above = comparison.less(x, low), comparison.greater(x, high)
     return [
@@ -168,19 +168,19 @@ def clip_by_value(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("AddN", "AccumulateNV2")
 def add_n(op: Operation, grad: Tensor) -> list[Any]:
-    return [grad] * len(op._inputs)
+    return [grad] * len(op.inputs)
 
 
 @gradient("Cast")
 def cast(op: Operation, grad: Tensor) -> Any:
-    source, wanted = op._inputs[0].dtype.base_dtype, op.outputs[0].dtype
+    source, wanted = op.inputs[0].dtype.base_dtype, op.outputs[0].dtype
     smooth = all(dtype.is_floating or dtype.is_complex for dtype in (source, wanted))
     return math.cast(grad, source) if smooth else None
 
 
 @gradient("Abs")
 def absolute(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(grad, math.sign(op._inputs[0]))
+    return multiply(grad, math.sign(op.inputs[0]))
 
 
 @gradient("Neg")
@@ -190,7 +190,7 @@ def neg(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("Sign")
 def sign(op: Operation, grad: Tensor) -> Tensor:
-    return zeros_like(op._inputs[0])
+    return zeros_like(op.inputs[0])
 
 
 @gradient("Reciprocal", "Inv")
@@ -200,13 +200,13 @@ def invert(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("ReciprocalGrad", "InvGrad")
 def reciprocal_grad(op: Operation, grad: Tensor) -> list[Any]:
-    y, dy = op._inputs
+    y, dy = op.inputs
     return [multiply(multiply(multiply(conj(grad), dy), conj(y)), -2), math.reciprocal_grad(conj(y), grad)]
 
 
 @gradient("Square")
 def squared(op: Operation, grad: Tensor) -> Tensor:
-    x = conj(op._inputs[0])
+    x = conj(op.inputs[0])
     return multiply(grad, add_v2_op(x, x))
 
 
@@ -217,7 +217,7 @@ def sqrt(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("SqrtGrad")
 def sqrt_grad(op: Operation, grad: Tensor) -> list[Any]:
-    shared = realdiv(grad, op._inputs[0])
+    shared = realdiv(grad, op.inputs[0])
     return [negative(multiply(conj(shared), op.outputs[0])), multiply(shared, 0.5)]
 
 
@@ -228,7 +228,7 @@ def rsqrt(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("RsqrtGrad")
 def rsqrt_grad(op: Operation, grad: Tensor) -> list[Any]:
-    y, dy = op._inputs
+    y, dy = op.inputs
     by_y = multiply(multiply(conj(grad), dy), multiply(square(conj(y)), -1.5))
     return [by_y, math.rsqrt_grad(conj(y), grad)]
 
@@ -240,37 +240,37 @@ def exp(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("Expm1")
 def expm1(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(grad, math.exp(conj(op._inputs[0])))
+    return multiply(grad, math.exp(conj(op.inputs[0])))
 
 
 @gradient("Log")
 def log(op: Operation, grad: Tensor) -> Tensor:
-    return realdiv(grad, conj(op._inputs[0]))
+    return realdiv(grad, conj(op.inputs[0]))
 
 
 @gradient("Log1p")
 def log1p(op: Operation, grad: Tensor) -> Tensor:
-    return realdiv(grad, add_v2_op(conj(op._inputs[0]), _one(grad)))
+    return realdiv(grad, add_v2_op(conj(op.inputs[0]), _one(grad)))
 
 
 @gradient("Sin")
 def sin(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(grad, math.cos(conj(op._inputs[0])))
+    return multiply(grad, math.cos(conj(op.inputs[0])))
 
 
 @gradient("Cos")
 def cos(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(negative(grad), math.sin(conj(op._inputs[0])))
+    return multiply(negative(grad), math.sin(conj(op.inputs[0])))
 
 
 @gradient("Tan")
 def tan(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(grad, square(reciprocal(math.cos(conj(op._inputs[0])))))
+    return multiply(grad, square(reciprocal(math.cos(conj(op.inputs[0])))))
 
 
 @gradient("Asin")
 def asin(op: Operation, grad: Tensor) -> Tensor:
-    return realdiv(grad, math.sqrt(subtract(_one(grad), square(conj(op._inputs[0])))))
+    return realdiv(grad, math.sqrt(subtract(_one(grad), square(conj(op.inputs[0])))))
 
 
 @gradient("Acos")
@@ -280,17 +280,17 @@ def acos(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("Atan")
 def atan(op: Operation, grad: Tensor) -> Tensor:
-    return realdiv(grad, add_v2_op(_one(grad), square(conj(op._inputs[0]))))
+    return realdiv(grad, add_v2_op(_one(grad), square(conj(op.inputs[0]))))
 
 
 @gradient("Sinh")
 def sinh(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(grad, math.cosh(conj(op._inputs[0])))
+    return multiply(grad, math.cosh(conj(op.inputs[0])))
 
 
 @gradient("Cosh")
 def cosh(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(grad, math.sinh(conj(op._inputs[0])))
+    return multiply(grad, math.sinh(conj(op.inputs[0])))
 
 
 @gradient("Tanh")
@@ -300,7 +300,7 @@ def tanh(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("TanhGrad")
 def tanh_grad(op: Operation, grad: Tensor) -> list[Any]:
-    y, dy = op._inputs
+    y, dy = op.inputs
     return [multiply(multiply(grad, conj(dy)), multiply(conj(y), -2)), math.tanh_grad(conj(y), grad)]
 
 
@@ -316,7 +316,7 @@ def acosh(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("Atanh")
 def atanh(op: Operation, grad: Tensor) -> Tensor:
-    return realdiv(grad, subtract(_one(grad), square(conj(op._inputs[0]))))
+    return realdiv(grad, subtract(_one(grad), square(conj(op.inputs[0]))))
 
 
 @gradient("Sigmoid")
@@ -326,7 +326,7 @@ def sigmoid(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("SigmoidGrad")
 def sigmoid_grad(op: Operation, grad: Tensor) -> list[Any]:
-    y, dy = op._inputs
+    y, dy = op.inputs
     slope = subtract(_one(y), multiply(conj(y), 2))
     return [multiply(multiply(grad, conj(dy)), slope), math.sigmoid_grad(conj(y), grad)]
 
@@ -353,10 +353,10 @@ def imag(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("Angle")
 def angle(op: Operation, grad: Tensor) -> Tensor:
-    x = op._inputs[0]
+    x = op.inputs[0]
     return multiply(negative(real(op, grad)), reciprocal(math.complex(math.imag(x), math.real(x))))
 
 
 @gradient("ComplexAbs")
 def complex_abs(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(real(op, grad), math.sign(op._inputs[0]))
+    return multiply(real(op, grad), math.sign(op.inputs[0]))

@@ -15,7 +15,7 @@ from thalweg._src.ops.matrix import batch_matmul_op, matmul_op
 @gradient("MatMul")
 def matmul(op: Operation, grad: Tensor) -> list[Any]:
     a, b = (conj(t) for t in op.inputs)
-    transpose_a, transpose_b = op._attrs["transpose_a"], op._attrs["transpose_b"]
+    transpose_a, transpose_b = op.attrs["transpose_a"], op.attrs["transpose_b"]
 
     def by_a() -> Tensor:
         if transpose_a:
@@ -33,7 +33,7 @@ def matmul(op: Operation, grad: Tensor) -> list[Any]:
 @gradient("BatchMatMulV2")
 def batch_matmul(op: Operation, grad: Tensor) -> list[Any]:
     x, y = op.inputs
-    adj_x, adj_y = op._attrs["adj_x"], op._attrs["adj_y"]
+    adj_x, adj_y = op.attrs["adj_x"], op.attrs["adj_y"]
 
     def by_x() -> Tensor:
         if adj_x:

@@ -23,7 +23,7 @@ def relu(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("ReluGrad")
 def relu_grad(op: Operation, grad: Tensor) -> list[Any]:
-    features = op._inputs[1]
+    features = op.inputs[1]
     return [nn.relu_grad(grad, features), zeros_like(features)]
 
 
@@ -34,7 +34,7 @@ def relu6(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("Relu6Grad")
 def relu6_grad(op: Operation, grad: Tensor) -> list[Any]:
-    features = op._inputs[1]
+    features = op.inputs[1]
     return [nn.relu6_grad(grad, features), zeros_like(features)]
 
 
@@ -45,7 +45,7 @@ def elu(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("EluGrad")
 def elu_grad(op: Operation, grad: Tensor) -> list[Any]:
-    gradients, outputs = op._inputs
+    gradients, outputs = op.inputs
     return [nn.elu_grad(grad, outputs), _where_negative(outputs, grad * gradients)]
 
 
@@ -56,7 +56,7 @@ def selu(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("SeluGrad")
 def selu_grad(op: Operation, grad: Tensor) -> list[Any]:
-    gradients, outputs = op._inputs
+    gradients, outputs = op.inputs
     return [nn.selu_grad(grad, outputs), _where_negative(outputs, grad * gradients)]
 
 
@@ -66,35 +66,35 @@ def _where_negative(condition: Tensor, value: Tensor) -> Tensor:
 
 @gradient("LeakyRelu")
 def leaky_relu(op: Operation, grad: Tensor) -> Tensor:
-    return nn.leaky_relu_grad(grad, op._inputs[0], alpha=op._attrs["alpha"])
+    return nn.leaky_relu_grad(grad, op.inputs[0], alpha=op.attrs["alpha"])
 
 
 @gradient("LeakyReluGrad")
 def leaky_relu_grad(op: Operation, grad: Tensor) -> list[Any]:
-    features = op._inputs[1]
-    return [nn.leaky_relu_grad(grad, features, alpha=op._attrs["alpha"]), zeros_like(features)]
+    features = op.inputs[1]
+    return [nn.leaky_relu_grad(grad, features, alpha=op.attrs["alpha"]), zeros_like(features)]
 
 
 @gradient("Softplus")
 def softplus(op: Operation, grad: Tensor) -> Tensor:
-    return nn.softplus_grad(grad, op._inputs[0])
+    return nn.softplus_grad(grad, op.inputs[0])
 
 
 @gradient("SoftplusGrad")
 def softplus_grad(op: Operation, grad: Tensor) -> list[Any]:
-    gradients, features = op._inputs
+    gradients, features = op.inputs
     slope = math.sigmoid(features)
     return [nn.softplus_grad(grad, features), grad * gradients * slope * (1 - slope)]
 
 
 @gradient("Softsign")
 def softsign(op: Operation, grad: Tensor) -> Tensor:
-    return nn.softsign_grad(grad, op._inputs[0])
+    return nn.softsign_grad(grad, op.inputs[0])
 
 
 @gradient("SoftsignGrad")
 def softsign_grad(op: Operation, grad: Tensor) -> list[Any]:
-    gradients, features = op._inputs
+    gradients, features = op.inputs
     curvature = -2 * math.sign(features) / (1 + math.abs(features))
     return [nn.softsign_grad(grad, features), nn.softsign_grad(grad * gradients, features) * curvature]
 
@@ -115,9 +115,7 @@ def log_softmax(op: Operation, grad: Tensor) -> Tensor:
 
 def _is_zero(grad: Tensor | None) -> bool:
     """Tells whether a gradient is one that no use of the output gave."""
-    return (
-        grad is None or grad.op.type == "ZerosLike" or (grad.op.type == "Const" and not grad.op._attrs["value"].any())
-    )
+    return grad is None or grad.op.type == "ZerosLike" or (grad.op.type == "Const" and not grad.op.attrs["value"].any())
 
 
 def _through_backprop(features: Tensor, grad: Tensor) -> Tensor:
@@ -128,14 +126,14 @@ def _through_backprop(features: Tensor, grad: Tensor) -> Tensor:
 
 def _sum_if_repeated(x: Tensor, grad: Tensor, other: Tensor) -> Tensor:
     """Sums over dimensions where x is known to be repeated to match the other matrix."""
-    repeated = x._shape is not None and other._shape is not None
-    repeated = repeated and any(a == 1 and b != 1 for a, b in zip(x._shape, other._shape))  # type: ignore[arg-type]
+    repeated = x.dims is not None and other.dims is not None
+    repeated = repeated and any(a == 1 and b != 1 for a, b in zip(x.dims, other.dims))  # type: ignore[arg-type]
     return sum_to_shape_of(x, grad) if repeated else grad
 
 
 @gradient("SoftmaxCrossEntropyWithLogits")
 def softmax_cross_entropy(op: Operation, grad_loss: Tensor, grad_backprop: Tensor) -> list[Any]:
-    features, labels = op._inputs
+    features, labels = op.inputs
     column = expand_dims(grad_loss, -1)
     grad = column * op.outputs[1]
     grad_labels = -column * nn.log_softmax_op(features)
@@ -149,13 +147,13 @@ def softmax_cross_entropy(op: Operation, grad_loss: Tensor, grad_backprop: Tenso
 def sparse_softmax_cross_entropy(op: Operation, grad_loss: Tensor, grad_backprop: Tensor) -> list[Any]:
     grad = expand_dims(grad_loss, -1) * op.outputs[1]
     if not _is_zero(grad_backprop):
-        grad += _through_backprop(op._inputs[0], grad_backprop)
+        grad += _through_backprop(op.inputs[0], grad_backprop)
     return [grad, None]
 
 
 @gradient("L2Loss")
 def l2_loss(op: Operation, grad: Tensor) -> Tensor:
-    return op._inputs[0] * grad
+    return op.inputs[0] * grad
 
 
 # Biases.
@@ -163,7 +161,7 @@ def l2_loss(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("BiasAdd")
 def bias_add(op: Operation, grad: Tensor) -> list[Any]:
-    return [grad, nn.bias_add_grad_op(grad, data_format=op._attrs["data_format"])]
+    return [grad, nn.bias_add_grad_op(grad, data_format=op.attrs["data_format"])]
 
 
 @gradient("BiasAddV1")
@@ -173,7 +171,7 @@ def bias_add_v1(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("BiasAddGrad")
 def bias_add_grad(op: Operation, grad: Tensor) -> Tensor:
-    return nn.bias_add_op(zeros_like(op._inputs[0]), grad, data_format=op._attrs["data_format"])
+    return nn.bias_add_op(zeros_like(op.inputs[0]), grad, data_format=op.attrs["data_format"])
 
 
 # The k largest.
@@ -182,7 +180,7 @@ def bias_add_grad(op: Operation, grad: Tensor) -> Tensor:
 @gradient("TopK", "TopKV2")
 def top_k(op: Operation, grad: Tensor, _: Any) -> list[Any]:
     """Puts each gradient where its value came from."""
-    source, indices = op._inputs[0], op.outputs[1]
+    source, indices = op.inputs[0], op.outputs[1]
     dims = shape(source)
     columns = dims[-1]
     count = math.floordiv(size(source), math.maximum(columns, 1))
@@ -190,4 +188,4 @@ def top_k(op: Operation, grad: Tensor, _: Any) -> list[Any]:
     starts = expand_dims(math.multiply(sequences_ops.range(count), columns), -1)
     places = reshape(rows + starts, [-1, 1])
     flat = scatter_nd(places, reshape(grad, [-1]), [size(source)])
-    return [reshape(flat, dims), *[None] * (len(op._inputs) - 1)]
+    return [reshape(flat, dims), *[None] * (len(op.inputs) - 1)]

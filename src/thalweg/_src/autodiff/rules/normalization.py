@@ -17,10 +17,10 @@ def _register(forward: OpDef, backward: OpDef) -> None:
     @gradient(forward.name)
     def by_input_scale_offset(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
         """Differentiates y; in training by the batch's own statistics, which depend on x, else by the given ones."""
-        x, scale, _offset, mean, variance = op._inputs
-        training = op._attrs["is_training"]
+        x, scale, _offset, mean, variance = op.inputs
+        training = op.attrs["is_training"]
         statistics = op.outputs[3:] if training else [mean, variance, *op.outputs[5:]]
-        attrs = {key: op._attrs[key] for key in ("epsilon", "data_format", "is_training")}
+        attrs = {key: op.attrs[key] for key in ("epsilon", "data_format", "is_training")}
         result = backward.many(grad, x, scale, *statistics, **attrs)
         return [result[0], result[1], result[2], None, None]
 
@@ -29,10 +29,10 @@ def _register(forward: OpDef, backward: OpDef) -> None:
         """Differentiates the gradient written out in plain ops."""
         from thalweg._src.autodiff.gradients import gradients
 
-        y_backprop, x, scale = sources = list(op._inputs[:3])
-        outputs = _written_out(op, y_backprop, x, scale, *op._inputs[3:5])
+        y_backprop, x, scale = sources = list(op.inputs[:3])
+        outputs = _written_out(op, y_backprop, x, scale, *op.inputs[3:5])
         found = gradients(outputs, sources, list(grads[:3]), stop_gradients=sources)
-        return [*found, *[None] * (len(op._inputs) - 3)]
+        return [*found, *[None] * (len(op.inputs) - 3)]
 
 
 _register(normalization.fused_batch_norm_v1_op, normalization.fused_batch_norm_grad_v1_op)
@@ -44,7 +44,7 @@ def _written_out(
     op: Operation, y_backprop: Tensor, x: Tensor, scale: Tensor, mean: Tensor, variance: Tensor
 ) -> list[Tensor]:
     """Returns the gradients by x, scale and offset as an expression."""
-    layout, epsilon = op._attrs["data_format"], op._attrs["epsilon"]
+    layout, epsilon = op.attrs["data_format"], op.attrs["epsilon"]
     rank = len(layout)
     first = layout.startswith("NC")
     axes = [i for i in range(rank) if i != (1 if first else rank - 1)]
@@ -54,7 +54,7 @@ def _written_out(
 
     dtype = x.dtype
     g, x, scale = (math.cast(t, "float32") for t in (y_backprop, x, scale))
-    if not op._attrs["is_training"]:
+    if not op.attrs["is_training"]:
         factor = math.rsqrt(variance + epsilon)
         by_x = g * spread(scale * factor)
         by_scale = reduce_sum(g * (x - spread(mean)) * spread(factor), axes)
@@ -70,6 +70,4 @@ def _written_out(
 
 @gradient("LRN")
 def lrn(op: Operation, grad: Tensor) -> Tensor:
-    return normalization.lrn_grad(
-        grad, op._inputs[0], op.outputs[0], **{k: v for k, v in op._attrs.items() if k != "T"}
-    )
+    return normalization.lrn_grad(grad, op.inputs[0], op.outputs[0], **{k: v for k, v in op.attrs.items() if k != "T"})

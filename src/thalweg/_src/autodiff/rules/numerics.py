@@ -10,4 +10,4 @@ from thalweg._src.ops.numerics import check_numerics as check
 
 @gradient("CheckNumerics")
 def check_numerics(op: Operation, grad: Tensor) -> Tensor:
-    return check(grad, f"the gradient has NaN or infinity, while its value had none: {op._attrs['message']}")
+    return check(grad, f"the gradient has NaN or infinity, while its value had none: {op.attrs['message']}")

@@ -42,12 +42,12 @@ def pad(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("MirrorPad")
 def mirror_pad(op: Operation, grad: Tensor) -> list[Any]:
-    return [mirror_pad_grad_op(grad, op.inputs[1], mode=op._attrs["mode"]), None]
+    return [mirror_pad_grad_op(grad, op.inputs[1], mode=op.attrs["mode"]), None]
 
 
 @gradient("MirrorPadGrad")
 def mirror_pad_grad(op: Operation, grad: Tensor) -> list[Any]:
-    return [mirror_pad_op(grad, op.inputs[1], mode=op._attrs["mode"]), None]
+    return [mirror_pad_op(grad, op.inputs[1], mode=op.attrs["mode"]), None]
 
 
 @gradient("ReverseV2")
@@ -57,7 +57,7 @@ def reverse(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("ReverseSequence")
 def reverse_sequence(op: Operation, grad: Tensor) -> list[Any]:
-    dims = {key: op._attrs[key] for key in ("seq_dim", "batch_dim")}
+    dims = {key: op.attrs[key] for key in ("seq_dim", "batch_dim")}
     return [reverse_sequence_op(grad, op.inputs[1], **dims), None]
 
 

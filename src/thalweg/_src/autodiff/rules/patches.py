@@ -23,9 +23,9 @@ def _register(forward: OpDef) -> None:
     @gradient(forward.name)
     def by_input(op: Operation, grad: Tensor) -> Tensor:
         """Numbers the cells from 1, takes patches of the numbers, and adds up by them; padding has number 0."""
-        dims: Any = shape(op._inputs[0])
-        attrs = {key: value for key, value in op._attrs.items() if key != "T"}
-        area, cells = dims[1:-1], math.prod(op._attrs["ksizes"])
+        dims: Any = shape(op.inputs[0])
+        attrs = {key: value for key, value in op.attrs.items() if key != "T"}
+        area, cells = dims[1:-1], math.prod(op.attrs["ksizes"])
         count = reduce_prod(area)
         numbers = reshape(range(1, count + 1, dtype=dtypes.int32), concat([[1], area, [1]], 0))
         ids = subtract(reshape(forward(numbers, **attrs), [-1]), 1)

@@ -16,7 +16,7 @@ def _settings(op: Operation, definition: OpDef) -> dict[str, Any]:
     """Returns the attributes that the other op shares, its types aside."""
     return {
         key: value
-        for key, value in op._attrs.items()
+        for key, value in op.attrs.items()
         if key in definition.attrs and key not in ("T", "TInput", "Targmax")
     }
 
@@ -24,23 +24,23 @@ def _settings(op: Operation, definition: OpDef) -> dict[str, Any]:
 def _register_max_pool(forward: OpDef, backward: OpDef, again: OpDef) -> None:
     @gradient(forward.name)
     def by_input(op: Operation, grad: Tensor) -> Tensor:
-        return backward(op._inputs[0], op.outputs[0], grad, **_settings(op, backward))
+        return backward(op.inputs[0], op.outputs[0], grad, **_settings(op, backward))
 
     @gradient(backward.name)
     def of_gradient(op: Operation, grad: Tensor) -> list[Any]:
-        x, y, _ = op._inputs
+        x, y, _ = op.inputs
         return [zeros_like(x), zeros_like(y), again(x, y, grad, **_settings(op, again))]
 
     @gradient(again.name)
     def of_second_gradient(op: Operation, grad: Tensor) -> list[Any]:
-        x, y, _ = op._inputs
+        x, y, _ = op.inputs
         return [zeros_like(x), zeros_like(y), backward(x, y, grad, **_settings(op, backward))]
 
 
 def _register_avg_pool(forward: OpDef, backward: OpDef) -> None:
     @gradient(forward.name)
     def by_input(op: Operation, grad: Tensor) -> Tensor:
-        return backward(shape(op._inputs[0]), grad, **_settings(op, backward))
+        return backward(shape(op.inputs[0]), grad, **_settings(op, backward))
 
     @gradient(backward.name)
     def of_gradient(op: Operation, grad: Tensor) -> list[Any]:
@@ -56,18 +56,18 @@ _register_avg_pool(pooling.avg_pool3d_op, pooling.avg_pool3d_grad)
 @gradient("MaxPoolWithArgmax")
 def max_pool_with_argmax(op: Operation, grad: Tensor, _: Any) -> Tensor:
     backward = pooling.max_pool_grad_with_argmax
-    return backward(op._inputs[0], grad, op.outputs[1], **_settings(op, backward))
+    return backward(op.inputs[0], grad, op.outputs[1], **_settings(op, backward))
 
 
 @gradient("MaxPoolGradWithArgmax")
 def max_pool_grad_with_argmax(op: Operation, grad: Tensor) -> list[Any]:
-    x, _, argmax = op._inputs
+    x, _, argmax = op.inputs
     again = pooling.max_pool_grad_grad_with_argmax
     return [zeros_like(x), again(x, grad, argmax, **_settings(op, again)), None]
 
 
 @gradient("MaxPoolGradGradWithArgmax")
 def max_pool_grad_grad_with_argmax(op: Operation, grad: Tensor) -> list[Any]:
-    x, _, argmax = op._inputs
+    x, _, argmax = op.inputs
     backward = pooling.max_pool_grad_with_argmax
     return [zeros_like(x), backward(x, grad, argmax, **_settings(op, backward)), None]

@@ -13,26 +13,26 @@ from thalweg._src.ops.quantization import quantize_and_dequantize_v4_grad
 
 @gradient("QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3")
 def straight_through(op: Operation, grad: Tensor) -> list[Any]:
-    return [grad, *[None] * (len(op._inputs) - 1)]
+    return [grad, *[None] * (len(op.inputs) - 1)]
 
 
 @gradient("QuantizeAndDequantizeV4")
 def inside_the_range(op: Operation, grad: Tensor) -> list[Any]:
-    return list(quantize_and_dequantize_v4_grad.many(grad, *op._inputs, axis=op._attrs["axis"]))
+    return list(quantize_and_dequantize_v4_grad.many(grad, *op.inputs, axis=op.attrs["axis"]))
 
 
 @gradient("FakeQuantWithMinMaxArgs")
 def fake_quant_args(op: Operation, grad: Tensor) -> Tensor:
-    return fake_quantization.fake_quant_with_min_max_args_gradient(grad, op._inputs[0], **op._attrs)
+    return fake_quantization.fake_quant_with_min_max_args_gradient(grad, op.inputs[0], **op.attrs)
 
 
 @gradient("FakeQuantWithMinMaxVars")
 def fake_quant_vars(op: Operation, grad: Tensor) -> list[Any]:
     backward = fake_quantization.fake_quant_with_min_max_vars_gradient_op
-    return list(backward.many(grad, *op._inputs, **op._attrs))
+    return list(backward.many(grad, *op.inputs, **op.attrs))
 
 
 @gradient("FakeQuantWithMinMaxVarsPerChannel")
 def fake_quant_vars_per_channel(op: Operation, grad: Tensor) -> list[Any]:
     backward = fake_quantization.fake_quant_with_min_max_vars_per_channel_gradient_op
-    return list(backward.many(grad, *op._inputs, **op._attrs))
+    return list(backward.many(grad, *op.inputs, **op.attrs))

@@ -45,9 +45,9 @@ def _axes(op: Operation) -> list[int] | None:
     """Returns the reduced axes in order, if they and the input's rank are known."""
     x, indices = op.inputs
     axes = complete(static_value(indices))
-    if axes is None or x._shape is None:
+    if axes is None or x.dims is None:
         return None
-    return sorted(axis % len(x._shape) for axis in axes.ravel().tolist())
+    return sorted(axis % len(x.dims) for axis in axes.ravel().tolist())
 
 
 def _is_reduced(op: Operation, sizes: Tensor) -> Tensor:
@@ -59,9 +59,9 @@ def _is_reduced(op: Operation, sizes: Tensor) -> Tensor:
 
 def _kept(op: Operation, value: Tensor) -> Tensor:
     """Gives a value of the output's shape its reduced dimensions back, with size 1."""
-    if op._attrs["keep_dims"]:
+    if op.attrs["keep_dims"]:
         return value
-    axes, dims = _axes(op), op.inputs[0]._shape
+    axes, dims = _axes(op), op.inputs[0].dims
     if axes is None:
         sizes = shape(op.inputs[0])
         return reshape(value, where(_is_reduced(op, sizes), ones_like(sizes), sizes))
@@ -83,8 +83,8 @@ def _count(op: Operation) -> Any:
     """Returns how many elements each result is made of."""
     x, y = op.inputs[0], op.outputs[0]
     axes = _axes(op)
-    if axes is not None and x._shape is not None and all(x._shape[axis] is not None for axis in axes):
-        return math.prod(x._shape[axis] or 0 for axis in axes)
+    if axes is not None and x.dims is not None and all(x.dims[axis] is not None for axis in axes):
+        return math.prod(x.dims[axis] or 0 for axis in axes)
     return cast(floordiv(size(x), maximum(size(y), 1)), y.dtype)
 
 
@@ -146,7 +146,7 @@ def _others_along(op: Operation) -> Tensor:
 
 @gradient("Cumsum")
 def cumsum(op: Operation, grad: Tensor) -> list[Any]:
-    return [cumsum_op(grad, op.inputs[1], op._attrs["exclusive"], not op._attrs["reverse"]), None]
+    return [cumsum_op(grad, op.inputs[1], op.attrs["exclusive"], not op.attrs["reverse"]), None]
 
 
 @gradient("Cumprod")
@@ -156,7 +156,7 @@ def cumprod(op: Operation, grad: Tensor) -> list[Any]:
     Products beyond the first zero are zero whatever other elements are, so no second zero matters.
     """
     x, axis = op.inputs
-    exclusive, reverse = op._attrs["exclusive"], op._attrs["reverse"]
+    exclusive, reverse = op.attrs["exclusive"], op.attrs["reverse"]
     zero = cast(equal(x, 0), dtypes.int32)
     is_first = logical_and(equal(zero, 1), equal(cumsum_op(zero, axis, True, reverse), 0))
     product = cumprod_op(where(is_first, ones_like(x), x), axis, exclusive, reverse)
@@ -173,7 +173,7 @@ def cumulative_logsumexp(op: Operation, grad: Tensor) -> list[Any]:
     def share(part: Tensor) -> Tensor:
         logs = where_v2(greater(part, 0), log(part), grad.dtype.min)
         back = cumulative_logsumexp_op(
-            subtract(logs, op.outputs[0]), axis, op._attrs["exclusive"], not op._attrs["reverse"]
+            subtract(logs, op.outputs[0]), axis, op.attrs["exclusive"], not op.attrs["reverse"]
         )
         return exp(add(back, x))
 

@@ -24,7 +24,7 @@ def slice(op: Operation, grad: Tensor) -> list[Any]:
 @gradient("StridedSlice")
 def strided_slice(op: Operation, grad: Tensor) -> list[Any]:
     source, begin, end, strides = op.inputs
-    masks = {key: op._attrs[key] for key in _MASKS}
+    masks = {key: op.attrs[key] for key in _MASKS}
     dims = shape(source, out_type=begin.dtype)
     return [strided_slice_grad_op(dims, begin, end, strides, grad, **masks), None, None, None]
 
@@ -32,5 +32,5 @@ def strided_slice(op: Operation, grad: Tensor) -> list[Any]:
 @gradient("StridedSliceGrad")
 def strided_slice_grad(op: Operation, grad: Tensor) -> list[Any]:
     _, begin, end, strides, _ = op.inputs
-    masks = {key: op._attrs[key] for key in _MASKS}
+    masks = {key: op.attrs[key] for key in _MASKS}
     return [None, None, None, None, strided_slice_op(grad, begin, end, strides, **masks)]

@@ -17,7 +17,7 @@ from thalweg._src.ops.where import one_hot
 @gradient("NthElement")
 def nth_element(op: Operation, grad: Tensor) -> list[Any]:
     """Divides the gradient among all entries that equal the n-th."""
-    chosen = cast(equal(expand_dims(op.outputs[0], -1), op._inputs[0]), grad.dtype)
+    chosen = cast(equal(expand_dims(op.outputs[0], -1), op.inputs[0]), grad.dtype)
     shares = divide(chosen, expand_dims(reduce_sum(chosen, -1), -1))
     return [multiply(shares, expand_dims(grad, -1)), None]
 
@@ -25,10 +25,10 @@ def nth_element(op: Operation, grad: Tensor) -> list[Any]:
 @gradient("ApproxTopK")
 def approx_top_k(op: Operation, grad: Tensor, _: Any) -> Tensor:
     """Puts each gradient where its value came from."""
-    source, places = op._inputs[0], op.outputs[1]
-    axis = op._attrs["reduction_dimension"]
-    assert source._shape is not None
-    axis = axis + len(source._shape) if axis < 0 else axis
+    source, places = op.inputs[0], op.outputs[1]
+    axis = op.attrs["reduction_dimension"]
+    assert source.dims is not None
+    axis = axis + len(source.dims) if axis < 0 else axis
     sizes: Any = shape(source)
     spread = one_hot(places, sizes[axis], axis=axis, dtype=grad.dtype)
     return reduce_sum(multiply(spread, expand_dims(grad, axis)), axis + 1)

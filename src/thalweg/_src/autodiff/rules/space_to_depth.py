@@ -12,12 +12,12 @@ from thalweg._src.ops.space_to_depth import batch_to_space_nd, depth_to_space_op
 
 @gradient("SpaceToDepth")
 def space_to_depth(op: Operation, grad: Tensor) -> Tensor:
-    return depth_to_space_op(grad, block_size=op._attrs["block_size"], data_format=op._attrs["data_format"])
+    return depth_to_space_op(grad, block_size=op.attrs["block_size"], data_format=op.attrs["data_format"])
 
 
 @gradient("DepthToSpace")
 def depth_to_space(op: Operation, grad: Tensor) -> Tensor:
-    return space_to_depth_op(grad, block_size=op._attrs["block_size"], data_format=op._attrs["data_format"])
+    return space_to_depth_op(grad, block_size=op.attrs["block_size"], data_format=op.attrs["data_format"])
 
 
 @gradient("SpaceToBatchND")

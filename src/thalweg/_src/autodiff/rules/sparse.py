@@ -19,7 +19,7 @@ from thalweg._src.ops.sparse_shaping import sparse_reorder_op, sparse_slice_grad
 @gradient("SparseToDense")
 def sparse_to_dense(op: Operation, grad: Tensor) -> list[Any]:
     indices, _, values, _ = op.inputs
-    rank = None if indices._shape is None else len(indices._shape)
+    rank = None if indices.dims is None else len(indices.dims)
     places = indices if rank == 2 else reshape(indices, [-1, 1]) if rank is not None else _as_rows(op)
     at_places = gather_nd(grad, places)
     return [None, None, sum_to_shape_of(values, at_places), reduce_sum(grad) - reduce_sum(at_places)]

@@ -51,7 +51,7 @@ def sparse_tensor_dense_add(op: Operation, grad: Tensor) -> list[Any]:
 @gradient("SparseTensorDenseMatMul")
 def sparse_tensor_dense_matmul(op: Operation, grad: Tensor) -> list[Any]:
     indices, values, shape, b = op.inputs
-    adjoint_a, adjoint_b = op._attrs["adjoint_a"], op._attrs["adjoint_b"]
+    adjoint_a, adjoint_b = op.attrs["adjoint_a"], op.attrs["adjoint_b"]
     is_complex = values.dtype.is_complex
 
     def by_values() -> Tensor:

@@ -15,9 +15,9 @@ from thalweg._src.ops.sequences import range
 
 
 def _by_data(op: Operation, grad: Tensor, backward: OpDef) -> Any:
-    data, indices, ids = op._inputs[:3]
+    data, indices, ids = op.inputs[:3]
     sizes: Any = shape(data)
-    if not op._attrs["sparse_gradient"]:
+    if not op.attrs["sparse_gradient"]:
         return backward(grad, indices, ids, sizes[0])
     # Every row taken is a row of its own: its gradient, in the order of the indices.
     places = range(size(ids))
@@ -28,12 +28,12 @@ def _by_data(op: Operation, grad: Tensor, backward: OpDef) -> Any:
 def _register(forward: OpDef, counted: OpDef, backward: OpDef) -> None:
     @gradient(forward.name, counted.name)
     def by_data(op: Operation, grad: Tensor) -> list[Any]:
-        return [_by_data(op, grad, backward), *[None] * (len(op._inputs) - 1)]
+        return [_by_data(op, grad, backward), *[None] * (len(op.inputs) - 1)]
 
     @gradient(backward.name)
     def of_gradient(op: Operation, grad: Tensor) -> list[Any]:
         """Reduces again, over as many segments as the gradient has rows."""
-        source, indices, ids, _ = op._inputs
+        source, indices, ids, _ = op.inputs
         sizes: Any = shape(source)
         return [counted(grad, indices, ids, sizes[0]), None, None, None]
 

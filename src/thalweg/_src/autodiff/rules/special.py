@@ -27,7 +27,7 @@ def _number(value: float, like: Tensor) -> Tensor:
 
 @gradient("Erf")
 def erf(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(grad, multiply(exp(negative(square(op._inputs[0]))), _PER_ROOT_PI))
+    return multiply(grad, multiply(exp(negative(square(op.inputs[0]))), _PER_ROOT_PI))
 
 
 @gradient("Erfc")
@@ -48,25 +48,25 @@ def ndtri(op: Operation, grad: Tensor) -> Tensor:
 
 @gradient("Lgamma")
 def lgamma(op: Operation, grad: Tensor) -> Tensor:
-    return multiply(grad, special.digamma(op._inputs[0]))
+    return multiply(grad, special.digamma(op.inputs[0]))
 
 
 @gradient("Digamma")
 def digamma(op: Operation, grad: Tensor) -> Tensor:
-    x = op._inputs[0]
+    x = op.inputs[0]
     return multiply(grad, special.polygamma(_number(1, x), x))
 
 
 @gradient("BesselI0e")
 def bessel_i0e(op: Operation, grad: Tensor) -> Tensor:
-    x, y = op._inputs[0], op.outputs[0]
+    x, y = op.inputs[0], op.outputs[0]
     return multiply(grad, subtract(special.bessel_i1e_op(x), multiply(sign(x), y)))
 
 
 @gradient("BesselI1e")
 def bessel_i1e(op: Operation, grad: Tensor) -> Tensor:
     """Takes the limit 1/2 at 0, where y / x has no value."""
-    x, y = op._inputs[0], op.outputs[0]
+    x, y = op.inputs[0], op.outputs[0]
     at_zero = equal(x, zeros_like(x))
     safe_x = select(at_zero, _number(1, x), x)
     slope = subtract(special.bessel_i0e_op(x), multiply(y, add_v2_op(sign(x), realdiv(_number(1, x), safe_x))))
@@ -80,7 +80,7 @@ def _gamma_density(a: Tensor, x: Tensor) -> Tensor:
 
 @gradient("Igamma")
 def igamma(op: Operation, grad: Tensor) -> list[Any]:
-    a, x = op._inputs
+    a, x = op.inputs
     by_a, by_x = multiply(grad, special.igamma_grad_a(a, x)), multiply(grad, _gamma_density(a, x))
     return [sum_to_shape_of(a, by_a), sum_to_shape_of(x, by_x)]
 
@@ -93,14 +93,14 @@ def igammac(op: Operation, grad: Tensor) -> list[Any]:
 
 @gradient("Zeta")
 def zeta(op: Operation, grad: Tensor) -> list[Any]:
-    x, q = op._inputs
+    x, q = op.inputs
     by_q = multiply(negative(x), special.zeta(add_v2_op(x, _number(1, x)), q))
     return [None, sum_to_shape_of(q, multiply(grad, by_q))]
 
 
 @gradient("Polygamma")
 def polygamma(op: Operation, grad: Tensor) -> list[Any]:
-    a, x = op._inputs
+    a, x = op.inputs
     by_x = special.polygamma(add_v2_op(a, _number(1, a)), x)
     return [None, sum_to_shape_of(x, multiply(grad, by_x))]
 
@@ -108,7 +108,7 @@ def polygamma(op: Operation, grad: Tensor) -> list[Any]:
 @gradient("Betainc")
 def betainc(op: Operation, grad: Tensor) -> list[Any]:
     """Differentiates by x alone; no closed form is known by a and b."""
-    a, b, x = op._inputs
+    a, b, x = op.inputs
     log_beta = subtract(add_v2_op(special.lgamma(a), special.lgamma(b)), special.lgamma(add_v2_op(a, b)))
     powers = add_v2_op(xlog1py(subtract(b, _number(1, b)), negative(x)), xlogy(subtract(a, _number(1, a)), x))
     return [None, None, sum_to_shape_of(x, multiply(grad, exp(subtract(powers, log_beta))))]

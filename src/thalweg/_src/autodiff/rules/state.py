@@ -24,7 +24,7 @@ def resource_gather(op: Operation, grad: Tensor) -> list[Any]:
     """Keeps the gradient sparse: a row of values for each index."""
     handle, indices = op.inputs
     params_shape: Any = variable_shape(handle)
-    if op._attrs["batch_dims"]:
+    if op.attrs["batch_dims"]:
         raise LookupError(f"No gradient defined for operation {op.name!r}: ResourceGather with batch_dims > 0.")
     count = expand_dims(size(indices), 0)
     values = reshape(grad, concat([count, params_shape[1:]], 0))
@@ -35,6 +35,6 @@ def resource_gather(op: Operation, grad: Tensor) -> list[Any]:
 def resource_gather_nd(op: Operation, grad: Tensor) -> list[Any]:
     handle, indices = op.inputs
     shape = variable_shape(handle, out_type=indices.dtype)
-    if indices._shape is not None and len(indices._shape) == 2 and indices._shape[-1] == 1:
+    if indices.dims is not None and len(indices.dims) == 2 and indices.dims[-1] == 1:
         return [IndexedSlices(grad, squeeze(indices, axis=-1), shape), None]
     return [scatter_nd(indices, grad, shape), None]

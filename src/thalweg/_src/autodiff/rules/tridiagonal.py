@@ -48,6 +48,6 @@ def solve_gradient(op: Operation, grad: Tensor) -> list[Any]:
     above, main, below = unstack(op.inputs[0], num=3, axis=-2)
     adjoint = stack(_transposed(above, main, below), axis=-2)
     by_rhs = tridiagonal_solve_op(
-        adjoint, grad, partial_pivoting=op._attrs["partial_pivoting"], perturb_singular=op._attrs["perturb_singular"]
+        adjoint, grad, partial_pivoting=op.attrs["partial_pivoting"], perturb_singular=op.attrs["perturb_singular"]
     )
     return [lambda: negative(stack(_by_diagonals(by_rhs, op.outputs[0]), axis=-2)), by_rhs]

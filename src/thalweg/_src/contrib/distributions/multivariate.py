@@ -63,7 +63,7 @@ class MultivariateNormal(Distribution):
         return self._diagonal if self._triangle is None else self._triangle[..., 0]  # type: ignore[no-any-return]
 
     def _whole(self) -> Any:
-        return broadcast(self._loc._shape, self._vector()._shape)
+        return broadcast(self._loc.dims, self._vector().dims)
 
     def _batch_shape(self) -> Any:
         whole = self._whole()

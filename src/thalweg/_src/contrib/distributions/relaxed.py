@@ -52,10 +52,10 @@ class _OverClasses(Distribution):
         return self.event_shape_tensor()[0]
 
     def _batch_shape(self) -> Any:
-        return None if self.logits._shape is None else self.logits._shape[:-1]
+        return None if self.logits.dims is None else self.logits.dims[:-1]
 
     def _event_shape(self) -> Any:
-        return None if self.logits._shape is None else self.logits._shape[-1:]
+        return None if self.logits.dims is None else self.logits.dims[-1:]
 
     def _batch_shape_tensor(self) -> Tensor:
         return reshape_ops.shape(self.logits)[:-1]
@@ -162,7 +162,7 @@ class _Relaxed(_OverClasses):
 
     def _heat(self) -> Tensor:
         """Returns the temperature beside the classes; it may differ in the batch."""
-        scalar = self._temperature._shape == ()
+        scalar = self._temperature.dims == ()
         return self._temperature if scalar else expand_dims(self._temperature, -1)
 
     def _noisy(self, n: Any, seed: int | None) -> Tensor:

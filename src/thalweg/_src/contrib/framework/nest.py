@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from thalweg._src.graph.nest import (
-    _parts,
     _same_type,
     _sorted_keys,
     assert_same_structure,
@@ -14,6 +13,7 @@ from thalweg._src.graph.nest import (
     is_nested,
     map_structure,
     pack_sequence_as,
+    parts,
 )
 
 is_sequence = is_nested
@@ -45,10 +45,10 @@ def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bo
         missing = [key for key in shallow_tree if key not in input_tree]
         if missing:
             raise ValueError(f"the input has no keys {missing}, only {list(input_tree)}")
-    shallow_parts, parts = _parts(shallow_tree), _parts(input_tree)
-    if len(shallow_parts) != len(parts):
-        raise ValueError(f"the input has {len(parts)} parts, the shallow structure {len(shallow_parts)}")
-    for shallow, part in zip(shallow_parts, parts):
+    shallow_parts, input_parts = parts(shallow_tree), parts(input_tree)
+    if len(shallow_parts) != len(input_parts):
+        raise ValueError(f"the input has {len(input_parts)} parts, the shallow structure {len(shallow_parts)}")
+    for shallow, part in zip(shallow_parts, input_parts):
         assert_shallow_structure(shallow, part, check_types)
 
 
@@ -62,7 +62,7 @@ def _parts_up_to(shallow: Any, value: Any) -> Iterator[Any]:
     if not is_nested(shallow):
         yield value
         return
-    for inner, part in zip(_parts(shallow), _parts(value)):
+    for inner, part in zip(parts(shallow), parts(value)):
         yield from _parts_up_to(inner, part)
 
 
@@ -71,7 +71,7 @@ def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: An
     if not inputs:
         raise ValueError("map_structure_up_to needs at least one structure")
     flat = [flatten_up_to(shallow_tree, value, kwargs.get("check_types", True)) for value in inputs]
-    return pack_sequence_as(shallow_tree, [func(*parts) for parts in zip(*flat)])
+    return pack_sequence_as(shallow_tree, [func(*values) for values in zip(*flat)])
 
 
 def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -108,5 +108,5 @@ def _paths(structure: Any) -> Iterator[tuple[Any, ...]]:
         names = [field.name for field in type(structure).__attrs_attrs__]
     else:
         names = getattr(structure, "_fields", range(len(structure)))
-    for name, part in zip(names, _parts(structure)):
+    for name, part in zip(names, parts(structure)):
         yield from ((name, *path) for path in _paths(part))

@@ -23,9 +23,9 @@ def with_shape(expected_shape: Any, tensor: Any) -> Any:
     tensor = convert_to_tensor(tensor)
     if not isinstance(expected_shape, Tensor):
         wanted = shapes.as_shape(expected_shape)
-        if not shapes.compatible(wanted, tensor._shape):
+        if not shapes.compatible(wanted, tensor.dims):
             raise ValueError(f"Invalid shape for tensor {tensor.name}, expected {expected_shape}, got {tensor.shape}.")
-        if shapes.is_fully_defined(tensor._shape) or not shapes.is_fully_defined(wanted):
+        if shapes.is_fully_defined(tensor.dims) or not shapes.is_fully_defined(wanted):
             return tensor
         expected_shape = list(wanted or ())
     else:
@@ -43,7 +43,7 @@ def with_shape(expected_shape: Any, tensor: Any) -> Any:
 def with_same_shape(expected_tensor: Any, tensor: Any) -> Any:
     """Returns the tensor, having checked that it has the shape of another."""
     expected = convert_to_tensor(expected_tensor)
-    known = shapes.is_fully_defined(expected._shape)
+    known = shapes.is_fully_defined(expected.dims)
     return with_shape(expected.shape if known else shape(expected), tensor)
 
 
@@ -60,7 +60,7 @@ def assert_scalar_int(tensor: Any, name: str | None = None) -> Any:
         tensor = convert_to_tensor(tensor)
         if tensor.dtype not in (dtypes.int32, dtypes.int64):
             raise ValueError(f"Expected int32 or int64 type for tensor {tensor.name}, got {tensor.dtype.name}.")
-        if tensor._shape not in (None, ()):
+        if tensor.dims not in (None, ()):
             raise ValueError(f"Unexpected shape {tensor.shape} for tensor {tensor.name}: a scalar is expected")
         return tensor
 

@@ -63,7 +63,7 @@ def batch_norm(
         initializers = {**_DEFAULTS, **(param_initializers or {})}
         regularizers = param_regularizers or {}
         plain_updates = updates_collections == GraphKeys.UPDATE_OPS and not zero_debias_moving_mean
-        rank = None if inputs._shape is None else len(inputs._shape)
+        rank = None if inputs.dims is None else len(inputs.dims)
         if not rank:
             raise ValueError(f"Inputs {inputs.name} has undefined rank")
         if plain_updates and batch_weights is None and (rank != 2 or renorm or adjustment is not None):
@@ -113,8 +113,8 @@ class _Statistics:
         self._inputs = inputs
         self._rank = rank
         self._first = data_format == "NCHW" and rank > 2
-        assert inputs._shape is not None
-        channels = inputs._shape[1 if self._first else -1]
+        assert inputs.dims is not None
+        channels = inputs.dims[1 if self._first else -1]
         if channels is None:
             raise ValueError(f"Inputs {inputs.name} has undefined channels dimension {inputs.shape}.")
         self._channels = channels
@@ -149,7 +149,7 @@ class _Statistics:
         outputs, mean, variance = smart_cond(
             is_training, lambda: self._by_batch(epsilon), lambda: self._by_averages(epsilon)
         )
-        outputs.set_shape(self._inputs._shape)
+        outputs.set_shape(self._inputs.dims)
         if known is False:
             return outputs  # type: ignore[no-any-return]
 

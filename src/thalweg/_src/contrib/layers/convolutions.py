@@ -59,7 +59,7 @@ def convolution(
     layout = _layout(data_format, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW")
     with layer_scope(scope, "Conv", inputs, reuse, RENAMED) as opened:
         inputs = convert_to_tensor(inputs)
-        rank = None if inputs._shape is None else len(inputs._shape)
+        rank = None if inputs.dims is None else len(inputs.dims)
         if conv_dims is not None and rank != conv_dims + 2:
             raise ValueError(f"Convolution expects input with rank {conv_dims + 2}, got {rank}")
         if rank not in _CLASSES:

@@ -163,8 +163,8 @@ def embedding_lookup_unique(params: Any, ids: Any, partition_strategy: str = "mo
         from thalweg._src.ops.concat import concat
 
         outputs = reshape(rows, concat([shape(ids), shape(rows)[1:]], 0))
-        if ids._shape is not None and rows._shape is not None:
-            outputs.set_shape((*ids._shape, *rows._shape[1:]))
+        if ids.dims is not None and rows.dims is not None:
+            outputs.set_shape((*ids.dims, *rows.dims[1:]))
         return outputs
 
 
@@ -173,7 +173,7 @@ def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: str | None = 
     """Scales inputs along an axis to unit length."""
     with name_scope(scope, "UnitNorm", [inputs]):
         inputs = convert_to_tensor(inputs)
-        rank = None if inputs._shape is None else len(inputs._shape)
+        rank = None if inputs.dims is None else len(inputs.dims)
         if rank is None:
             raise ValueError("The input rank must be known.")
         if not 0 <= dim < rank:

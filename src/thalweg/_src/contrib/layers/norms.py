@@ -36,17 +36,17 @@ def _parameters(
 
 
 def _known(inputs: Tensor, axes: Any, what: str) -> list[int]:
-    assert inputs._shape is not None
-    sizes = [inputs._shape[axis] for axis in axes]
+    assert inputs.dims is not None
+    sizes = [inputs.dims[axis] for axis in axes]
     if None in sizes:
         raise ValueError(f"Inputs {inputs.name} has undefined {what} dimension {inputs.shape}.")
     return [size for size in sizes if size is not None]
 
 
 def _rank(inputs: Tensor) -> int:
-    if inputs._shape is None:
+    if inputs.dims is None:
         raise ValueError(f"Inputs {inputs.name} has undefined rank.")
-    return len(inputs._shape)
+    return len(inputs.dims)
 
 
 @add_arg_scope
@@ -81,7 +81,7 @@ def layer_norm(
         )
         epsilon = 1e-3 if inputs.dtype is dtypes.float16 else 1e-12
         outputs = batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
-        outputs.set_shape(inputs._shape)
+        outputs.set_shape(inputs.dims)
         return finished(outputs, opened, None, None, activation_fn, outputs_collections)
 
 
@@ -115,7 +115,7 @@ def instance_norm(
         axes = [axis for axis in range(1, rank) if axis != channel]
         mean, variance = moments(inputs, axes, keep_dims=True)
         outputs = batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
-        outputs.set_shape(inputs._shape)
+        outputs.set_shape(inputs.dims)
         return finished(outputs, opened, None, None, activation_fn, outputs_collections)
 
 
@@ -153,12 +153,12 @@ def group_norm(
         )
         sizes = shape(inputs)
         grouped = reshape(inputs, concat([sizes[:channel], [groups, channels // groups], sizes[channel + 1 :]], 0))
-        grouped.set_shape([*inputs._shape[:channel], groups, channels // groups, *inputs._shape[channel + 1 :]])
+        grouped.set_shape([*inputs.dims[:channel], groups, channels // groups, *inputs.dims[channel + 1 :]])
         axes = [axis + 1 if axis > channel else axis for axis in reduced]
         mean, variance = moments(grouped, [*axes, channel + 1], keep_dims=True)
         spread = [1] * (rank + 1)
         spread[channel : channel + 2] = [groups, channels // groups]
         beta, gamma = (None if p is None else reshape(p, spread) for p in (beta, gamma))
         outputs = reshape(batch_normalization(grouped, mean, variance, beta, gamma, epsilon), sizes)
-        outputs.set_shape(inputs._shape)
+        outputs.set_shape(inputs.dims)
         return finished(outputs, opened, None, None, activation_fn, outputs_collections)

@@ -63,7 +63,7 @@ def pool(
     """Reduces each window of any number of spatial axes to one element."""
     with name_scope(scope, f"{pooling_type.lower()}_pool", [inputs]) as opened:
         inputs = convert_to_tensor(inputs)
-        rank = len(inputs._shape or ()) - 2
+        rank = len(inputs.dims or ()) - 2
 
         def spread(value: Any) -> list[int]:
             return list(value) if isinstance(value, list | tuple) else [value] * rank

@@ -83,7 +83,7 @@ def apply_regularization(regularizer: Regularizer, weights_list: Sequence[Any] |
         for tensor in weights:
             penalty = regularizer(tensor)
             penalty = constant(0.0) if penalty is None else convert_to_tensor(penalty)
-            if penalty._shape != ():
+            if penalty.dims != ():
                 raise ValueError(f"regularizer must return a scalar Tensor instead of {penalty!r}.")
             penalties.append(penalty)
         total = add_n(penalties, name=scope)

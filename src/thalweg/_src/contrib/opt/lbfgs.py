@@ -210,7 +210,7 @@ class _Objective:
     def here(self) -> tuple[Tensor, Tensor]:
         """Returns both as new operations that read the variables after the control dependencies in force."""
         loss = convert_to_tensor(self._build())
-        context: Any = get_default_graph()._scopes.context
+        context: Any = get_default_graph().scopes.context
         grads = gradients(
             loss,
             [bring(variable.handle, context) for variable in self.point.variables],  # inside a loop, what its reads see
@@ -231,7 +231,7 @@ class _Copy:
         self._loss = loss
         self._operations = _between([v.handle for v in variables], loss)
         for operation in self._operations:
-            if operation._context is not None:
+            if operation.context is not None:
                 raise ValueError(
                     f"The loss depends on the variables through the conditional or loop of {operation.name!r}: "
                     "give a function that builds the loss instead of the loss"
@@ -246,7 +246,7 @@ class _Copy:
                 [made.get(tensor, tensor) for tensor in operation.inputs],
                 [t.dtype for t in operation.outputs],
                 name=operation.name.rpartition("/")[2],
-                attrs=operation._attrs,
+                attrs=operation.attrs,
             )
             made.update(zip(operation.outputs, copy.outputs))
         return made.get(self._loss, self._loss)
@@ -263,7 +263,7 @@ def _between(sources: Sequence[Tensor], target: Tensor) -> list[Operation]:
             stack += [tensor.op for tensor in operation.inputs]
     changed: set[Tensor] = set(sources)
     found = []
-    for operation in sorted(above, key=lambda op: op._id):
+    for operation in sorted(above, key=lambda op: op.id):
         if any(tensor in changed for tensor in operation.inputs):
             changed.update(operation.outputs)
             found.append(operation)

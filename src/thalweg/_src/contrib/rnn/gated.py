@@ -101,7 +101,7 @@ class LayerNormBasicLSTMCell(RNNCell):
             beta = get_variable("beta", [self._num_units], x.dtype, Constant(self._norm_shift))
             mean, variance = moments(x, [1], keep_dims=True)
             normalized: Tensor = batch_normalization(x, mean, variance, beta, gamma, 1e-12)
-            normalized.set_shape(x._shape)
+            normalized.set_shape(x.dims)
             return normalized
 
     def call(self, inputs: Any, state: Any) -> Any:

@@ -34,9 +34,9 @@ def linear(
     parts: Sequence[Any] = args if isinstance(args, list | tuple) else [args]
     depth = 0
     for part in parts:
-        if part._shape is None or len(part._shape) != 2 or part._shape[1] is None:
+        if part.dims is None or len(part.dims) != 2 or part.dims[1] is None:
             raise ValueError(f"linear expects matrices of known width, saw {part.shape}")
-        depth += part._shape[1]
+        depth += part.dims[1]
     dtype = parts[0].dtype
     kernel = get_variable("kernel", [depth, output_size], dtype, kernel_initializer)
     if not bias:

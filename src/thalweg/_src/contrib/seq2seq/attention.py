@@ -73,13 +73,13 @@ class _Mechanism(AttentionMechanism):
                 self._lengths = convert_to_tensor(memory_sequence_length)
                 self._mask = sequence_mask(self._lengths, maxlen=shape(memory)[1])
                 marks = cast(self._mask, memory.dtype)
-                extra = [1] * (len(memory._shape or ()) - 2)
-                known = memory._shape
+                extra = [1] * (len(memory.dims or ()) - 2)
+                known = memory.dims
                 memory = memory * reshape(marks, concat([shape(marks), extra], 0))
                 memory.set_shape(known)
             self._values = memory
             self._keys = memory if memory_layer is None else memory_layer(memory)
-            known = self._keys._shape
+            known = self._keys.dims
             self._batch_size: Any = known[0] if known and known[0] is not None else shape(self._keys)[0]
             self._alignments_size: Any = known[1] if known and known[1] is not None else shape(self._keys)[1]
             self._score_mask_value = float("-inf") if score_mask_value is None else score_mask_value
@@ -309,7 +309,7 @@ class AttentionWrapper(RNNCell):
                 cell_state = self._cell.zero_state(batch_size, dtype)
             alignments = [mechanism.initial_alignments(batch_size, dtype) for mechanism in self._mechanisms]
             histories = [
-                TensorArray(dtype, size=0, dynamic_size=True, element_shape=first._shape)
+                TensorArray(dtype, size=0, dynamic_size=True, element_shape=first.dims)
                 if self._alignment_history
                 else ()
                 for first in alignments

@@ -62,13 +62,13 @@ def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
 
 def _tiled(t: Any, multiplier: int) -> Any:
     t = convert_to_tensor(t, name="t")
-    if t._shape is None or not t._shape:
+    if t.dims is None or not t.dims:
         raise ValueError("t must have statically known rank of one at least")
-    rank = len(t._shape)
+    rank = len(t.dims)
     repeated = tile(expand_dims(t, 1), [1, multiplier, *[1] * (rank - 1)])
     result = reshape(repeated, concat([[-1], shape(t)[1:]], 0))
-    known = t._shape[0]
-    result.set_shape((None if known is None else known * multiplier, *t._shape[1:]))
+    known = t.dims[0]
+    result.set_shape((None if known is None else known * multiplier, *t.dims[1:]))
     return result
 
 
@@ -82,7 +82,7 @@ def gather_tree(
         steps, batch, beams = (shape(step_ids)[axis] for axis in range(3))
         end = fill([batch, beams], cast(end_token, step_ids.dtype))
         itself = tile(expand_dims(range_of(0, beams), 0), [batch, 1])
-        found = TensorArray(step_ids.dtype, size=steps, element_shape=step_ids._shape[1:] if step_ids._shape else None)
+        found = TensorArray(step_ids.dtype, size=steps, element_shape=step_ids.dims[1:] if step_ids.dims else None)
 
         def back(time: Tensor, parents: Tensor, found: TensorArray) -> tuple[Any, Any, Any]:
             inside = less(tile(expand_dims(time, 0), [batch]), lengths)
@@ -100,7 +100,7 @@ def gather_tree(
         ids = found.stack()
         over = cumsum(cast(equal(ids, cast(end_token, ids.dtype)), dtypes.int32), axis=0, exclusive=True) > 0
         result = where(over, ones_like(ids) * cast(end_token, ids.dtype), ids)
-        result.set_shape(step_ids._shape)
+        result.set_shape(step_ids.dims)
         return result
 
 
@@ -128,14 +128,14 @@ class BeamSearchDecoder(Decoder):
         self._embedding_fn = embedding if callable(embedding) else lambda ids: embedding_lookup(embedding, ids)
         self._start_tokens = convert_to_tensor(start_tokens, dtypes.int32, name="start_tokens")
         self._end_token = convert_to_tensor(end_token, dtypes.int32, name="end_token")
-        if self._start_tokens._shape is not None and len(self._start_tokens._shape) != 1:
+        if self._start_tokens.dims is not None and len(self._start_tokens.dims) != 1:
             raise ValueError("start_tokens must be a vector")
-        if self._end_token._shape not in (None, ()):
+        if self._end_token.dims not in (None, ()):
             raise ValueError("end_token must be a scalar")
         self._beam_width = beam_width
         self._length_penalty_weight = length_penalty_weight
         self._reorder = reorder_tensor_arrays
-        known = self._start_tokens._shape[0] if self._start_tokens._shape else None
+        known = self._start_tokens.dims[0] if self._start_tokens.dims else None
         self._batch_size: Any = known if known is not None else size(self._start_tokens)
         self._known_batch = known
         self._initial_cell_state = nest.map_structure(self._split, initial_state)
@@ -167,27 +167,27 @@ class BeamSearchDecoder(Decoder):
 
     def _split(self, t: Any) -> Any:
         """Takes [batch * beam, ...] apart to [batch, beam, ...]; scalars and arrays of other steps stay."""
-        if isinstance(t, TensorArray) or t._shape == ():
+        if isinstance(t, TensorArray) or t.dims == ():
             return t
         result = reshape(t, concat([[self._batch_size, self._beam_width], shape(t)[1:]], 0))
-        result.set_shape((self._known_batch, self._beam_width, *(t._shape or ())[1:]) if t._shape else None)
+        result.set_shape((self._known_batch, self._beam_width, *(t.dims or ())[1:]) if t.dims else None)
         return result
 
     def _merge(self, t: Any) -> Any:
-        if isinstance(t, TensorArray) or t._shape == ():
+        if isinstance(t, TensorArray) or t.dims == ():
             return t
         result = reshape(t, concat([[-1], shape(t)[2:]], 0))
-        if t._shape is not None:
+        if t.dims is not None:
             together = None if self._known_batch is None else self._known_batch * self._beam_width
-            result.set_shape((together, *t._shape[2:]))
+            result.set_shape((together, *t.dims[2:]))
         return result
 
     def _chosen(self, t: Any, beams: Any) -> Any:
         """Returns the values of the beams that the next step goes on from."""
-        if isinstance(t, TensorArray) or t._shape == ():
+        if isinstance(t, TensorArray) or t.dims == ():
             return t
         result = batch_gather(t, beams)
-        result.set_shape(t._shape)
+        result.set_shape(t.dims)
         return result
 
     # -- steps --------------------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ class BeamSearchDecoder(Decoder):
                 lambda: self._start_inputs,
                 lambda: self._embedding_fn(output.predicted_ids),
             )
-            following.set_shape(self._start_inputs._shape)
+            following.set_shape(self._start_inputs.dims)
             return output, state, following, state.finished
 
     def _extended(self, logits: Any, cell_state: Any, state: Any) -> tuple[Any, Any]:
@@ -248,7 +248,7 @@ class BeamSearchDecoder(Decoder):
         log_probs = batch_gather(reshape(total, [batch, -1]), places)
         before = self._chosen(state.finished, beams)
         lengths = self._chosen(state.lengths, beams) + cast(logical_not(before), dtypes.int64)
-        log_probs.set_shape(state.log_probs._shape)
+        log_probs.set_shape(state.log_probs.dims)
         after = BeamSearchDecoderState(
             cell_state=nest.map_structure(lambda t: self._chosen(t, beams), cell_state),
             log_probs=log_probs,

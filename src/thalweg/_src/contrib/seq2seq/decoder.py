@@ -137,7 +137,7 @@ def dynamic_decode(
     with rnn_scope(scope, "decoder"):
         if maximum_iterations is not None:
             maximum_iterations = convert_to_tensor(maximum_iterations, dtypes.int32, name="maximum_iterations")
-            if maximum_iterations._shape not in (None, ()):
+            if maximum_iterations.dims not in (None, ()):
                 raise ValueError("maximum_iterations must be a scalar")
         finished, inputs, state = decoder.initialize()
         if maximum_iterations is not None:
@@ -187,9 +187,9 @@ def _as_tensor(value: Any) -> Any:
 
 def _kept(finished: Any, before: Any, after: Any) -> Any:
     def choose(old: Any, new: Any) -> Any:
-        if isinstance(old, TensorArray) or old._shape == ():
+        if isinstance(old, TensorArray) or old.dims == ():
             return new
-        new.set_shape(old._shape)
+        new.set_shape(old.dims)
         return where(finished, old, new)
 
     return nest.map_structure(choose, before, after)

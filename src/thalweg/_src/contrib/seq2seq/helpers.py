@@ -113,9 +113,9 @@ class TrainingHelper(Helper):
             self._arrays = nest.map_structure(_unstacked, inputs)
             self._zeros = nest.map_structure(lambda whole: zeros_like(whole[0]), inputs)
             self._lengths = cast(convert_to_tensor(sequence_length), dtypes.int32)
-            if self._lengths._shape is not None and len(self._lengths._shape) != 1:
+            if self._lengths.dims is not None and len(self._lengths.dims) != 1:
                 raise ValueError(f"sequence_length: expected a vector, received shape {self._lengths.shape}")
-            known = self._lengths._shape[0] if self._lengths._shape else None
+            known = self._lengths.dims[0] if self._lengths.dims else None
             self._batch_size: Any = known if known is not None else size(self._lengths)
 
     @property
@@ -138,7 +138,7 @@ class TrainingHelper(Helper):
             lambda: nest.map_structure(lambda array: array.read(time), self._arrays),
         )
         for given, zero in zip(nest.flatten(inputs), nest.flatten(self._zeros)):
-            given.set_shape(zero._shape)
+            given.set_shape(zero.dims)
         return inputs
 
     def initialize(self, name: str | None = None) -> Any:
@@ -161,7 +161,7 @@ class TrainingHelper(Helper):
 
 
 def _unstacked(whole: Tensor) -> TensorArray:
-    rest = whole._shape[1:] if whole._shape else None
+    rest = whole.dims[1:] if whole.dims else None
     return TensorArray(whole.dtype, size=shape(whole)[0], element_shape=rest).unstack(whole)
 
 
@@ -206,7 +206,7 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
             return kept + scatter_nd(places, vectors, shape(inputs, out_type=dtypes.int64))
 
         chosen = cond(reduce_all(finished), lambda: inputs + 0, mixed)
-        chosen.set_shape(inputs._shape)
+        chosen.set_shape(inputs.dims)
         return finished, chosen, state
 
 
@@ -222,11 +222,11 @@ class GreedyEmbeddingHelper(Helper):
         self._embedding_fn = _embedding(embedding)
         self._start_tokens = convert_to_tensor(start_tokens, dtypes.int32, name="start_tokens")
         self._end_token = convert_to_tensor(end_token, dtypes.int32, name="end_token")
-        if self._start_tokens._shape is not None and len(self._start_tokens._shape) != 1:
+        if self._start_tokens.dims is not None and len(self._start_tokens.dims) != 1:
             raise ValueError("start_tokens must be a vector")
-        if self._end_token._shape not in (None, ()):
+        if self._end_token.dims not in (None, ()):
             raise ValueError("end_token must be a scalar")
-        known = self._start_tokens._shape[0] if self._start_tokens._shape else None
+        known = self._start_tokens.dims[0] if self._start_tokens.dims else None
         self._batch_size: Any = known if known is not None else size(self._start_tokens)
         self._start_inputs = self._embedding_fn(self._start_tokens)
 
@@ -248,7 +248,7 @@ class GreedyEmbeddingHelper(Helper):
         """Returns the vectors of the symbols."""
         finished = equal(sample_ids, self._end_token)
         inputs = cond(reduce_all(finished), lambda: self._start_inputs, lambda: self._embedding_fn(sample_ids))
-        inputs.set_shape(self._start_inputs._shape)
+        inputs.set_shape(self._start_inputs.dims)
         return finished, inputs, state
 
 

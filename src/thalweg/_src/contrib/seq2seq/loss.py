@@ -27,7 +27,7 @@ def sequence_loss(
     """Returns the loss of logits [batch, time, symbols] for targets and weights [batch, time]."""
     logits, targets, weights = convert_to_tensor(logits), convert_to_tensor(targets), convert_to_tensor(weights)
     for what, tensor, rank in (("Logits", logits, 3), ("Targets", targets, 2), ("Weights", weights, 2)):
-        if tensor._shape is not None and len(tensor._shape) != rank:
+        if tensor.dims is not None and len(tensor.dims) != rank:
             raise ValueError(f"{what} must be a {rank}-dimensional tensor, got shape {tensor.shape}")
     if average_across_timesteps and sum_over_timesteps:
         raise ValueError("average_across_timesteps and sum_over_timesteps cannot be set to True at same time.")
@@ -45,7 +45,7 @@ def sequence_loss(
         if average_across_timesteps and average_across_batch:
             return div_no_nan(reduce_sum(losses), reduce_sum(weights))
         losses = reshape(losses, shape(logits)[:2])
-        losses.set_shape(None if logits._shape is None else logits._shape[:2])
+        losses.set_shape(None if logits.dims is None else logits.dims[:2])
         return _reduced(
             losses, weights, (average_across_timesteps, sum_over_timesteps), average_across_batch, sum_over_batch
         )

@@ -38,7 +38,7 @@ class ScheduledOutputTrainingHelper(TrainingHelper):
             inputs = concat([inputs, convert_to_tensor(auxiliary_inputs)], -1)
         super().__init__(inputs, sequence_length, time_major, name)
         self._probability = convert_to_tensor(sampling_probability, dtypes.float32, name="sampling_probability")
-        if self._probability._shape not in ((), None) and len(self._probability._shape or ()) > 1:
+        if self._probability.dims not in ((), None) and len(self._probability.dims or ()) > 1:
             raise ValueError(
                 f"sampling_probability must be either a scalar or a vector. saw shape: {self._probability.shape}"
             )

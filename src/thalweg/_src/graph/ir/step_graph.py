@@ -23,7 +23,6 @@ class Node:
     """An operation in a step: what it runs, on what, after whom, and where."""
 
     __slots__ = (
-        "_stack",
         "attrs",
         "controls",
         "definition",
@@ -34,6 +33,7 @@ class Node:
         "name",
         "order",
         "shapes",
+        "stack",
         "type",
     )
 
@@ -63,7 +63,7 @@ class Node:
         self.device = device
         self.order = order
         self.guard = guard
-        self._stack = stack
+        self.stack = stack
 
     def constant(self, index: int) -> np.ndarray[Any, Any] | None:
         """Returns the value of an input that is a constant of the graph."""
@@ -93,7 +93,7 @@ class Node:
             "controls": list(self.controls),
             "device": self.device,
             "order": self.order,
-            "stack": self._stack,
+            "stack": self.stack,
             "guard": self.guard,
         }
         given.update(changes)

@@ -161,7 +161,7 @@ class Distribution:
         """Draws a block of samples, sample_shape + batch_shape + event_shape."""
         with self._name_scope(name, [sample_shape]):
             sizes = convert_to_tensor(sample_shape, dtypes.int32, name="sample_shape")
-            if sizes._shape is not None and len(sizes._shape) > 1:
+            if sizes.dims is not None and len(sizes.dims) > 1:
                 raise ValueError(f"sample_shape: expected a scalar or a vector, received shape {sizes.shape}")
             sizes = reshape(sizes, [-1])
             known = constant_value(sizes)
@@ -345,7 +345,7 @@ class ScalarDistribution(Distribution):
     def _batch_shape(self) -> Any:
         result: Any = ()
         for parameter in self._shaping():
-            result = broadcast(result, parameter._shape)
+            result = broadcast(result, parameter.dims)
         return result
 
     def _batch_shape_tensor(self) -> Tensor:

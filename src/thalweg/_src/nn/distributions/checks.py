@@ -57,7 +57,7 @@ def _require_probabilities(probs: Tensor, of_classes: bool) -> Tensor:
 
 def require_classes(parameter: Tensor) -> Tensor:
     """Requires two classes at least."""
-    shape = parameter._shape
+    shape = parameter.dims
     if shape is not None and not shape:
         raise ValueError("logits or probs: expected a dimension of classes, received a scalar")
     message = "logits or probs: expected two classes or more in the last dimension"

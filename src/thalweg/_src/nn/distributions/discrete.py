@@ -73,7 +73,7 @@ class Bernoulli(ScalarDistribution):
     def _log_prob(self, value: Tensor) -> Tensor:
         event = math.cast(require_whole(value, 1) if self.validate_args else value, self.logits.dtype)
         logits = self.logits
-        if event._shape != logits._shape or event._shape is None or None in event._shape:
+        if event.dims != logits.dims or event.dims is None or None in event.dims:
             logits, event = logits * ones_like(event), event * ones_like(logits)
         return -sigmoid_cross_entropy_with_logits(labels=event, logits=logits)
 
@@ -113,7 +113,7 @@ class Categorical(Distribution):
         given = dict(locals())
         with name_scope(name, values=[logits, probs]) as scope:
             self._logits, self._probs = logits_and_probs(logits, probs, validate_args, of_classes=True)
-            shape = self._logits._shape
+            shape = self._logits.dims
             if shape is not None and not shape:
                 raise ValueError("logits or probs: expected a dimension of classes, received a scalar")
             known = None if shape is None else shape[-1]
@@ -143,7 +143,7 @@ class Categorical(Distribution):
         return self._probs
 
     def _batch_shape(self) -> Any:
-        return None if self.logits._shape is None else self.logits._shape[:-1]
+        return None if self.logits.dims is None else self.logits.dims[:-1]
 
     def _batch_shape_tensor(self) -> Tensor:
         return reshape_ops.shape(self.logits)[:-1]
@@ -152,7 +152,7 @@ class Categorical(Distribution):
         return ()
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
-        is_matrix = self.logits._shape is not None and len(self.logits._shape) == 2
+        is_matrix = self.logits.dims is not None and len(self.logits.dims) == 2
         rows = self.logits if is_matrix else reshape(self.logits, stack([-1, self.event_size]))
         draws = multinomial(rows, n, seed, output_dtype=dtypes.int64 if self.dtype.size > 4 else dtypes.int32)
         block = reshape(transpose(draws), concat([[n], self.batch_shape_tensor()], 0))
@@ -165,13 +165,13 @@ class Categorical(Distribution):
         elif not value.dtype.is_integer:
             raise TypeError(f"value: expected integers or {self.dtype.name}, received {value.dtype.name}")
         value = require_whole(value) if self.validate_args else value
-        shape = value._shape
-        batch = None if parameter._shape is None else parameter._shape[:-1]
+        shape = value.dims
+        batch = None if parameter.dims is None else parameter.dims[:-1]
         if shape is None or shape != batch or None in shape:
             parameter = parameter * ones_like(expand_dims(value, -1), dtype=parameter.dtype)
             value = value * ones(reshape_ops.shape(parameter)[:-1], dtype=value.dtype)
-            if parameter._shape is not None:
-                value.set_shape(parameter._shape[:-1])
+            if parameter.dims is not None:
+                value.set_shape(parameter.dims[:-1])
         return value, parameter
 
     def _log_prob(self, value: Tensor) -> Tensor:
@@ -244,13 +244,13 @@ class Multinomial(Distribution):
         return self._probs
 
     def _batch_shape(self) -> Any:
-        return None if self._means._shape is None else self._means._shape[:-1]
+        return None if self._means.dims is None else self._means.dims[:-1]
 
     def _batch_shape_tensor(self) -> Tensor:
         return reshape_ops.shape(self._means)[:-1]
 
     def _event_shape(self) -> Any:
-        return None if self._means._shape is None else self._means._shape[-1:]
+        return None if self._means.dims is None else self._means.dims[-1:]
 
     def _event_shape_tensor(self) -> Tensor:
         return reshape_ops.shape(self._means)[-1:]

@@ -173,13 +173,13 @@ class _OfShares(Distribution):
         return self._total_concentration
 
     def _batch_shape(self) -> Any:
-        return self.total_concentration._shape
+        return self.total_concentration.dims
 
     def _batch_shape_tensor(self) -> Tensor:
         return shape(self.total_concentration)
 
     def _event_shape(self) -> Any:
-        return None if self.concentration._shape is None else self.concentration._shape[-1:]
+        return None if self.concentration.dims is None else self.concentration.dims[-1:]
 
     def _event_shape_tensor(self) -> Tensor:
         return shape(self.concentration)[-1:]

@@ -48,7 +48,7 @@ def _at_least_matrix(key: Any, value: Any) -> Any:
     tensor = convert_to_tensor_or_sparse_tensor(value)
     if isinstance(tensor, SparseTensor):
         return tensor
-    static = tensor._shape
+    static = tensor.dims
     if static is None:
         return cond(equal(rank(tensor), 1), lambda: expand_dims(tensor, -1), lambda: tensor)
     if not static:

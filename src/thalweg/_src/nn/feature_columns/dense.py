@@ -260,7 +260,7 @@ class IndicatorColumn(DenseColumn):
             factors = sparse_tensor_to_dense(held, default_value=0.0, validate_indices=False)
             hot = hot * expand_dims(cast(factors, dtypes.float32), -1)
         result = reduce_sum(hot, [-2])
-        if ids._shape is None or len(ids._shape) == 2:
+        if ids.dims is None or len(ids.dims) == 2:
             result.set_shape([None, count])
         return result
 

@@ -57,7 +57,7 @@ class SequenceCategoricalColumn(CategoricalColumn):
 
 
 def _by_steps(sparse: SparseTensor) -> SparseTensor:
-    if sparse._shape is not None and len(sparse._shape) == 3:
+    if sparse.dims is not None and len(sparse.dims) == 3:
         return sparse
     return sparse_reshape(sparse, concat([sparse.dense_shape, [1]], 0))
 
@@ -116,7 +116,7 @@ class SequenceNumericColumn(DenseColumn):
         shaped = reshape(dense, concat([shape_of(dense)[:1], [-1], list(self.shape)], 0))
         if self.normalizer_fn is not None:
             shaped = self.normalizer_fn(shaped)
-        width = self.size if len(sparse._shape or (0, 0)) == 2 else 1
+        width = self.size if len(sparse.dims or (0, 0)) == 2 else 1
         return cast(shaped, dtypes.float32), sequence_length_of(sparse, width)
 
 

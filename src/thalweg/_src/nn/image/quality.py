@@ -33,7 +33,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
     """Sums the differences of neighbouring pixels, for each image of a batch."""
     with name_scope(name, "total_variation", [images]):
         images = convert_to_tensor(images, name="images")
-        count = None if images._shape is None else len(images._shape)
+        count = None if images.dims is None else len(images.dims)
         if count not in (3, 4):
             raise ValueError(f"images has shape {images.get_shape()}, expected rank 3 or 4")
         axes = None if count == 3 else [1, 2, 3]
@@ -45,7 +45,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
 def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     """Returns the differences to the pixel below and to the one right; those at the last row and column are 0."""
     image = convert_to_tensor(image, name="image")
-    if image._shape is None or len(image._shape) != 4:
+    if image.dims is None or len(image.dims) != 4:
         raise ValueError(f"image has shape {image.get_shape()}, expected [batch, height, width, channels]")
     sizes = shape_of(image)
     batch, height, width, depth = (sizes[i] for i in range(4))
@@ -74,8 +74,8 @@ def _alike(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, list[Operatio
     """Returns the shapes of two images, and checks that they can be compared: equal but for outer sizes of 1."""
     one, two = first.get_shape().with_rank_at_least(3), second.get_shape().with_rank_at_least(3)
     one[-3:].assert_is_compatible_with(two[-3:])
-    if first._shape is not None and second._shape is not None:
-        for a, b in zip(reversed(first._shape[:-3]), reversed(second._shape[:-3])):
+    if first.dims is not None and second.dims is not None:
+        for a, b in zip(reversed(first.dims[:-3]), reversed(second.dims[:-3])):
             if None not in (a, b) and a != b and 1 not in (a, b):
                 raise ValueError(f"Two images are not compatible: {one} and {two}")
     sizes, others = shape_n([first, second])

@@ -82,17 +82,17 @@ class Dense(Layer):
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
         """Computes the outputs; inputs of a higher rank keep their leading axes."""
         inputs = convert_to_tensor(inputs)
-        rank = None if inputs._shape is None else len(inputs._shape)
+        rank = None if inputs.dims is None else len(inputs.dims)
         outputs = matmul(inputs, self.kernel) if rank == 2 else self._along_last_axis(inputs)
         if self.bias is not None:
             outputs = bias_add(outputs, self.bias)
         return outputs if self.activation is None else self.activation(outputs)
 
     def _along_last_axis(self, inputs: Tensor) -> Tensor:
-        leading = inputs._shape[:-1] if inputs._shape is not None else None
+        leading = inputs.dims[:-1] if inputs.dims is not None else None
         with name_scope("Tensordot") as scope:
             kernel = convert_to_tensor(self.kernel)
-            flat = matmul(reshape(inputs, [-1, kernel._shape[0]]), kernel)  # type: ignore[index]
+            flat = matmul(reshape(inputs, [-1, kernel.dims[0]]), kernel)  # type: ignore[index]
             if leading is not None and leading.count(None) <= 1 and math.prod(s or 1 for s in leading) > 0:
                 return reshape(flat, [*(-1 if size is None else size for size in leading), self.units], name=scope)
             outputs = reshape(flat, concat([shape(inputs)[:-1], [self.units]], 0), name=scope)

@@ -63,7 +63,7 @@ class Flatten(Layer):
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
         """Reshapes; channels that come first are moved last before."""
         inputs = convert_to_tensor(inputs)
-        sizes = inputs._shape
+        sizes = inputs.dims
         if sizes is not None and len(sizes) == 1:
             return expand_dims(inputs, -1)
         if self.data_format == "channels_first" and sizes is not None and len(sizes) > 2:

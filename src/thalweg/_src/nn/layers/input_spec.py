@@ -29,7 +29,7 @@ class InputSpec:
         """Returns what is wrong with an input, or None."""
         if self.dtype is not None and tensor.dtype != dtypes.as_dtype(self.dtype):
             return f"expected dtype={dtypes.as_dtype(self.dtype).name}, found dtype={tensor.dtype.name}"
-        shape = tensor._shape
+        shape = tensor.dims
         rank = None if shape is None else len(shape)
         checks = (
             ("ndim", self.ndim, rank is not None and rank != self.ndim),

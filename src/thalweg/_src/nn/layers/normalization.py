@@ -186,10 +186,10 @@ class BatchNormalization(Layer):
             return self._call_fused(inputs, training)
         if self.virtual_batch_size is None:
             return self._call_plain(inputs, training, known)
-        rest = [shape(inputs)[i] if n is None else n for i, n in enumerate(inputs._shape or ()) if i > 0]
+        rest = [shape(inputs)[i] if n is None else n for i, n in enumerate(inputs.dims or ()) if i > 0]
         groups = reshape(inputs, [self.virtual_batch_size, -1, *rest])
         outputs = reshape(self._call_plain(groups, training, known), [-1, *rest])
-        outputs.set_shape(inputs._shape)
+        outputs.set_shape(inputs.dims)
         return outputs
 
     def _call_fused(self, inputs: Tensor, training: Any) -> Tensor:
@@ -221,7 +221,7 @@ class BatchNormalization(Layer):
         kind: DType = inputs.dtype
         if kind in _SMALL:
             inputs = math.cast(inputs, dtypes.float32)
-        sizes = inputs._shape
+        sizes = inputs.dims
         assert sizes is not None and isinstance(self.axis, list)
         axes: list[int] = self.axis
         others = [axis for axis in range(len(sizes)) if axis not in axes]

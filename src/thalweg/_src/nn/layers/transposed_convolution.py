@@ -75,7 +75,7 @@ class _Transposed:
     def call(self: Any, inputs: Any, *args: Any, **kwargs: Any) -> Tensor:
         """Convolves backward."""
         inputs, form = convert_to_tensor(inputs), self.data_format
-        known = inputs._shape
+        known = inputs.dims
         dynamic = shape_of(inputs)
         sizes = [dynamic[i] if size is None else size for i, size in enumerate(known)]
         outputs = self._function(

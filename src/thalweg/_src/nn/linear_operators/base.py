@@ -353,10 +353,10 @@ class LinearOperator:
 
     def _operand(self, x: Any, name: str, wanted: Dimension, adjoint_arg: bool) -> Tensor:
         tensor = convert_to_tensor(x, dtype=self.dtype, name=name)
-        if tensor._shape is not None:
-            if len(tensor._shape) < 2:
-                raise ValueError(f"{self.name}: {name} must be a matrix, got rank {len(tensor._shape)}.")
-            rows = tensor._shape[-1 if adjoint_arg else -2]
+        if tensor.dims is not None:
+            if len(tensor.dims) < 2:
+                raise ValueError(f"{self.name}: {name} must be a matrix, got rank {len(tensor.dims)}.")
+            rows = tensor.dims[-1 if adjoint_arg else -2]
             if not wanted.is_compatible_with(rows):
                 raise ValueError(f"{self.name}: {name} has {rows} rows, expected {wanted}.")
         return tensor
@@ -371,7 +371,7 @@ class LinearOperator:
 
 def same_batches(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     """Returns matrices with the leading dimensions that both broadcast to."""
-    if a._shape is not None and b._shape is not None and a._shape[:-2] == b._shape[:-2] and None not in a._shape[:-2]:
+    if a.dims is not None and b.dims is not None and a.dims[:-2] == b.dims[:-2] and None not in a.dims[:-2]:
         return a, b
     batch = broadcast_dynamic_shape(shape_of(a)[:-2], shape_of(b)[:-2])
     first, second = (broadcast_to(x, concat([batch, shape_of(x)[-2:]], 0)) for x in (a, b))

@@ -28,8 +28,8 @@ def elements(value: Any, name: str, rank: int) -> Tensor:
     tensor = convert_to_tensor(value, name=name)
     if tensor.dtype.base_dtype not in _TYPES:
         raise TypeError(f"Argument {name} must have floating or complex elements, got {tensor.dtype.name}.")
-    if tensor._shape is not None and len(tensor._shape) < rank:
-        raise ValueError(f"Argument {name} must have at least {rank} dimensions, got {len(tensor._shape)}.")
+    if tensor.dims is not None and len(tensor.dims) < rank:
+        raise ValueError(f"Argument {name} must have at least {rank} dimensions, got {len(tensor.dims)}.")
     return tensor
 
 
@@ -58,7 +58,7 @@ class LinearOperatorFullMatrix(LinearOperator):
         return self._matrix
 
     def _shape(self) -> Shape:
-        return self._matrix._shape
+        return self._matrix.dims
 
     def _shape_tensor(self) -> Tensor:
         return shape_of(self._matrix)
@@ -90,7 +90,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
         return self._tril
 
     def _shape(self) -> Shape:
-        return self._tril._shape
+        return self._tril.dims
 
     def _shape_tensor(self) -> Tensor:
         return shape_of(self._tril)
@@ -138,7 +138,7 @@ class LinearOperatorDiag(LinearOperator):
         return self._diag
 
     def _shape(self) -> Shape:
-        dims = self._diag._shape
+        dims = self._diag.dims
         return None if dims is None else (*dims, dims[-1])
 
     def _shape_tensor(self) -> Tensor:
@@ -208,7 +208,7 @@ class _Sized(LinearOperator):
 def _size(value: Any, name: str) -> Tensor:
     tensor = convert_to_tensor(value, dtypes.int32, name=name)
     known = constant_value(tensor)
-    if tensor._shape not in ((), None) or (known is not None and known < 0):
+    if tensor.dims not in ((), None) or (known is not None and known < 0):
         raise ValueError(f"Argument {name} must be one number, not negative; got {value!r}.")
     return tensor
 

@@ -88,7 +88,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         return self._is_diag_update_positive
 
     def _shape(self) -> Shape:
-        base, u, v = self._base._shape(), self._u._shape, self._v._shape
+        base, u, v = self._base._shape(), self._u.dims, self._v.dims
         if base is None or u is None or v is None:
             return None
         batch: Any = broadcast(broadcast(base[:-2], u[:-2]), v[:-2])
@@ -154,7 +154,7 @@ class LinearOperatorHouseholder(LinearOperator):
         return self._axis
 
     def _shape(self) -> Shape:
-        dims = self._axis._shape
+        dims = self._axis.dims
         return None if dims is None else (*dims, dims[-1])
 
     def _shape_tensor(self) -> Tensor:
@@ -218,7 +218,7 @@ class LinearOperatorPermutation(LinearOperator):
         return self._perm
 
     def _shape(self) -> Shape:
-        dims = self._perm._shape
+        dims = self._perm.dims
         return None if dims is None else (*dims, dims[-1])
 
     def _shape_tensor(self) -> Tensor:
@@ -266,7 +266,7 @@ class LinearOperatorToeplitz(LinearOperator):
         return self._row
 
     def _shape(self) -> Shape:
-        batch: Any = broadcast(self._col._shape, self._row._shape)
+        batch: Any = broadcast(self._col.dims, self._row.dims)
         return None if batch is None else (*batch, batch[-1])
 
     def _shape_tensor(self) -> Tensor:
@@ -311,7 +311,7 @@ class LinearOperatorTridiag(LinearOperator):
         return self._format
 
     def _shape(self) -> Shape:
-        dims = self._rows._shape
+        dims = self._rows.dims
         return None if dims is None else (*dims[:-2], dims[-1], dims[-1])
 
     def _shape_tensor(self) -> Tensor:

@@ -141,7 +141,7 @@ def recall(
 
 
 def _flat(tensor: Any) -> Tensor:
-    return reshape(tensor, [-1]) if tensor._shape is None or len(tensor._shape) > 1 else tensor
+    return reshape(tensor, [-1]) if tensor.dims is None or len(tensor.dims) > 1 else tensor
 
 
 def mean_per_class_accuracy(

@@ -42,7 +42,7 @@ def _as_sets(labels: Any, predictions: Tensor) -> Any:
         labels = convert_to_tensor_or_sparse_tensor(labels)
         if isinstance(labels, SparseTensor):
             return _sparse_sets(labels, predictions)
-        own, other = labels._shape, predictions._shape
+        own, other = labels.dims, predictions.dims
         if own is None or other is None:
             missing = cast(equal(rank(predictions), add(rank(labels), 1)), dtypes.int32)
             return reshape(labels, concat([shape(labels), fill(pack([missing]), 1)], 0))

@@ -72,7 +72,7 @@ class RNNCell(Layer):
         """Returns the state before the first step: zeros for as many examples as there are inputs."""
         if inputs is not None:
             inputs = convert_to_tensor(inputs, name="inputs")
-            known = inputs._shape[0] if inputs._shape else None
+            known = inputs.dims[0] if inputs.dims else None
             given = None if batch_size is None else static_size(batch_size)
             if known is not None and given is not None and known != given:
                 raise ValueError(f"the batch size of the inputs is {known}, not batch_size={given}")

@@ -71,7 +71,7 @@ class _Sequences:
         self._batch_size = batch_size
         self._static_steps: int | None = None
         for tensor in tensors:
-            shape = tensor._shape
+            shape = tensor.dims
             if shape is None or len(shape) < 3:
                 raise ValueError(f"inputs must have a rank of 3 at least, but {tensor.name!r} has shape {tensor.shape}")
             if None in shape[2:]:
@@ -131,7 +131,7 @@ class _Sequences:
             TensorArray(
                 tensor.dtype,
                 size=self._steps,
-                element_shape=tensor._shape[1:] if tensor._shape else None,
+                element_shape=tensor.dims[1:] if tensor.dims else None,
                 tensor_array_name=f"{scope}input_{number}",
             ).unstack(tensor)
             for number, tensor in enumerate(self._tensors)
@@ -140,7 +140,7 @@ class _Sequences:
     def _read(self, sources: list[TensorArray], time: Tensor) -> Any:
         current = [source.read(time) for source in sources]
         for tensor, whole in zip(current, self._tensors):
-            tensor.set_shape(whole._shape[1:] if whole._shape else None)
+            tensor.set_shape(whole.dims[1:] if whole.dims else None)
         return nest.pack_sequence_as(self._structure, current)
 
 

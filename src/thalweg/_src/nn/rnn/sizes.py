@@ -53,7 +53,7 @@ def zeros_like_sizes(sizes: Any, batch_size: Any, dtype: Any) -> Any:
 def swap_batch_and_time(x: Any) -> Tensor:
     """Exchanges the first two axes; what has fewer stays as it is."""
     tensor = convert_to_tensor(x)
-    shape = tensor._shape
+    shape = tensor.dims
     if shape is None:
         from thalweg._src.ops.reshape import rank
         from thalweg._src.ops.sequences import range as range_of

@@ -38,7 +38,7 @@ def static_rnn(
         lengths = None
         if sequence_length is not None:
             lengths = convert_to_tensor(sequence_length, name="sequence_length")
-            if lengths._shape is not None and len(lengths._shape) != 1:
+            if lengths.dims is not None and len(lengths.dims) != 1:
                 raise ValueError(
                     f"sequence_length: expected a vector, one for each example, received shape {lengths.shape}"
                 )
@@ -75,11 +75,11 @@ def _require_steps(inputs: Any) -> None:
 def _batch_size(inputs: list[Any]) -> Any:
     """Returns the number of examples, having checked that all inputs agree and tell their sizes."""
     tensors = nest.flatten(inputs)
-    if tensors[0]._shape is not None and len(tensors[0]._shape) == 1:
+    if tensors[0].dims is not None and len(tensors[0].dims) == 1:
         return batch_size_of(tensors[:1], axis=0)  # indices of an embedding
     batch_size = batch_size_of(tensors, axis=0)
     for tensor in tensors:
-        shape = tensor._shape
+        shape = tensor.dims
         if shape is None or len(shape) < 2:
             raise ValueError(f"inputs: expected two dimensions or more, but {tensor.name!r} has shape {tensor.shape}")
         if isinstance(batch_size, int) and shape[0] not in (None, batch_size):

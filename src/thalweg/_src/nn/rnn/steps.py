@@ -45,7 +45,7 @@ def _same_device(operation: Any) -> Any:
 def batch_size_of(tensors: Sequence[Tensor], axis: int = 1) -> Any:
     """Returns the number of examples: a number if one of the tensors tells it."""
     for tensor in tensors:
-        shape = tensor._shape
+        shape = tensor.dims
         if shape is not None and len(shape) > axis and shape[axis] is not None:
             return shape[axis]
     return shape_of(tensors[0])[axis]
@@ -77,10 +77,10 @@ def state_dtype(dtype: Any, state: Any) -> Any:
 def checked_lengths(sequence_length: Any, batch_size: Any) -> Tensor:
     """Returns the lengths as an int32 vector; the step fails unless there is one for each example."""
     lengths: Tensor = cast(convert_to_tensor(sequence_length), dtypes.int32)
-    if lengths._shape is not None and len(lengths._shape) != 1:
+    if lengths.dims is not None and len(lengths.dims) != 1:
         raise ValueError(f"sequence_length: expected a vector, one for each example, received shape {lengths.shape}")
     lengths = identity(lengths, name="sequence_length")
-    if isinstance(batch_size, int) and lengths._shape == (batch_size,):
+    if isinstance(batch_size, int) and lengths.dims == (batch_size,):
         return lengths
     found = shape_of(lengths)
     message = f"{lengths.name}: expected shape "
@@ -93,7 +93,7 @@ def kept_where(finished: Tensor, before: Any, after: Any) -> Any:
     """Returns `before` for the examples that are finished and `after` for the others, in a structure of tensors."""
 
     def choose(old: Any, new: Any) -> Any:
-        if isinstance(old, TensorArray) or old._shape == ():
+        if isinstance(old, TensorArray) or old.dims == ():
             return new
         return where(finished, old, new)
 

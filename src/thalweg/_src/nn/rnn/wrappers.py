@@ -139,14 +139,14 @@ class DropoutWrapper(CellWrapper):
                 return dropout(value, rate=1.0 - keep_prob, seed=self._salted(where, number))
             kept = floor(keep_prob + self._noise[where][number])
             result = divide(value, keep_prob) * kept
-            result.set_shape(value._shape)
+            result.set_shape(value.dims)
             return result
 
         def walk(value: Any, wanted: Any) -> Any:
             if not nest.is_nested(value):
                 return drop(value, wanted)
             parts = wanted if nest.is_nested(wanted) else nest.map_structure(lambda _: wanted, value)
-            leaves = [walk(v, w) for v, w in zip(nest._parts(value), nest._parts(parts))]
+            leaves = [walk(v, w) for v, w in zip(nest.parts(value), nest.parts(parts))]
             return nest._rebuilt(value, leaves)
 
         return walk(values, chosen)
@@ -158,7 +158,7 @@ class DropoutWrapper(CellWrapper):
             return answer
         if not answer or not nest.is_nested(state):
             return answer
-        return [self._chosen(part) for part in nest._parts(state)]
+        return [self._chosen(part) for part in nest.parts(state)]
 
     def _step(self, inputs: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
         if _drops(self._input_keep_prob):

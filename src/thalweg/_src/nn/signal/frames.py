@@ -43,7 +43,7 @@ def _at_least(least: int, value: Any) -> Any:
 
 def _size(tensor: Tensor, axis: int) -> Any:
     """Returns a dimension: a number if it is known, else a tensor."""
-    size = None if tensor._shape is None else tensor._shape[axis]
+    size = None if tensor.dims is None else tensor.dims[axis]
     return shape(tensor)[axis] if size is None else size
 
 
@@ -61,8 +61,8 @@ def frame(
         signal = convert_to_tensor(signal, name="signal")
         length, step = _number(frame_length, "frame_length"), _number(frame_step, "frame_step")
         axis = _number(axis, "axis")
-        if signal._shape is not None:
-            axis = normalize_axis(axis, len(signal._shape))
+        if signal.dims is not None:
+            axis = normalize_axis(axis, len(signal.dims))
         samples = _size(signal, axis)
         if pad_end:
             count = -(-samples // step)
@@ -72,14 +72,14 @@ def frame(
             count = _at_least(0, 1 + (samples - length) // step)
         starts = expand_dims(sequences_ops.range(count) * step, 1)
         frames = gather(signal, starts + expand_dims(sequences_ops.range(length), 0), axis=axis)
-        if signal._shape is not None and frames._shape is not None and isinstance(length, int):
-            frames.set_shape([*frames._shape[: axis + 1], length, *frames._shape[axis + 2 :]])
+        if signal.dims is not None and frames.dims is not None and isinstance(length, int):
+            frames.set_shape([*frames.dims[: axis + 1], length, *frames.dims[axis + 2 :]])
         return frames
 
 
 def _padded(signal: Tensor, axis: int, missing: Any, value: Tensor) -> Tensor:
-    if signal._shape is not None:
-        paddings: Any = [[0, missing if i == axis else 0] for i in range(len(signal._shape))]
+    if signal.dims is not None:
+        paddings: Any = [[0, missing if i == axis else 0] for i in range(len(signal.dims))]
     else:
         rank = reshape_ops.rank(signal)
         after = one_hot(math.floormod(axis, rank), rank, missing, 0, dtype=dtypes.int32)
@@ -100,8 +100,8 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
             result = reshape(signal, concat([outer, [total]], 0))
         else:
             result = _overlapped(signal, outer, frames, length, step)[..., :total]
-        if signal._shape is not None:
-            result.set_shape([*signal._shape[:-2], total if isinstance(total, int) else None])
+        if signal.dims is not None:
+            result.set_shape([*signal.dims[:-2], total if isinstance(total, int) else None])
         return result
 
 
@@ -123,7 +123,7 @@ def _overlapped(signal: Tensor, outer: Tensor, frames: Any, length: Any, step: A
 
 
 def _require_rank(tensor: Tensor, rank: int) -> None:
-    if tensor._shape is not None and len(tensor._shape) < rank:
+    if tensor.dims is not None and len(tensor.dims) < rank:
         raise ValueError(f"Shape {tensor.shape} must have rank at least {rank}")
 
 
