@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow conformance check bench format clean
+.PHONY: demo test test-slow conformance check api bench format clean
 
 # torch comes first and by exact version: a plain `torch` would pull gigabytes of CUDA packages.
 $(VENV)/base: pyproject.toml
@@ -47,6 +47,10 @@ check: $(VENV)/check
 format: $(VENV)/check
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# The modules of the public API, from the names that the implementation exports.
+api: $(VENV)/base
+	$(BIN)/python tools/api.py
 
 bench: $(VENV)/base
 	$(BIN)/pip install --quiet -e .[bench]

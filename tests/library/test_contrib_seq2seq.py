@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from thalweg.contrib import seq2seq
 
 import thalweg as tf
 from thalweg._src.nn.rnn.dynamic import dynamic_rnn
+from thalweg.contrib import seq2seq
 
 rnn_cell = tf.nn.rnn_cell
 RNG = np.random.default_rng(11)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import thalweg as tf
 import thalweg.contrib.slim as slim  # noqa: PLR0402
 from thalweg.contrib import losses, metrics, rnn, training
 from thalweg.contrib.slim.nets import alexnet, resnet_v1, resnet_v2, vgg
-
-import thalweg as tf
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import pytest
 
 import thalweg as tf
 from tests.ops.test_decompositions import array, positive, run
-from thalweg._src.api import linalg
+from thalweg import linalg
 
 KINDS = ["float64", "complex128"]
 N = 4

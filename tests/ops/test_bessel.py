@@ -4,11 +4,11 @@ import scipy.special as reference
 import torch
 
 from tests.checks import check_op
-from thalweg._src.api.math import special
 from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.ops import bessel
 from thalweg._src.ops.bessel import erfcinv, sobol_sample
 from thalweg._src.session.session import Session
+from thalweg.math import special
 
 X = np.array(
     [1e-5, 0.1, 0.3725, 0.5, 0.999, 1.0, 1.7, 2.0, 3.3, 4.4, 4.6, 5.1, 8.0, 10.1, 20.0, 24.9, 25.1, 39.0, 60.0]

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.api.strings import as_string, to_number
 from thalweg._src.ops.decoding import (
     decode_base64,
     decode_compressed,
@@ -19,6 +18,7 @@ from thalweg._src.ops.decoding import (
     decode_raw,
     encode_base64,
 )
+from thalweg.strings import as_string, to_number
 
 
 def run(build, *args, **kwargs):

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from thalweg import image
 from thalweg._src import errors
-from thalweg._src.api import image
 from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.autodiff.numeric import compute_gradient_error
 from thalweg._src.kernels import image_suppression

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from thalweg import image
 from thalweg._src import dtypes, errors
-from thalweg._src.api import image
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.session.session import Session
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from tests.checks import check_op
+from thalweg import image
 from thalweg._src import dtypes
-from thalweg._src.api import image
 from thalweg._src.autodiff.numeric import compute_gradient_error
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.session.session import Session

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tests.checks import check_op
-from thalweg._src.api import image
+from thalweg import image
 from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.ops.image_resize import (

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from tests.checks import check_op
+from thalweg import audio, image
 from thalweg._src import errors
-from thalweg._src.api import audio, image
 from thalweg._src.graph.graph import Graph
 from thalweg._src.ops.constants import constant, placeholder
 from thalweg._src.session.session import Session

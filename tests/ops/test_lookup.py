@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.api import lookup
+from thalweg import lookup
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.nn.lookup import HashTable, MutableDenseHashTable, MutableHashTable, tables_initializer
 from thalweg._src.nn.vocabularies import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import thalweg as tf
-from thalweg._src.api import strings
+from thalweg import strings
 from thalweg._src.errors import InvalidArgumentError
 from thalweg._src.kernels.regular_expressions import Replacement, compile_pattern
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from tests.ops.sparse_values import run, same, sparse
+from thalweg import sets
 from thalweg._src import errors
-from thalweg._src.api import sets
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.edit_distance import edit_distance
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from thalweg import random
 from thalweg._src import errors
-from thalweg._src.api import random
 from thalweg._src.ops.constants import placeholder_with_default
 from thalweg._src.session.session import Session
 

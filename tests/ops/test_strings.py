@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.api import strings
+from thalweg import strings
 from thalweg._src.ops.strings import string_split
 
 LETTERS = np.array([["a", "b"], ["c", "d"], ["e", "f"]])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from thalweg._src.api import strings
+from thalweg import strings
 from thalweg._src.ops.unicode import unicode_decode_op, unicode_decode_with_offsets_op, unicode_encode_op
 
 

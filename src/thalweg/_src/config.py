@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from thalweg._src.export import export
 from thalweg._src.messages import Choice, Message, Repeated, message
 
 
@@ -16,6 +17,7 @@ class ThreadPoolOptionProto(Message):
     global_name: str
 
 
+@export("GPUOptions")
 @message
 class GPUOptions(Message):
     """Says how a process uses its GPUs."""
@@ -51,6 +53,7 @@ class GPUOptions(Message):
     experimental: Experimental
 
 
+@export("OptimizerOptions")
 @message
 class OptimizerOptions(Message):
     """Says which rewrites the optimizer makes."""
@@ -154,6 +157,7 @@ class RewriterConfig(Message):
     optimizers: Repeated[str]
 
 
+@export("GraphOptions")
 @message
 class GraphOptions(Message):
     """Says how a graph becomes a program."""
@@ -180,6 +184,7 @@ class RPCOptions(Message):
     disable_session_connection_sharing: bool
 
 
+@export("ConfigProto")
 @message
 class ConfigProto(Message):
     """Holds the options of a session."""
@@ -240,6 +245,7 @@ class DebugOptions(Message):
     reset_disk_byte_usage: bool
 
 
+@export("RunOptions")
 @message
 class RunOptions(Message):
     """Holds the options of one step."""
@@ -410,6 +416,7 @@ class CostGraphDef(Message):
     cost: Repeated[AggregatedCost]
 
 
+@export("RunMetadata")
 @message
 class RunMetadata(Message):
     """Receives what a step reports; partition_graphs are GraphDefs."""

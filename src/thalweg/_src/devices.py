@@ -6,11 +6,14 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from thalweg._src.export import export
+
 _Fields: TypeAlias = tuple[str | None, int | None, int | None, str | None, int | None]
 
 _SHORT_TYPES = frozenset(("CPU", "GPU", "TPU", "MPS", "XPU"))  # those that may be written without "device:"
 
 
+@export("DeviceSpec")
 class DeviceSpec:
     """Is a device name taken apart; a field that is None is left open."""
 

@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from thalweg._src.export import export, export_constants
+
 _REF_OFFSET = 100  # the enum of a reference type is that of its base plus this
 
 _BY_ENUM: dict[int, DType] = {}
 
 
+@export("DType", "dtypes.DType")
 class DType:
     """Is the type of a tensor's elements; there is one object for each type."""
 
@@ -168,29 +171,29 @@ def _define(name: str, enum: int, size: int, numpy: Any = None, real: DType | No
     return value
 
 
-float32 = _define("float32", 1, 4, np.float32)
-float64 = _define("float64", 2, 8, np.float64)
-int32 = _define("int32", 3, 4, np.int32)
-uint8 = _define("uint8", 4, 1, np.uint8)
-int16 = _define("int16", 5, 2, np.int16)
-int8 = _define("int8", 6, 1, np.int8)
-string = _define("string", 7, 0, object)
-complex64 = _define("complex64", 8, 8, np.complex64, float32)
-int64 = _define("int64", 9, 8, np.int64)
-bool = _define("bool", 10, 1, np.bool_)
-qint8 = _define("qint8", 11, 1, np.dtype([("qint8", np.int8)]))
-quint8 = _define("quint8", 12, 1, np.dtype([("quint8", np.uint8)]))
-qint32 = _define("qint32", 13, 4, np.dtype([("qint32", np.int32)]))
-bfloat16 = _define("bfloat16", 14, 2)
-qint16 = _define("qint16", 15, 2, np.dtype([("qint16", np.int16)]))
-quint16 = _define("quint16", 16, 2, np.dtype([("quint16", np.uint16)]))
-uint16 = _define("uint16", 17, 2, np.uint16)
-complex128 = _define("complex128", 18, 16, np.complex128, float64)
-float16 = _define("float16", 19, 2, np.float16)
-resource = _define("resource", 20, 0)
-variant = _define("variant", 21, 0)
-uint32 = _define("uint32", 22, 4, np.uint32)
-uint64 = _define("uint64", 23, 8, np.uint64)
+float32 = export("float32", "dtypes.float32")(_define("float32", 1, 4, np.float32))
+float64 = export("double", "float64", "dtypes.double", "dtypes.float64")(_define("float64", 2, 8, np.float64))
+int32 = export("int32", "dtypes.int32")(_define("int32", 3, 4, np.int32))
+uint8 = export("uint8", "dtypes.uint8")(_define("uint8", 4, 1, np.uint8))
+int16 = export("int16", "dtypes.int16")(_define("int16", 5, 2, np.int16))
+int8 = export("int8", "dtypes.int8")(_define("int8", 6, 1, np.int8))
+string = export("string", "dtypes.string")(_define("string", 7, 0, object))
+complex64 = export("complex64", "dtypes.complex64")(_define("complex64", 8, 8, np.complex64, float32))
+int64 = export("int64", "dtypes.int64")(_define("int64", 9, 8, np.int64))
+bool = export("bool", "dtypes.bool")(_define("bool", 10, 1, np.bool_))
+qint8 = export("qint8", "dtypes.qint8")(_define("qint8", 11, 1, np.dtype([("qint8", np.int8)])))
+quint8 = export("quint8", "dtypes.quint8")(_define("quint8", 12, 1, np.dtype([("quint8", np.uint8)])))
+qint32 = export("qint32", "dtypes.qint32")(_define("qint32", 13, 4, np.dtype([("qint32", np.int32)])))
+bfloat16 = export("bfloat16", "dtypes.bfloat16")(_define("bfloat16", 14, 2))
+qint16 = export("qint16", "dtypes.qint16")(_define("qint16", 15, 2, np.dtype([("qint16", np.int16)])))
+quint16 = export("quint16", "dtypes.quint16")(_define("quint16", 16, 2, np.dtype([("quint16", np.uint16)])))
+uint16 = export("uint16", "dtypes.uint16")(_define("uint16", 17, 2, np.uint16))
+complex128 = export("complex128", "dtypes.complex128")(_define("complex128", 18, 16, np.complex128, float64))
+float16 = export("float16", "half", "dtypes.float16", "dtypes.half")(_define("float16", 19, 2, np.float16))
+resource = export("resource", "dtypes.resource")(_define("resource", 20, 0))
+variant = export("variant", "dtypes.variant")(_define("variant", 21, 0))
+uint32 = export("uint32", "dtypes.uint32")(_define("uint32", 22, 4, np.uint32))
+uint64 = export("uint64", "dtypes.uint64")(_define("uint64", 23, 8, np.uint64))
 half = float16
 double = float64
 
@@ -230,6 +233,7 @@ _BY_LAYOUT = {
 }
 
 
+@export("as_dtype", "dtypes.as_dtype")
 def as_dtype(type_value: Any) -> DType:
     """Converts a name, number, NumPy type, Python type, or anything with a `dtype`, to a DType."""
     if type(type_value) is DType:
@@ -258,3 +262,8 @@ def _from_numpy(dtype: np.dtype[Any]) -> DType | None:
     if dtype.kind == "V":
         return bfloat16 if dtype.name == "bfloat16" else _BY_STRUCTURE.get(dtype)
     return _BY_TYPE.get(dtype.type) or _BY_LAYOUT.get((dtype.kind, dtype.itemsize))
+
+
+export_constants(
+    QUANTIZED_DTYPES=("QUANTIZED_DTYPES", "dtypes.QUANTIZED_DTYPES"),
+)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from thalweg._src.export import export, export_constants
+
 OK = 0
 CANCELLED = 1
 UNKNOWN = 2
@@ -23,6 +25,7 @@ DATA_LOSS = 15
 UNAUTHENTICATED = 16
 
 
+@export("OpError", "errors.OpError")
 class OpError(Exception):
     """Reports that an operation failed while a step ran."""
 
@@ -56,102 +59,119 @@ class _CodedError(OpError):
         return type(self), (self.node_def, None, self.message), self._additions()
 
 
+@export("errors.CancelledError")
 class CancelledError(_CodedError):
     """Says that the step or operation was cancelled."""
 
     code = CANCELLED
 
 
+@export("errors.UnknownError")
 class UnknownError(_CodedError):
     """Says that the cause has no better class."""
 
     code = UNKNOWN
 
 
+@export("errors.InvalidArgumentError")
 class InvalidArgumentError(_CodedError):
     """Says that an operation received an argument it cannot accept."""
 
     code = INVALID_ARGUMENT
 
 
+@export("errors.DeadlineExceededError")
 class DeadlineExceededError(_CodedError):
     """Says that the time allowed was over first."""
 
     code = DEADLINE_EXCEEDED
 
 
+@export("errors.NotFoundError")
 class NotFoundError(_CodedError):
     """Says that a file, node, device or resource does not exist."""
 
     code = NOT_FOUND
 
 
+@export("errors.AlreadyExistsError")
 class AlreadyExistsError(_CodedError):
     """Says that what was to be created is there already."""
 
     code = ALREADY_EXISTS
 
 
+@export("errors.PermissionDeniedError")
 class PermissionDeniedError(_CodedError):
     """Says that the caller is known but not allowed to do this."""
 
     code = PERMISSION_DENIED
 
 
+@export("errors.ResourceExhaustedError")
 class ResourceExhaustedError(_CodedError):
     """Says that memory, disk or a quota is used up."""
 
     code = RESOURCE_EXHAUSTED
 
 
+@export("errors.FailedPreconditionError")
 class FailedPreconditionError(_CodedError):
     """Says that the system is not in the state needed, as with a variable read before it is initialized."""
 
     code = FAILED_PRECONDITION
 
 
+@export("errors.AbortedError")
 class AbortedError(_CodedError):
     """Says that something concurrent made the operation give up."""
 
     code = ABORTED
 
 
+@export("errors.OutOfRangeError")
 class OutOfRangeError(_CodedError):
     """Says that input has ended, or an index lies beyond it."""
 
     code = OUT_OF_RANGE
 
 
+@export("errors.UnimplementedError")
 class UnimplementedError(_CodedError):
     """Says that no kernel does this."""
 
     code = UNIMPLEMENTED
 
 
+@export("errors.InternalError")
 class InternalError(_CodedError):
     """Says that Thalweg broke one of its own rules."""
 
     code = INTERNAL
 
 
+@export("errors.UnavailableError")
 class UnavailableError(_CodedError):
     """Says that a task cannot be reached now and may be later."""
 
     code = UNAVAILABLE
 
 
+@export("errors.DataLossError")
 class DataLossError(_CodedError):
     """Says that stored data is damaged or missing."""
 
     code = DATA_LOSS
 
 
+@export("errors.UnauthenticatedError")
 class UnauthenticatedError(_CodedError):
     """Says that the caller did not prove who it is."""
 
     code = UNAUTHENTICATED
 
 
+@export("errors.ShapeError")
 class ShapeError(ValueError):
     """Reports shapes that do not fit, before it is known which node they belong to."""
 
@@ -168,16 +188,19 @@ class ShapeError(ValueError):
 _TYPES = {cls.code: cls for cls in _CodedError.__subclasses__()}
 
 
+@export("errors.exception_type_from_error_code")
 def exception_type_from_error_code(error_code: int) -> type[_CodedError]:
     """Gives the exception class of a code."""
     return _TYPES[error_code]
 
 
+@export("errors.error_code_from_exception_type")
 def error_code_from_exception_type(cls: type[OpError]) -> int:
     """Gives the code of an exception class, UNKNOWN for one that has none."""
     return cls.code if issubclass(cls, _CodedError) else UNKNOWN
 
 
+@export("errors.Status")
 class Status:
     """Is what a call into a library reports: a code, OK at first, and a message."""
 
@@ -186,6 +209,7 @@ class Status:
         self.message = ""
 
 
+@export("errors.raise_exception_on_not_ok_status")
 class raise_exception_on_not_ok_status:
     """Gives a status to fill in, and raises the exception of its code when the block ends."""
 
@@ -218,3 +242,24 @@ def in_units(count: float) -> str:
             return f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:.3g} GB"
+
+
+export_constants(
+    OK="errors.OK",
+    CANCELLED="errors.CANCELLED",
+    UNKNOWN="errors.UNKNOWN",
+    INVALID_ARGUMENT="errors.INVALID_ARGUMENT",
+    DEADLINE_EXCEEDED="errors.DEADLINE_EXCEEDED",
+    NOT_FOUND="errors.NOT_FOUND",
+    ALREADY_EXISTS="errors.ALREADY_EXISTS",
+    PERMISSION_DENIED="errors.PERMISSION_DENIED",
+    RESOURCE_EXHAUSTED="errors.RESOURCE_EXHAUSTED",
+    FAILED_PRECONDITION="errors.FAILED_PRECONDITION",
+    ABORTED="errors.ABORTED",
+    OUT_OF_RANGE="errors.OUT_OF_RANGE",
+    UNIMPLEMENTED="errors.UNIMPLEMENTED",
+    INTERNAL="errors.INTERNAL",
+    UNAVAILABLE="errors.UNAVAILABLE",
+    DATA_LOSS="errors.DATA_LOSS",
+    UNAUTHENTICATED="errors.UNAUTHENTICATED",
+)

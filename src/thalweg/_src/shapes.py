@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any, TypeAlias, overload
 
 from thalweg._src.errors import ShapeError
+from thalweg._src.export import export
 
 # None is a shape of unknown rank, a None dimension is one of unknown size.
 Shape: TypeAlias = tuple[int | None, ...] | None
@@ -152,6 +153,7 @@ def show(shape: Shape) -> str:
     return "<unknown>" if shape is None else f"[{', '.join('?' if d is None else str(d) for d in shape)}]"
 
 
+@export("Dimension")
 class Dimension:
     """Is one size of a shape, perhaps unknown; arithmetic with an unknown size is unknown."""
 
@@ -271,6 +273,7 @@ def _compare(function: Callable[[int, int], bool], a: Any, b: Any) -> bool | Non
     return None if x is None or y is None else function(x, y)
 
 
+@export("TensorShape")
 class TensorShape:
     """Is the shape of a tensor as far as the graph tells: rank and sizes, each perhaps unknown."""
 
@@ -430,11 +433,13 @@ def unknown_shape(rank: int | None = None, *, ndims: int | None = None) -> Tenso
     return TensorShape(None if rank is None else (None,) * rank)
 
 
+@export("dimension_value", "compat.dimension_value")
 def dimension_value(dimension: Dimension | int | None) -> int | None:
     """Gives the size that an entry of a shape stands for."""
     return dimension._value if isinstance(dimension, Dimension) else dimension
 
 
+@export("dimension_at_index", "compat.dimension_at_index")
 def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
     """Gives one dimension, an unknown one when the rank is."""
     return TensorShape(shape)[index]

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.autodiff.registry import RegisterGradient
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
@@ -20,6 +21,7 @@ from thalweg._src.ops.identity import identity_n
 _serial = itertools.count()
 
 
+@export("custom_gradient")
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """Decorates `def f(*tensors)` that returns (result, gradient function).
 

@@ -16,6 +16,7 @@ from thalweg._src import dtypes
 from thalweg._src.autodiff.loops import Backward, carries_gradient, differentiate, gradient_context
 from thalweg._src.autodiff.registry import GRADIENTS, GradientFunction, as_list
 from thalweg._src.control_flow.context import Context, Loop, context_of, encloses
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.gc_pause import collector_paused
 from thalweg._src.graph.graph import Graph
@@ -29,6 +30,7 @@ from thalweg._src.ops.reshape import ones_like, zeros_like
 from thalweg._src.shapes import compatible, merge, show
 
 
+@export("AggregationMethod")
 class AggregationMethod:
     """How partial gradients are added: all at once, or pairwise as they come, with less memory."""
 
@@ -38,6 +40,7 @@ class AggregationMethod:
     EXPERIMENTAL_ACCUMULATE_N = 2
 
 
+@export("UnconnectedGradients")
 class UnconnectedGradients(enum.Enum):
     """What `gradients` gives for a tensor that the outputs do not depend on."""
 
@@ -48,6 +51,7 @@ class UnconnectedGradients(enum.Enum):
 Gradient = Tensor | IndexedSlices
 
 
+@export("gradients")
 def gradients(
     ys: Any,
     xs: Any,

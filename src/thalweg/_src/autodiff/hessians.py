@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src.autodiff.gradients import UnconnectedGradients, gradients
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -13,6 +14,7 @@ from thalweg._src.ops.reshape import reshape
 from thalweg._src.shapes import num_elements, show
 
 
+@export("hessians")
 def hessians(
     ys: Any,
     xs: Any,

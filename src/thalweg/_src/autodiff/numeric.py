@@ -9,12 +9,14 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 
 
+@export("test.compute_gradient")
 def compute_gradient(
     x: Any,
     x_shape: Any,
@@ -44,6 +46,7 @@ def compute_gradient(
     ]
 
 
+@export("test.compute_gradient_error")
 def compute_gradient_error(
     x: Any,
     x_shape: Any,

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.registry import Loader, Registry
 
 GradientFunction = Callable[..., Any]
@@ -13,6 +14,7 @@ GradientFunction = Callable[..., Any]
 GRADIENTS: Registry[GradientFunction | None] = Registry("gradient", Loader("thalweg._src.autodiff.rules"))
 
 
+@export("RegisterGradient")
 class RegisterGradient:
     """Decorates `def rule(op, *output_gradients) -> input_gradients`; None stands for no gradient.
 
@@ -33,6 +35,7 @@ class RegisterGradient:
 gradient = RegisterGradient
 
 
+@export("NoGradient", "NotDifferentiable", "no_gradient")
 def no_gradient(*op_types: str) -> None:
     """Says that gradients do not flow through these ops."""
     caller = sys._getframe(1).f_globals["__name__"]

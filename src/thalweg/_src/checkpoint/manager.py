@@ -9,8 +9,10 @@ from typing import Any
 from thalweg._src.checkpoint.object_checkpoint import session_for
 from thalweg._src.checkpoint.state import get_checkpoint_state, remove_checkpoint, update_checkpoint_state
 from thalweg._src.compat import logging
+from thalweg._src.export import export
 
 
+@export("train.CheckpointManager")
 class CheckpointManager:
     """The checkpoints of one `Checkpoint` in one folder."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src.compat import logging
+from thalweg._src.export import export
 from thalweg._src.formats import durable
 from thalweg._src.formats.text import as_text
 from thalweg._src.graph.default import get_default_graph
@@ -51,6 +52,7 @@ def _meta_graph() -> Any:
 # -- export -----------------------------------------------------------------------------------------------------------
 
 
+@export("train.export_meta_graph")
 def export_meta_graph(
     filename: Any = None,
     meta_info_def: Any = None,
@@ -238,6 +240,7 @@ def read_meta_graph_file(filename: Any) -> Any:
         raise OSError(f"Cannot parse file {path}: {error}.") from None
 
 
+@export("train.import_meta_graph")
 def import_meta_graph(
     meta_graph_or_file: Any,
     clear_devices: bool = False,

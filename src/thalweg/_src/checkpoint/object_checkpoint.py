@@ -32,6 +32,7 @@ from thalweg._src.checkpoint.trackable import (
     saved_by,
 )
 from thalweg._src.compat import logging
+from thalweg._src.export import export
 from thalweg._src.formats.text import as_text
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph, get_default_session
@@ -59,6 +60,7 @@ def _text_input(name: str) -> Tensor:
     return placeholder_with_default(constant("", dtypes.string), shape=(), name=name)
 
 
+@export("train.Checkpoint")
 class Checkpoint(AutoTrackable):
     """A group of objects, each under the name of a keyword, that is saved and restored as one."""
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from thalweg._src.checkpoint.state import latest_checkpoint
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.formats.text import as_text
 from thalweg._src.graph.scopes import device, name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -54,20 +55,24 @@ class CheckpointReader:
         return "".join(f"{name} (DT_{e.dtype.name.upper()}) {list(e.shape)}\n" for name, e in entries).encode()
 
 
+@export("train.NewCheckpointReader")
 def NewCheckpointReader(filepattern: Any) -> CheckpointReader:
     return CheckpointReader(filepattern)
 
 
+@export("train.load_checkpoint", "contrib.framework.load_checkpoint")
 def load_checkpoint(ckpt_dir_or_file: Any) -> CheckpointReader:
     """Returns a reader of a checkpoint, or of the latest one in a folder."""
     return CheckpointReader(prefix_of(ckpt_dir_or_file))
 
 
+@export("train.load_variable", "contrib.framework.load_variable")
 def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
     """Returns the value of a variable in a checkpoint."""
     return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
 
 
+@export("train.list_variables", "contrib.framework.list_variables")
 def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
     """Returns name and shape of all that is in a checkpoint, sorted by name."""
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
@@ -87,6 +92,7 @@ def prefix_of(ckpt_dir_or_file: Any) -> str:
 # -- variables that start from a checkpoint ---------------------------------------------------------------------------
 
 
+@export("train.init_from_checkpoint", "contrib.framework.init_from_checkpoint")
 def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Any) -> None:
     """Lets variables take their initial values from a checkpoint.
 
@@ -185,6 +191,7 @@ def _set_initializer(variable: Any, prefix: str, source: str, spec: str) -> None
 # -- contrib's ways ---------------------------------------------------------------------------------------------------
 
 
+@export("contrib.framework.assign_from_checkpoint", "contrib.slim.assign_from_checkpoint")
 def assign_from_checkpoint(
     model_path: Any, var_list: Any, ignore_missing_vars: bool = False
 ) -> tuple[Any, dict[Any, Any]]:
@@ -221,6 +228,7 @@ def _part_of(value: Array, part: Any, is_part: bool) -> Array:
     return value[tuple(slice(o, o + n) for o, n in zip(info.var_offset, info.var_shape))]
 
 
+@export("contrib.framework.assign_from_checkpoint_fn", "contrib.slim.assign_from_checkpoint_fn")
 def assign_from_checkpoint_fn(
     model_path: Any, var_list: Any, ignore_missing_vars: bool = False, reshape_variables: bool = False
 ) -> Callable[[Any], None] | None:

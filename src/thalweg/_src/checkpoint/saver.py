@@ -26,6 +26,7 @@ from thalweg._src.checkpoint.state import (
 )
 from thalweg._src.checkpoint.table_saver_builder import TableSaverBuilder
 from thalweg._src.compat import logging
+from thalweg._src.export import export, export_lazy
 from thalweg._src.formats.text import as_text
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.scopes import GraphKeys, get_collection
@@ -42,6 +43,7 @@ def _saver_def(**fields: Any) -> Any:
     return SaverDef(**fields)
 
 
+@export("train.Saver")
 class Saver:
     """Saves and restores variables.
 
@@ -384,3 +386,5 @@ def _saver_from_bytes(value: bytes, import_scope: str | None) -> Saver:
 
 
 register_proto_function(GraphKeys.SAVERS, lambda saver, scope: saver.to_proto(scope), _saver_from_bytes)
+
+export_lazy("tensorboard.compat.proto.saver_pb2", "train.SaverDef")

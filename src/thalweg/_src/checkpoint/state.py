@@ -11,6 +11,7 @@ from typing import Any
 
 from thalweg._src import errors
 from thalweg._src.compat import logging
+from thalweg._src.export import export
 from thalweg._src.formats import durable, gfile
 
 _STATE = "checkpoint"
@@ -28,6 +29,7 @@ def state_path(save_dir: str, latest_filename: str | None = None) -> str:
     return os.path.join(save_dir, latest_filename or _STATE)
 
 
+@export("train.generate_checkpoint_state_proto")
 def generate_checkpoint_state_proto(
     save_dir: Any,
     model_checkpoint_path: Any,
@@ -54,6 +56,7 @@ def generate_checkpoint_state_proto(
     )
 
 
+@export("train.update_checkpoint_state")
 def update_checkpoint_state(
     save_dir: Any,
     model_checkpoint_path: Any,
@@ -81,6 +84,7 @@ def update_checkpoint_state(
         durable.write_file(path, text_format.MessageToString(state).encode())
 
 
+@export("train.get_checkpoint_state")
 def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> Any:
     """Returns the state of a folder with full paths; None, with a warning if there is a file, if it cannot be read."""
     from google.protobuf import text_format
@@ -104,6 +108,7 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
     return state
 
 
+@export("train.checkpoint_exists")
 def checkpoint_exists(checkpoint_prefix: Any) -> bool:
     """Tells whether there is a checkpoint of this prefix."""
     from thalweg._src.formats.table_checkpoint import table_files
@@ -112,6 +117,7 @@ def checkpoint_exists(checkpoint_prefix: Any) -> bool:
     return os.path.exists(prefix + _INDEX) or bool(gfile.glob(prefix + _INDEX)) or bool(table_files(prefix))
 
 
+@export("train.latest_checkpoint")
 def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
     """Returns the prefix of the newest checkpoint of a folder, None if it has none."""
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
@@ -165,6 +171,7 @@ def _found(folder: str) -> list[str]:
     return [path.removesuffix(_INDEX) for path in sorted(times, key=lambda path: (times[path], path), reverse=True)]
 
 
+@export("train.get_checkpoint_mtimes")
 def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[Any]) -> list[float]:
     """Returns when checkpoints were written, in seconds since 1970, without those that do not exist."""
     from thalweg._src.formats.table_checkpoint import table_files
@@ -177,6 +184,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[Any]) -> list[float]:
     return times
 
 
+@export("train.remove_checkpoint")
 def remove_checkpoint(
     checkpoint_prefix: Any, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
@@ -200,6 +208,12 @@ def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta
     return f"{base}.{meta_graph_suffix}"
 
 
+@export(
+    "train.checkpoints_iterator",
+    "contrib.framework.checkpoints_iterator",
+    "contrib.training.checkpoints_iterator",
+    "contrib.slim.evaluation.checkpoints_iterator",
+)
 def checkpoints_iterator(
     checkpoint_dir: Any,
     min_interval_secs: float = 0,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from thalweg._src.checkpoint.saver_builder import SaveableObject, VariableSaveable
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.optimizers.optimizer import Optimizer
 from thalweg._src.variables.variables import Variable
@@ -20,6 +21,7 @@ Part = tuple[str, Any]
 VALUE = "VARIABLE_VALUE"
 
 
+@export("train.experimental.PythonState")
 class PythonState(ABC):
     """A part of a checkpoint that is no variable: bytes that a Python object makes and takes back."""
 

@@ -9,6 +9,7 @@ from thalweg._src import dtypes
 from thalweg._src.checkpoint.object_graph import GRAPH_KEY, names_to_keys, parse_graph
 from thalweg._src.checkpoint.reader import init_from_checkpoint, load_checkpoint, prefix_of
 from thalweg._src.compat import logging
+from thalweg._src.export import export
 from thalweg._src.graph.scopes import device, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import concat, stack
@@ -31,6 +32,7 @@ class _Vocabularies(NamedTuple):
     axis: int = 0
 
 
+@export("train.VocabInfo")
 class VocabInfo(_Vocabularies):
     """The vocabularies of a variable now and in the earlier model, along its rows (axis 0) or columns (axis 1)."""
 
@@ -43,6 +45,7 @@ class VocabInfo(_Vocabularies):
         return info
 
 
+@export("train.warm_start")
 def warm_start(
     ckpt_to_initialize_from: Any,
     vars_to_warm_start: Any = ".*",

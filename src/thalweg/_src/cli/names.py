@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import pkgutil
 from collections.abc import Iterator
 from functools import cached_property
 from importlib import import_module
-from types import ModuleType, SimpleNamespace
+from pkgutil import walk_packages
+from types import ModuleType
 from typing import Any
 
 Name = tuple[str, ...]
 _NOTHING = object()
-
-
-def _is_namespace(value: Any) -> bool:
-    return isinstance(value, ModuleType | SimpleNamespace)
 
 
 class PublicNames:
@@ -28,30 +23,16 @@ class PublicNames:
     def find(self, name: Name) -> Any:
         """Returns what stands under a name, or `None` if nothing does and it cannot be told to be missing."""
         value: Any = self._package
-        if name and not self._is_public(name[0]):
-            return _NOTHING
         for part in name:
-            if not _is_namespace(value) and not isinstance(value, type):
+            if not isinstance(value, ModuleType | type):
                 return None  # an attribute of an object, such as a flag
-            value = self._attribute(value, part)
+            value = _NOTHING if part == "_src" else getattr(value, part, _NOTHING)
             if value is _NOTHING:
                 return _NOTHING
         return value
 
-    def _is_public(self, part: str) -> bool:
-        """Tells whether a name is one of users', not a folder of the package's own code."""
-        own = isinstance(vars(self._package).get(part), ModuleType)
-        return not own or part == "errors" or self._package.__dict__["_home"](part) is not None
-
     def has(self, name: Name) -> bool:
         return self.find(name) is not _NOTHING
-
-    def _attribute(self, value: Any, part: str) -> Any:
-        found = getattr(value, part, _NOTHING)
-        if found is _NOTHING and isinstance(value, ModuleType):
-            with contextlib.suppress(ModuleNotFoundError):  # a namespace of a namespace may not be loaded yet
-                return import_module(f"{value.__name__.replace('.api.', '.')}.{part}")
-        return found
 
     def nearest(self, name: Name) -> Name | None:
         """Returns the name most like one that is missing: of the same last part, or alike in the same namespace."""
@@ -68,7 +49,7 @@ class PublicNames:
 
     def _names_in(self, parent: Name) -> list[str]:
         value = self.find(parent)
-        return public_names(value) if _is_namespace(value) or isinstance(value, type) else []
+        return public_names(value) if isinstance(value, ModuleType | type) else []
 
     @cached_property
     def _by_last_part(self) -> dict[str, list[Name]]:
@@ -79,23 +60,14 @@ class PublicNames:
 
     def all(self) -> Iterator[Name]:
         """Yields every public name of the package and its namespaces."""
-        yield from ((name,) for name in public_names(self._package) if self._is_public(name))
         for path in self.namespaces():
-            yield path
             yield from ((*path, name) for name in public_names(self.find(path)))
 
     def namespaces(self) -> list[Name]:
-        """Returns the paths of all namespaces under `tf`."""
-        api = import_module("thalweg._src.api")
-        found = [module.name.split(".")[2:] for module in pkgutil.walk_packages(api.__path__, f"{api.__name__}.")]
-        paths = {tuple(path) for path in found if path != ["version_switches"]} | {("errors",)}
-        nested = {
-            (*path, name)
-            for path in paths
-            for name in public_names(self.find(path))
-            if _is_namespace(self._attribute(self.find(path), name))
-        }
-        return sorted(path for path in paths | nested if self.has(path))
+        """Returns the paths of all namespaces under `tf`, from the package's own, which is empty."""
+        found = walk_packages(self._package.__path__, "thalweg.", onerror=lambda name: None)
+        paths = (tuple(module.name.split(".")[1:]) for module in found)
+        return [(), *sorted(path for path in paths if path[0] != "_src" and path[:2] != ("compat", "v1"))]
 
 
 def _shared(one: Name, other: Name) -> int:

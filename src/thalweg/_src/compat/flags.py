@@ -8,6 +8,57 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from absl import app, flags
+from absl.flags import (
+    ArgumentParser as ArgumentParser,
+    ArgumentSerializer as ArgumentSerializer,
+    BaseListParser as BaseListParser,
+    BooleanFlag as BooleanFlag,
+    BooleanParser as BooleanParser,
+    CantOpenFlagFileError as CantOpenFlagFileError,
+    CsvListSerializer as CsvListSerializer,
+    DuplicateFlagError as DuplicateFlagError,
+    EnumClassFlag as EnumClassFlag,
+    EnumClassListSerializer as EnumClassListSerializer,
+    EnumClassParser as EnumClassParser,
+    EnumClassSerializer as EnumClassSerializer,
+    EnumFlag as EnumFlag,
+    EnumParser as EnumParser,
+    Error as Error,
+    Flag as Flag,
+    FlagHolder as FlagHolder,
+    FlagNameConflictsWithMethodError as FlagNameConflictsWithMethodError,
+    FlagValues as FlagValues,
+    FloatParser as FloatParser,
+    IllegalFlagValueError as IllegalFlagValueError,
+    IntegerParser as IntegerParser,
+    ListParser as ListParser,
+    ListSerializer as ListSerializer,
+    MultiEnumClassFlag as MultiEnumClassFlag,
+    MultiFlag as MultiFlag,
+    UnparsedFlagAccessError as UnparsedFlagAccessError,
+    UnrecognizedFlagError as UnrecognizedFlagError,
+    ValidationError as ValidationError,
+    WhitespaceSeparatedListParser as WhitespaceSeparatedListParser,
+    adopt_module_key_flags as adopt_module_key_flags,
+    declare_key_flag as declare_key_flag,
+    disclaim_key_flags as disclaim_key_flags,
+    doc_to_help as doc_to_help,
+    flag_dict_to_args as flag_dict_to_args,
+    get_help_width as get_help_width,
+    mark_bool_flags_as_mutual_exclusive as mark_bool_flags_as_mutual_exclusive,
+    mark_flag_as_required as mark_flag_as_required,
+    mark_flags_as_mutual_exclusive as mark_flags_as_mutual_exclusive,
+    mark_flags_as_required as mark_flags_as_required,
+    multi_flags_validator as multi_flags_validator,
+    override_value as override_value,
+    register_multi_flags_validator as register_multi_flags_validator,
+    register_validator as register_validator,
+    set_default as set_default,
+    text_wrap as text_wrap,
+    validator as validator,
+)
+
+from thalweg._src.export import export, export_constants
 
 flags.disclaim_key_flags()  # what is defined through this module belongs to the module that calls
 
@@ -55,10 +106,10 @@ class _Flags:
         return dir(self._values)
 
 
-FLAGS = _Flags(flags.FLAGS)
+FLAGS = export("flags.FLAGS")(_Flags(flags.FLAGS))
 
 
-def with_old_names(define: Callable[..., Any]) -> Callable[..., Any]:
+def _with_old_names(define: Callable[..., Any]) -> Callable[..., Any]:
     """Lets a DEFINE function take the parameter names of early TensorFlow too."""
 
     @functools.wraps(define)
@@ -68,8 +119,79 @@ def with_old_names(define: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
+@export("app.run")
 def run(main: Callable[[list[str]], Any] | None = None, argv: list[str] | None = None) -> NoReturn:
     """Reads the flags, calls main with the rest of the command line, and ends the program with what it returns."""
     main = main if main is not None else sys.modules["__main__"].main
     app.run(main, argv=argv, flags_parser=lambda args: flags.FLAGS(args, known_only=True))
     raise SystemExit  # absl has left before
+
+
+DEFINE = export("flags.DEFINE")(_with_old_names(flags.DEFINE))
+DEFINE_alias = export("flags.DEFINE_alias")(_with_old_names(flags.DEFINE_alias))
+DEFINE_bool = export("flags.DEFINE_bool")(_with_old_names(flags.DEFINE_bool))
+DEFINE_boolean = export("flags.DEFINE_boolean")(_with_old_names(flags.DEFINE_boolean))
+DEFINE_enum = export("flags.DEFINE_enum")(_with_old_names(flags.DEFINE_enum))
+DEFINE_enum_class = export("flags.DEFINE_enum_class")(_with_old_names(flags.DEFINE_enum_class))
+DEFINE_flag = export("flags.DEFINE_flag")(_with_old_names(flags.DEFINE_flag))
+DEFINE_float = export("flags.DEFINE_float")(_with_old_names(flags.DEFINE_float))
+DEFINE_integer = export("flags.DEFINE_integer")(_with_old_names(flags.DEFINE_integer))
+DEFINE_list = export("flags.DEFINE_list")(_with_old_names(flags.DEFINE_list))
+DEFINE_multi = export("flags.DEFINE_multi")(_with_old_names(flags.DEFINE_multi))
+DEFINE_multi_enum = export("flags.DEFINE_multi_enum")(_with_old_names(flags.DEFINE_multi_enum))
+DEFINE_multi_enum_class = export("flags.DEFINE_multi_enum_class")(_with_old_names(flags.DEFINE_multi_enum_class))
+DEFINE_multi_float = export("flags.DEFINE_multi_float")(_with_old_names(flags.DEFINE_multi_float))
+DEFINE_multi_integer = export("flags.DEFINE_multi_integer")(_with_old_names(flags.DEFINE_multi_integer))
+DEFINE_multi_string = export("flags.DEFINE_multi_string")(_with_old_names(flags.DEFINE_multi_string))
+DEFINE_spaceseplist = export("flags.DEFINE_spaceseplist")(_with_old_names(flags.DEFINE_spaceseplist))
+DEFINE_string = export("flags.DEFINE_string")(_with_old_names(flags.DEFINE_string))
+
+export_constants(
+    ArgumentParser="flags.ArgumentParser",
+    ArgumentSerializer="flags.ArgumentSerializer",
+    BaseListParser="flags.BaseListParser",
+    BooleanFlag="flags.BooleanFlag",
+    BooleanParser="flags.BooleanParser",
+    CantOpenFlagFileError="flags.CantOpenFlagFileError",
+    CsvListSerializer="flags.CsvListSerializer",
+    DuplicateFlagError="flags.DuplicateFlagError",
+    EnumClassFlag="flags.EnumClassFlag",
+    EnumClassListSerializer="flags.EnumClassListSerializer",
+    EnumClassParser="flags.EnumClassParser",
+    EnumClassSerializer="flags.EnumClassSerializer",
+    EnumFlag="flags.EnumFlag",
+    EnumParser="flags.EnumParser",
+    Error="flags.Error",
+    Flag="flags.Flag",
+    FlagHolder="flags.FlagHolder",
+    FlagNameConflictsWithMethodError="flags.FlagNameConflictsWithMethodError",
+    FlagValues="flags.FlagValues",
+    FloatParser="flags.FloatParser",
+    IllegalFlagValueError="flags.IllegalFlagValueError",
+    IntegerParser="flags.IntegerParser",
+    ListParser="flags.ListParser",
+    ListSerializer="flags.ListSerializer",
+    MultiEnumClassFlag="flags.MultiEnumClassFlag",
+    MultiFlag="flags.MultiFlag",
+    UnparsedFlagAccessError="flags.UnparsedFlagAccessError",
+    UnrecognizedFlagError="flags.UnrecognizedFlagError",
+    ValidationError="flags.ValidationError",
+    WhitespaceSeparatedListParser="flags.WhitespaceSeparatedListParser",
+    adopt_module_key_flags="flags.adopt_module_key_flags",
+    declare_key_flag="flags.declare_key_flag",
+    disclaim_key_flags="flags.disclaim_key_flags",
+    doc_to_help="flags.doc_to_help",
+    flag_dict_to_args="flags.flag_dict_to_args",
+    get_help_width="flags.get_help_width",
+    mark_bool_flags_as_mutual_exclusive="flags.mark_bool_flags_as_mutual_exclusive",
+    mark_flag_as_required="flags.mark_flag_as_required",
+    mark_flags_as_mutual_exclusive="flags.mark_flags_as_mutual_exclusive",
+    mark_flags_as_required="flags.mark_flags_as_required",
+    multi_flags_validator="flags.multi_flags_validator",
+    override_value="flags.override_value",
+    register_multi_flags_validator="flags.register_multi_flags_validator",
+    register_validator="flags.register_validator",
+    set_default="flags.set_default",
+    text_wrap="flags.text_wrap",
+    validator="flags.validator",
+)

@@ -8,46 +8,55 @@ from pathlib import Path
 from typing import Any
 
 from thalweg._src.compat.versions import CXX11_ABI_FLAG
+from thalweg._src.export import export
 from thalweg._src.formats.gfile import GFile
 from thalweg._src.resources.accelerators import cuda_version
 
 _ROOT = str(Path(__file__).parents[2])
 
 
+@export("sysconfig.get_include")
 def get_include() -> str:
     """Returns the folder for header files; there are none to include."""
     return os.path.join(_ROOT, "include")
 
 
+@export("sysconfig.get_lib")
 def get_lib() -> str:
     """Returns the package's own folder."""
     return _ROOT
 
 
+@export("sysconfig.get_compile_flags")
 def get_compile_flags() -> list[str]:
     return [f"-I{get_include()}", f"-D_GLIBCXX_USE_CXX11_ABI={CXX11_ABI_FLAG}"]
 
 
+@export("sysconfig.get_link_flags")
 def get_link_flags() -> list[str]:
     return [f"-L{get_lib()}"]
 
 
+@export("sysconfig.get_build_info")
 def get_build_info() -> dict[str, Any]:
     """Returns what torch, which has the kernels, was built for."""
     cuda = cuda_version()
     return {"is_cuda_build": cuda is not None, "is_rocm_build": False, "cuda_version": cuda or ""}
 
 
+@export("resource_loader.load_resource")
 def load_resource(path: str) -> bytes:
     """Returns the bytes of a file, given by its path in this package."""
     return bytes(GFile(os.path.join(_ROOT, path), "rb").read())
 
 
+@export("resource_loader.get_data_files_path")
 def get_data_files_path() -> str:
     """Returns the folder of the file that calls."""
     return _folder_of_caller()
 
 
+@export("resource_loader.get_path_to_datafile")
 def get_path_to_datafile(path: str) -> str:
     """Returns the path of a file that lies beside the one that calls."""
     return os.path.join(_folder_of_caller(), path)
@@ -57,10 +66,12 @@ def _folder_of_caller() -> str:
     return os.path.dirname(os.path.abspath(sys._getframe(2).f_code.co_filename))
 
 
+@export("resource_loader.get_root_dir_with_all_resources")
 def get_root_dir_with_all_resources() -> str:
     return _ROOT
 
 
+@export("resource_loader.readahead_file_path")
 def readahead_file_path(path: str, readahead: str = "128M") -> str:
     """Returns the path: the operating system reads ahead by itself."""
     return path

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 
 
+@export("xla.experimental.jit_scope", "contrib.compiler.jit.experimental_jit_scope")
 @contextlib.contextmanager
 def experimental_jit_scope(
     compile_ops: bool | Callable[..., bool] = True, separate_compiled_gradients: bool = False

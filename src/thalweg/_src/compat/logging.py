@@ -10,6 +10,8 @@ import time
 from collections import Counter
 from typing import Any, TextIO
 
+from thalweg._src.export import export, export_constants
+
 DEBUG, INFO, WARN, ERROR, FATAL = logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.FATAL
 
 _LETTERS = {DEBUG: "D", INFO: "I", WARN: "W", ERROR: "E", FATAL: "F"}
@@ -43,6 +45,7 @@ class _StderrHandler(logging.StreamHandler[TextIO]):
             super().emit(record)
 
 
+@export("get_logger", "logging.get_logger")
 def get_logger() -> logging.Logger:
     """Returns the logger of this package, whose name is "thalweg"."""
     logger = logging.getLogger("thalweg")
@@ -54,32 +57,39 @@ def get_logger() -> logging.Logger:
     return logger
 
 
+@export("logging.get_verbosity")
 def get_verbosity() -> int:
     """Returns the lowest level that is written; WARN unless it was set."""
     return get_logger().getEffectiveLevel()
 
 
+@export("logging.set_verbosity")
 def set_verbosity(v: Any) -> None:
     """Sets the lowest level that is written, by number or by name."""
     get_logger().setLevel(v.upper() if isinstance(v, str) else v)
 
 
+@export("logging.log")
 def log(level: Any, msg: Any, *args: Any, **kwargs: Any) -> None:
     get_logger().log(level, msg, *args, stacklevel=2, **kwargs)
 
 
+@export("logging.vlog")
 def vlog(level: Any, msg: Any, *args: Any, **kwargs: Any) -> None:
     get_logger().log(level, msg, *args, stacklevel=2, **kwargs)
 
 
+@export("logging.debug")
 def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
     get_logger().debug(msg, *args, stacklevel=2, **kwargs)
 
 
+@export("logging.info")
 def info(msg: Any, *args: Any, **kwargs: Any) -> None:
     get_logger().info(msg, *args, stacklevel=2, **kwargs)
 
 
+@export("logging.warn", "logging.warning")
 def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
     get_logger().warning(msg, *args, stacklevel=2, **kwargs)
 
@@ -87,36 +97,43 @@ def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
 warn = warning
 
 
+@export("logging.error")
 def error(msg: Any, *args: Any, **kwargs: Any) -> None:
     get_logger().error(msg, *args, stacklevel=2, **kwargs)
 
 
+@export("logging.fatal")
 def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
     """Writes at the highest level; the program goes on."""
     get_logger().critical(msg, *args, stacklevel=2, **kwargs)
 
 
+@export("logging.TaskLevelStatusMessage")
 def TaskLevelStatusMessage(msg: Any) -> None:
     """Writes the state of this task, as an error."""
     get_logger().error(msg, stacklevel=2)
 
 
+@export("logging.flush")
 def flush() -> None:
     for handler in get_logger().handlers:
         handler.flush()
 
 
+@export("logging.log_if")
 def log_if(level: Any, msg: Any, condition: Any, *args: Any) -> None:
     if condition:
         get_logger().log(level, msg, *args, stacklevel=2)
 
 
+@export("logging.log_every_n")
 def log_every_n(level: Any, msg: Any, n: int, *args: Any) -> None:
     """Writes the first and then every n-th message of the line that calls."""
     if _times_before() % n == 0:
         get_logger().log(level, msg, *args, stacklevel=2)
 
 
+@export("logging.log_first_n")
 def log_first_n(level: Any, msg: Any, n: int, *args: Any) -> None:
     """Writes the first n messages of the line that calls."""
     if _times_before() < n:
@@ -130,3 +147,12 @@ def _times_before() -> int:
     with _lock:
         _calls[place] += 1
         return _calls[place] - 1
+
+
+export_constants(
+    DEBUG="logging.DEBUG",
+    ERROR="logging.ERROR",
+    FATAL="logging.FATAL",
+    INFO="logging.INFO",
+    WARN="logging.WARN",
+)

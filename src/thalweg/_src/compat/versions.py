@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 
+from thalweg._src.export import export_constants
 from thalweg._src.graph.graphdef import MIN_CONSUMER, PRODUCER
 
 THALWEG_VERSION = "0.1.0"
@@ -17,3 +18,14 @@ GRAPH_DEF_VERSION_MIN_PRODUCER = 0
 CXX11_ABI_FLAG = 1
 CXX_VERSION = 201703
 MONOLITHIC_BUILD = 0
+
+export_constants(
+    COMPILER_VERSION=("COMPILER_VERSION", "version.COMPILER_VERSION"),
+    CXX11_ABI_FLAG=("CXX11_ABI_FLAG", "sysconfig.CXX11_ABI_FLAG"),
+    CXX_VERSION=("CXX_VERSION", "sysconfig.CXX_VERSION"),
+    GIT_VERSION=("GIT_VERSION", "version.GIT_VERSION"),
+    GRAPH_DEF_VERSION_MIN_PRODUCER=("GRAPH_DEF_VERSION_MIN_PRODUCER", "version.GRAPH_DEF_VERSION_MIN_PRODUCER"),
+    MONOLITHIC_BUILD=("MONOLITHIC_BUILD", "sysconfig.MONOLITHIC_BUILD"),
+    VERSION=("VERSION", "__version__", "version.VERSION"),
+    THALWEG_VERSION="version.THALWEG_VERSION",
+)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.rnn.cells import RNNCell
@@ -27,6 +28,7 @@ from thalweg._src.ops.where import sequence_mask, where
 from thalweg._src.variables.variable_scope import get_variable
 
 
+@export("contrib.crf.crf_sequence_score")
 def crf_sequence_score(inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
     """Returns the score of each sequence of tags: potentials [batch, time, tags], indices [batch, time]."""
     inputs = _potentials(inputs)
@@ -34,6 +36,7 @@ def crf_sequence_score(inputs: Any, tag_indices: Any, sequence_lengths: Any, tra
     return unary + crf_binary_score(tag_indices, sequence_lengths, transition_params)
 
 
+@export("contrib.crf.crf_multitag_sequence_score")
 def crf_multitag_sequence_score(inputs: Any, tag_bitmap: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
     """Returns the log of the summed scores of the sequences that take, at each step, a tag whose bit is set."""
     inputs = _potentials(inputs)
@@ -42,6 +45,7 @@ def crf_multitag_sequence_score(inputs: Any, tag_bitmap: Any, sequence_lengths: 
     return crf_log_norm(allowed, sequence_lengths, transition_params)
 
 
+@export("contrib.crf.crf_log_norm")
 def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
     """Returns the log of the sum of exponentiated scores of all sequences of tags; 0 for an empty sequence."""
     inputs = _potentials(inputs)
@@ -57,6 +61,7 @@ def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> 
     return where(less_equal(lengths, 0), zeros_like(log_norm), log_norm)
 
 
+@export("contrib.crf.crf_log_likelihood")
 def crf_log_likelihood(
     inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any = None
 ) -> tuple[Tensor, Any]:
@@ -71,6 +76,7 @@ def crf_log_likelihood(
     return score - crf_log_norm(inputs, sequence_lengths, transition_params), transition_params
 
 
+@export("contrib.crf.crf_unary_score")
 def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Tensor:
     """Returns the summed potentials of the tags of each sequence."""
     inputs, tags = _potentials(inputs), convert_to_tensor(tag_indices, name="tag_indices")
@@ -78,6 +84,7 @@ def crf_unary_score(tag_indices: Any, sequence_lengths: Any, inputs: Any) -> Ten
     return reduce_sum(chosen * sequence_mask(_lengths(sequence_lengths), shape_of(tags)[1], inputs.dtype), 1)
 
 
+@export("contrib.crf.crf_binary_score")
 def crf_binary_score(tag_indices: Any, sequence_lengths: Any, transition_params: Any) -> Tensor:
     """Returns the summed transition scores of the neighbours in each sequence of tags."""
     scores, tags = convert_to_tensor(transition_params), convert_to_tensor(tag_indices, name="tag_indices")
@@ -126,6 +133,7 @@ class _TransitionCell(_ChainCell):
         super().__init__(scores.shape[0].value)
 
 
+@export("contrib.crf.CrfForwardRnnCell")
 class CrfForwardRnnCell(_TransitionCell):
     """Adds, in logs, the scores of all sequences that end in each tag."""
 
@@ -135,6 +143,7 @@ class CrfForwardRnnCell(_TransitionCell):
         return alphas, alphas
 
 
+@export("contrib.crf.CrfDecodeForwardRnnCell")
 class CrfDecodeForwardRnnCell(_TransitionCell):
     """Keeps the score of the best sequence that ends in each tag, and gives the tag before it."""
 
@@ -144,6 +153,7 @@ class CrfDecodeForwardRnnCell(_TransitionCell):
         return cast(argmax(scores, 1), dtypes.int32), inputs + reduce_max(scores, [1])
 
 
+@export("contrib.crf.CrfDecodeBackwardRnnCell")
 class CrfDecodeBackwardRnnCell(_ChainCell):
     """Walks from a tag to the one before it, which the forward cell has noted."""
 
@@ -161,6 +171,7 @@ class CrfDecodeBackwardRnnCell(_ChainCell):
         return tags, tags
 
 
+@export("contrib.crf.crf_decode")
 def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) -> tuple[Tensor, Tensor]:
     """Returns the best sequence of tags, [batch, time] of int32, and its score; 0 past the end of a sequence."""
     potentials = _potentials(potentials)
@@ -186,6 +197,7 @@ def crf_decode(potentials: Any, transition_params: Any, sequence_length: Any) ->
     return tags, reduce_max(scores, 1)
 
 
+@export("contrib.crf.viterbi_decode")
 def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[int], Any]:
     """Returns the best sequence of tags and its score, from NumPy arrays [time, tags] and [tags, tags]."""
     score, transition_params = np.asarray(score), np.asarray(transition_params)

@@ -7,21 +7,25 @@ from typing import Any
 
 from thalweg._src.data.dataset import Dataset
 from thalweg._src.data.structure import flatten, flatten_up_to, pack
+from thalweg._src.export import export
 from thalweg._src.ops.identity import ensure_shape
 
 Transformation = Callable[[Dataset], Dataset]
 
 
+@export("contrib.data.batch_and_drop_remainder")
 def batch_and_drop_remainder(batch_size: Any) -> Transformation:
     """Returns a transformation to batches of one size."""
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
 
 
+@export("contrib.data.padded_batch_and_drop_remainder")
 def padded_batch_and_drop_remainder(batch_size: Any, padded_shapes: Any, padding_values: Any = None) -> Transformation:
     """Returns a transformation to padded batches of one size."""
     return lambda dataset: dataset.padded_batch(batch_size, padded_shapes, padding_values, drop_remainder=True)
 
 
+@export("contrib.data.sliding_window_batch")
 def sliding_window_batch(
     window_size: Any, stride: Any = None, window_shift: Any = None, window_stride: Any = 1
 ) -> Transformation:
@@ -42,6 +46,7 @@ def _together(parts: Any) -> Dataset:
     return whole if isinstance(whole, Dataset) else Dataset.zip(whole)
 
 
+@export("contrib.data.assert_element_shape")
 def assert_element_shape(expected_shapes: Any) -> Transformation:
     """Returns a transformation that requires elements to have certain shapes, which are then known."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.contrib.framework.arg_scope import add_arg_scope
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 
+@export("contrib.losses.compute_weighted_loss", "contrib.slim.losses.compute_weighted_loss")
 @add_arg_scope
 def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = None) -> Tensor:
     """Returns the mean of losses times weights over those with a weight."""
@@ -47,11 +49,18 @@ def _swapped(function: Callable[..., Tensor]) -> Any:
     return add_arg_scope(loss)
 
 
-absolute_difference = _swapped(plain.absolute_difference)
-mean_squared_error = _swapped(plain.mean_squared_error)
-mean_pairwise_squared_error = _swapped(plain.mean_pairwise_squared_error)
+absolute_difference = export("contrib.losses.absolute_difference", "contrib.slim.losses.absolute_difference")(
+    _swapped(plain.absolute_difference)
+)
+mean_squared_error = export("contrib.losses.mean_squared_error", "contrib.slim.losses.mean_squared_error")(
+    _swapped(plain.mean_squared_error)
+)
+mean_pairwise_squared_error = export(
+    "contrib.losses.mean_pairwise_squared_error", "contrib.slim.losses.mean_pairwise_squared_error"
+)(_swapped(plain.mean_pairwise_squared_error))
 
 
+@export("contrib.losses.log_loss", "contrib.slim.losses.log_loss")
 @add_arg_scope
 def log_loss(
     predictions: Any, labels: Any = None, weights: Any = 1.0, epsilon: float = 1e-7, scope: str | None = None
@@ -60,6 +69,7 @@ def log_loss(
     return plain.log_loss(labels, predictions, weights, epsilon, scope)
 
 
+@export("contrib.losses.hinge_loss", "contrib.slim.losses.hinge_loss")
 @add_arg_scope
 def hinge_loss(logits: Any, labels: Any = None, scope: str | None = None) -> Tensor:
     """Returns the hinge loss of each element, for labels 0 and 1."""
@@ -69,6 +79,7 @@ def hinge_loss(logits: Any, labels: Any = None, scope: str | None = None) -> Ten
         return relu(1 - signs * logits)
 
 
+@export("contrib.losses.cosine_distance", "contrib.slim.losses.cosine_distance")
 @add_arg_scope
 def cosine_distance(
     predictions: Any,
@@ -82,6 +93,7 @@ def cosine_distance(
     return plain.cosine_distance(labels, predictions, axis if dim is None else dim, weights, scope)
 
 
+@export("contrib.losses.sigmoid_cross_entropy", "contrib.slim.losses.sigmoid_cross_entropy")
 @add_arg_scope
 def sigmoid_cross_entropy(
     logits: Any, multi_class_labels: Any, weights: Any = 1.0, label_smoothing: Any = 0, scope: str | None = None
@@ -90,6 +102,7 @@ def sigmoid_cross_entropy(
     return plain.sigmoid_cross_entropy(multi_class_labels, logits, weights, label_smoothing, scope)
 
 
+@export("contrib.losses.softmax_cross_entropy", "contrib.slim.losses.softmax_cross_entropy")
 @add_arg_scope
 def softmax_cross_entropy(
     logits: Any, onehot_labels: Any, weights: Any = 1.0, label_smoothing: Any = 0, scope: str | None = None
@@ -98,6 +111,7 @@ def softmax_cross_entropy(
     return plain.softmax_cross_entropy(onehot_labels, logits, weights, label_smoothing, scope)
 
 
+@export("contrib.losses.sparse_softmax_cross_entropy", "contrib.slim.losses.sparse_softmax_cross_entropy")
 @add_arg_scope
 def sparse_softmax_cross_entropy(logits: Any, labels: Any, weights: Any = 1.0, scope: str | None = None) -> Tensor:
     """Returns the cross entropy of classes that exclude each other, for labels that are numbers."""

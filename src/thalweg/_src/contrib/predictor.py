@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.graph import Graph
 from thalweg._src.saved_model.saved_model import load
 from thalweg._src.saved_model.signatures import DEFAULT_SERVING_SIGNATURE_DEF_KEY, get_tensor_from_tensor_info
@@ -94,6 +95,7 @@ def _signature(message: Any, key: str) -> Any:
     return message.signature_def[key]
 
 
+@export("contrib.predictor.from_saved_model")
 def from_saved_model(
     export_dir: Any,
     signature_def_key: str | None = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -18,6 +19,7 @@ from thalweg._src.ops.sequences import range as range_of
 from thalweg._src.ops.where import where_v2
 
 
+@export("contrib.sparsemax.sparsemax")
 def sparsemax(logits: Any, name: str | None = None) -> Tensor:
     """Returns the point of the probability simplex nearest to each row of logits; many of its elements are 0."""
     with name_scope(name, "sparsemax", [logits]):
@@ -38,6 +40,7 @@ def sparsemax(logits: Any, name: str | None = None) -> Tensor:
         return where_v2(expand_dims(wrong, 1), cast(float("nan"), logits.dtype), probabilities)
 
 
+@export("contrib.sparsemax.sparsemax_loss")
 def sparsemax_loss(logits: Any, sparsemax: Any, labels: Any, name: str | None = None) -> Tensor:
     """Returns the loss whose gradient by the logits is sparsemax(logits) - labels, for each row."""
     with name_scope(name, "sparsemax_loss", [logits, sparsemax, labels]):

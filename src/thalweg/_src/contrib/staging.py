@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes as types_, shapes as shapes_
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
@@ -119,6 +120,7 @@ class BaseStagingArea:
         return list(tensors)
 
 
+@export("contrib.staging.StagingArea")
 class StagingArea(BaseStagingArea):
     """A queue of values on a device, which the next step takes while it makes new ones."""
 

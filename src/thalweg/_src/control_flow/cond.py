@@ -9,6 +9,7 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.control_flow import structures
 from thalweg._src.control_flow.context import Branch, bring
+from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
@@ -24,6 +25,7 @@ from thalweg._src.ops.identity import ensure_shape, identity
 Function = Callable[[], Any]
 
 
+@export("cond")
 def cond(
     pred: Any,
     true_fn: Function | None = None,
@@ -107,6 +109,7 @@ def _kind_of(structure: Any) -> str:
     return f"dict of {sorted(structure)}" if isinstance(structure, Mapping) else "one value"
 
 
+@export("case")
 def case(
     pred_fn_pairs: Any,
     default: Function | None = None,
@@ -185,6 +188,7 @@ def _at_most_one(preds: Sequence[Tensor]) -> Operation:
     return Assert(less(count, 2), [message, together])
 
 
+@export("switch_case")
 def switch_case(branch_index: Any, branch_fns: Any, default: Function | None = None, name: str = "switch_case") -> Any:
     """Returns what the function with the given index gives; `default`, or the last one, if no function has it."""
     functions = _numbered(branch_fns)

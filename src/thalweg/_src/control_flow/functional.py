@@ -9,6 +9,7 @@ from thalweg._src import dtypes
 from thalweg._src.control_flow import structures
 from thalweg._src.control_flow.tensor_array import TensorArray
 from thalweg._src.control_flow.while_loop import while_loop
+from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
@@ -66,6 +67,7 @@ def _require(function: Any) -> None:
         raise TypeError(f"fn is not callable: {function!r}")
 
 
+@export("map_fn")
 def map_fn(
     fn: Callable[..., Any],
     elems: Any,
@@ -106,6 +108,7 @@ def map_fn(
         return nest.pack_sequence_as(structure, _stacked(results, source.static_length))
 
 
+@export("foldl")
 def foldl(
     fn: Callable[..., Any],
     elems: Any,
@@ -119,6 +122,7 @@ def foldl(
     return _fold(fn, elems, initializer, False, (parallel_iterations, back_prop, swap_memory), name, "foldl")
 
 
+@export("foldr")
 def foldr(
     fn: Callable[..., Any],
     elems: Any,
@@ -166,6 +170,7 @@ def _first(source: _Elements, initializer: Any, reverse: bool) -> tuple[Any, Any
     return start + (-1 if reverse else 1), source.read(start)
 
 
+@export("scan")
 def scan(
     fn: Callable[..., Any],
     elems: Any,

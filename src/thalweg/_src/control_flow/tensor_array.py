@@ -6,6 +6,7 @@ from typing import Any
 
 from thalweg._src import dtypes, shapes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import colocate_with, name_scope
@@ -26,6 +27,7 @@ from thalweg._src.ops.tensor_array import (
 from thalweg._src.shapes import Shape, TensorShape
 
 
+@export("TensorArray")
 class TensorArray:
     """Elements of one dtype, each written once and read by index; every write returns the array to go on with."""
 

@@ -10,6 +10,7 @@ from thalweg._src import dtypes, shapes
 from thalweg._src.control_flow import structures
 from thalweg._src.control_flow.context import Loop, LoopVariable
 from thalweg._src.control_flow.tensor_array import TensorArray
+from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
@@ -23,6 +24,7 @@ from thalweg._src.ops.identity import ensure_shape
 from thalweg._src.shapes import Shape, TensorShape
 
 
+@export("while_loop")
 def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],

@@ -11,6 +11,7 @@ from thalweg._src import dtypes
 from thalweg._src.data.dataset import Dataset
 from thalweg._src.data.experimental import Transformation, group_by_window
 from thalweg._src.data.structure import flatten_up_to, map_leaves, pack
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
@@ -24,6 +25,7 @@ from thalweg._src.ops.reduction import reduce_min
 from thalweg._src.ops.where import where
 
 
+@export("data.experimental.bucket_by_sequence_length", "contrib.data.bucket_by_sequence_length")
 def bucket_by_sequence_length(
     element_length_func: Callable[..., Any],
     bucket_boundaries: Sequence[int],

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from thalweg._src import errors
 from thalweg._src.data.plan import Element, Elements, Plan, Unary, invalid
+from thalweg._src.export import export_constants
 from thalweg._src.resources.iterators import outcome_of
 from thalweg._src.resources.thread_pool import computing
 from thalweg._src.resources.waiting import Outcome
@@ -417,3 +418,8 @@ class ParallelInterleaved(Interleaved):
                     elements = _AheadElements(elements, max(self._block, 2))
                 elements.restore(saved[1])
                 self._slots[index] = (element, elements)
+
+
+export_constants(
+    AUTOTUNE=("data.experimental.AUTOTUNE", "contrib.data.AUTOTUNE"),
+)

@@ -8,6 +8,7 @@ from thalweg._src.data import batches, buffers, flow, random_sources
 from thalweg._src.data.dataset import Dataset
 from thalweg._src.data.file_cache import CachedInFile
 from thalweg._src.data.plan import Elements, Held, Plan
+from thalweg._src.export import export, export_constants
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.data import cardinality_op
 
@@ -16,6 +17,7 @@ UNKNOWN = UNKNOWN_CARDINALITY = -2
 _Rule = Callable[[Plan, list[int]], int]
 
 
+@export("data.experimental.cardinality")
 def cardinality(dataset: Dataset) -> Tensor:
     """Returns a tensor of the number of elements: -1 for a dataset without end, -2 if it is not known."""
     return cardinality_op(dataset._variant)
@@ -130,3 +132,8 @@ _RULES: dict[type[Elements], _Rule] = {
 }
 
 __all__ = ["INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY", "cardinality", "of_plan"]
+
+export_constants(
+    INFINITE_CARDINALITY="data.experimental.INFINITE_CARDINALITY",
+    UNKNOWN_CARDINALITY="data.experimental.UNKNOWN_CARDINALITY",
+)

@@ -17,6 +17,7 @@ from thalweg._src.data.readers import Lines
 from thalweg._src.data.stand_ins import StandIns
 from thalweg._src.data.structure import TensorSpec
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.formats.gfile import glob
 from thalweg._src.formats.record_files import Source, open_source
 from thalweg._src.graph.convert import convert_to_tensor
@@ -63,6 +64,7 @@ def _records(filenames: Any, compression: Any, header: Any, quotes: bool) -> Dat
     return Dataset(made(CsvRecords, structure, values=values), structure)
 
 
+@export("data.experimental.CsvDataset", "contrib.data.CsvDataset")
 class CsvDataset(Dataset):
     """The records of CSV files, each a tuple with a tensor for each column."""
 
@@ -96,6 +98,7 @@ def _default(value: Any) -> Tensor:
     return convert_to_tensor(value if isinstance(value, list | tuple | np.ndarray) else [value])
 
 
+@export("data.experimental.make_csv_dataset", "contrib.data.make_csv_dataset")
 def make_csv_dataset(
     file_pattern: Any,
     batch_size: int,

@@ -30,6 +30,7 @@ from thalweg._src.data.structure import (
     structure_of,
     tensors_of,
 )
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import as_static_shape
 from thalweg._src.graph.scopes import control_dependencies, name_scope
@@ -51,6 +52,7 @@ AUTOTUNE = buffers.AUTOTUNE
 Transformation = Callable[["Dataset"], Any]
 
 
+@export("data.Dataset")
 class Dataset(Node):
     """A possibly infinite sequence of elements, each a nest of tensors, all of one structure."""
 
@@ -466,16 +468,19 @@ def _padding(fill: Any, leaf: Any, index: int) -> Tensor:
     return value
 
 
+@export("data.get_output_types")
 def get_output_types(dataset_or_iterator: Any) -> Any:
     """Returns the types of the components of an element."""
     return dataset_or_iterator.output_types
 
 
+@export("data.get_output_shapes")
 def get_output_shapes(dataset_or_iterator: Any) -> Any:
     """Returns the static shapes of the components of an element."""
     return dataset_or_iterator.output_shapes
 
 
+@export("data.get_output_classes")
 def get_output_classes(dataset_or_iterator: Any) -> Any:
     """Returns the classes of the components of an element."""
     return dataset_or_iterator.output_classes

@@ -8,9 +8,11 @@ from typing import Any
 from thalweg._src.data.dataset import Dataset
 from thalweg._src.data.experimental import Transformation
 from thalweg._src.data.files import TFRecordDataset
+from thalweg._src.export import export
 from thalweg._src.input.features import parse_example
 
 
+@export("data.experimental.parse_example_dataset", "contrib.data.parse_example_dataset")
 def parse_example_dataset(features: Any, num_parallel_calls: Any = 1) -> Transformation:
     """Returns a transformation that parses batches of serialized Examples to dictionaries of tensors."""
     if features is None:
@@ -23,6 +25,7 @@ def parse_example_dataset(features: Any, num_parallel_calls: Any = 1) -> Transfo
     return apply
 
 
+@export("data.experimental.make_batched_features_dataset", "contrib.data.make_batched_features_dataset")
 def make_batched_features_dataset(
     file_pattern: Any,
     batch_size: int,

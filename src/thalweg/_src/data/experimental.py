@@ -12,6 +12,7 @@ from thalweg._src.data.function import Function
 from thalweg._src.data.iterator import outputs
 from thalweg._src.data.made import made, parameter, states_function
 from thalweg._src.data.structure import DatasetSpec, SparseTensorSpec, TensorSpec, converted, element_of, tensors_of
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import as_static_shape
 from thalweg._src.graph.tensor import Tensor
@@ -25,6 +26,7 @@ Transformation = Callable[[Dataset], Dataset]
 # -- element by element -----------------------------------------------------------------------------------------------
 
 
+@export("data.experimental.scan", "contrib.data.scan")
 def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
     """Returns a transformation by a function of a state and an element, which gives a new state and an element."""
 
@@ -45,6 +47,7 @@ def _first_of_two(result: Any) -> Any:
     return result[0]
 
 
+@export("data.experimental.take_while")
 def take_while(predicate: Callable[..., Any]) -> Transformation:
     """Returns a transformation that ends at the first element for which the predicate is false."""
 
@@ -55,6 +58,7 @@ def take_while(predicate: Callable[..., Any]) -> Transformation:
     return apply
 
 
+@export("data.experimental.unique", "contrib.data.unique")
 def unique() -> Transformation:
     """Returns a transformation that leaves out elements which came before."""
 
@@ -69,21 +73,25 @@ def unique() -> Transformation:
     return apply
 
 
+@export("data.experimental.ignore_errors", "contrib.data.ignore_errors")
 def ignore_errors() -> Transformation:
     """Returns a transformation that leaves out elements whose making fails."""
     return lambda dataset: dataset._derived(flow.WithoutErrors)
 
 
+@export("data.experimental.unbatch", "contrib.data.unbatch")
 def unbatch() -> Transformation:
     """Returns a transformation that takes elements apart along their first dimension."""
     return lambda dataset: dataset.unbatch()
 
 
+@export("data.experimental.enumerate_dataset", "contrib.data.enumerate_dataset")
 def enumerate_dataset(start: Any = 0) -> Transformation:
     """Returns a transformation that numbers elements."""
     return lambda dataset: dataset.enumerate(start)
 
 
+@export("data.experimental.parallel_interleave", "contrib.data.parallel_interleave")
 def parallel_interleave(
     map_func: Callable[..., Any],
     cycle_length: Any,
@@ -99,6 +107,11 @@ def parallel_interleave(
 # -- batches ----------------------------------------------------------------------------------------------------------
 
 
+@export(
+    "data.experimental.map_and_batch",
+    "data.experimental.map_and_batch_with_legacy_function",
+    "contrib.data.map_and_batch",
+)
 def map_and_batch(
     map_func: Callable[..., Any],
     batch_size: Any,
@@ -122,6 +135,7 @@ def map_and_batch(
 map_and_batch_with_legacy_function = map_and_batch
 
 
+@export("data.experimental.dense_to_sparse_batch", "contrib.data.dense_to_sparse_batch")
 def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
     """Returns a transformation that batches elements of different sizes to sparse tensors."""
 
@@ -136,6 +150,7 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
     return apply
 
 
+@export("data.experimental.group_by_window", "contrib.data.group_by_window")
 def group_by_window(
     key_func: Callable[..., Any],
     reduce_func: Callable[..., Any],
@@ -168,16 +183,19 @@ def group_by_window(
 # -- order ------------------------------------------------------------------------------------------------------------
 
 
+@export("data.experimental.shuffle_and_repeat", "contrib.data.shuffle_and_repeat")
 def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
     """Returns a transformation that shuffles elements, in another order each time they are repeated."""
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
 
 
+@export("data.experimental.prefetch_to_device", "contrib.data.prefetch_to_device")
 def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
     """Returns a transformation that prefetches elements; they go to the device with the step that takes them."""
     return lambda dataset: dataset.prefetch(AUTOTUNE if buffer_size is None else buffer_size)
 
 
+@export("data.experimental.copy_to_device", "contrib.data.copy_to_device")
 def copy_to_device(target_device: Any, source_device: str = "/cpu:0") -> Transformation:
     """Returns a transformation that changes nothing: elements go to a device with the step that takes them."""
     return lambda dataset: dataset
@@ -186,6 +204,7 @@ def copy_to_device(target_device: Any, source_device: str = "/cpu:0") -> Transfo
 # -- several datasets -------------------------------------------------------------------------------------------------
 
 
+@export("data.experimental.choose_from_datasets", "contrib.data.choose_from_datasets")
 def choose_from_datasets(datasets: list[Dataset], choice_dataset: Dataset) -> Dataset:
     """Returns elements of those of several datasets whose numbers another dataset gives."""
     if not isinstance(choice_dataset._structure, TensorSpec) or not choice_dataset._structure.is_compatible_with(
@@ -197,6 +216,7 @@ def choose_from_datasets(datasets: list[Dataset], choice_dataset: Dataset) -> Da
     return Dataset(*joined(flow.Chosen, list(datasets), [choice_dataset]))
 
 
+@export("data.experimental.sample_from_datasets", "contrib.data.sample_from_datasets")
 def sample_from_datasets(datasets: list[Dataset], weights: Any = None, seed: Any = None) -> Dataset:
     """Returns elements of several datasets, each drawn at random by the datasets' weights."""
     datasets = list(datasets)
@@ -220,6 +240,7 @@ def sample_from_datasets(datasets: list[Dataset], weights: Any = None, seed: Any
     return choose_from_datasets(datasets, choice)
 
 
+@export("data.experimental.Counter", "contrib.data.Counter")
 def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset:
     """Returns a dataset that counts for ever."""
     kind = dtypes.as_dtype(dtype)
@@ -228,6 +249,7 @@ def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset
     return Dataset.from_tensors(0).repeat().apply(scan(first, lambda state, _: (state + by, state)))
 
 
+@export("data.experimental.RandomDataset", "contrib.data.RandomDataset")
 class RandomDataset(Dataset):
     """Random integers in [0, 2^32), for ever."""
 
@@ -236,6 +258,7 @@ class RandomDataset(Dataset):
         super().__init__(made(random_sources.Numbers, structure, values=seeds(seed)), structure)
 
 
+@export("data.experimental.get_single_element", "contrib.data.get_single_element")
 def get_single_element(dataset: Dataset) -> Any:
     """Returns tensors for the only element of a dataset."""
     if not isinstance(dataset, Dataset):
@@ -244,26 +267,31 @@ def get_single_element(dataset: Dataset) -> Any:
     return element_of(structure, single_element_op.many(dataset._variant, **outputs(structure)))
 
 
+@export("data.experimental.to_variant")
 def to_variant(dataset: Dataset) -> Tensor:
     """Returns the tensor that stands for a dataset."""
     return dataset._variant
 
 
+@export("data.experimental.from_variant")
 def from_variant(variant: Tensor, structure: Any) -> Dataset:
     """Returns the dataset that a tensor stands for, whose elements have a structure."""
     return Dataset(variant, structure)
 
 
+@export("data.experimental.get_structure")
 def get_structure(dataset_or_iterator: Any) -> Any:
     """Returns the structure of an element: a nest of specifications."""
     return dataset_or_iterator.element_spec
 
 
+@export("data.experimental.TensorStructure")
 def TensorStructure(dtype: Any, shape: Any) -> TensorSpec:
     """Returns the specification of a tensor."""
     return TensorSpec(shape, dtype)
 
 
+@export("data.experimental.SparseTensorStructure")
 def SparseTensorStructure(dtype: Any, shape: Any) -> SparseTensorSpec:
     """Returns the specification of a sparse tensor."""
     return SparseTensorSpec(shape, dtype)

@@ -10,6 +10,7 @@ from thalweg._src.data.dataset import Dataset
 from thalweg._src.data.made import made, parameter
 from thalweg._src.data.readers import FromFiles, Lines, Pieces, Records
 from thalweg._src.data.structure import TensorSpec
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.reshape import reshape
@@ -50,6 +51,7 @@ def _compression(compression_type: Any) -> Tensor:
     return convert_to_tensor("" if compression_type is None else compression_type, dtypes.string, name="compression")
 
 
+@export("data.TFRecordDataset")
 class TFRecordDataset(_FileDataset):
     """The records of TFRecord files."""
 
@@ -59,6 +61,7 @@ class TFRecordDataset(_FileDataset):
         super().__init__(Records, filenames, [_compression(compression_type)], num_parallel_reads)
 
 
+@export("data.TextLineDataset")
 class TextLineDataset(_FileDataset):
     """The lines of text files."""
 
@@ -68,6 +71,7 @@ class TextLineDataset(_FileDataset):
         super().__init__(Lines, filenames, [_compression(compression_type)], num_parallel_reads)
 
 
+@export("data.FixedLengthRecordDataset")
 class FixedLengthRecordDataset(_FileDataset):
     """Pieces of so many bytes, between a header and a footer of each file."""
 

@@ -13,6 +13,7 @@ from thalweg._src.data.experimental import sample_from_datasets, scan
 from thalweg._src.data.function import Function
 from thalweg._src.data.plan import Element, Plan, Unary
 from thalweg._src.data.structure import TensorSpec, compatible, flatten, pack
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import complete, static_value
 from thalweg._src.graph.tensor import Tensor
@@ -29,6 +30,7 @@ Transformation = Callable[[Dataset], Dataset]
 _KEY = TensorSpec((), dtypes.int64)
 
 
+@export("data.experimental.Reducer", "contrib.data.Reducer")
 class Reducer:
     """How the elements of a group become one: a first state, a state from each element, a result."""
 
@@ -82,6 +84,7 @@ class GroupedByReducer(Unary):
         return [states[number] for number in sorted(states)]
 
 
+@export("data.experimental.group_by_reducer", "contrib.data.group_by_reducer")
 def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
     """Returns a transformation that reduces all elements of one key to one element."""
     what = "tf.data.experimental.group_by_reducer()"
@@ -120,6 +123,7 @@ _ESTIMATED = 32  # elements after which the distribution is estimated anew
 _SMOOTHING = 10  # of each class are taken as seen before
 
 
+@export("data.experimental.rejection_resample", "contrib.data.rejection_resample")
 def rejection_resample(
     class_func: Callable[..., Any], target_dist: Any, initial_dist: Any = None, seed: Any = None
 ) -> Transformation:

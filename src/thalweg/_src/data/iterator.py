@@ -19,6 +19,7 @@ from thalweg._src.data.structure import (
     signature_of,
     structure_from,
 )
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
@@ -48,6 +49,7 @@ def outputs(structure: Any) -> dict[str, Any]:
     return {"output_types": [dtype for dtype, _ in signature], "output_shapes": [shape for _, shape in signature]}
 
 
+@export("data.Iterator")
 class Iterator:
     """A position in a dataset; each `get_next` adds tensors that take one element whenever they run."""
 
@@ -159,6 +161,7 @@ class Iterator:
         return legacy(self._structure, 2)
 
 
+@export("data.make_initializable_iterator")
 def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Iterator:
     """Returns an iterator whose initializer evaluates what the dataset depends on."""
     _require_here(dataset)
@@ -168,6 +171,7 @@ def make_initializable_iterator(dataset: Any, shared_name: str | None = None) ->
     return Iterator._of(handle, initializer, dataset._structure)
 
 
+@export("data.make_one_shot_iterator")
 def make_one_shot_iterator(dataset: Any) -> Iterator:
     """Returns an iterator that needs no initializer and passes over the dataset once."""
     _require_here(dataset)
@@ -235,6 +239,7 @@ class _IteratorSaveable(SaveableObject):
             return restore_iterator_op.operation(self.op, restored_tensors[0])
 
 
+@export("data.experimental.make_saveable_from_iterator", "contrib.data.make_saveable_from_iterator")
 def make_saveable_from_iterator(iterator: Iterator) -> SaveableObject:
     """Returns what saves the position of an iterator; one that is restored first begins there when initialized."""
     if not isinstance(iterator, Iterator):

@@ -17,6 +17,7 @@ from thalweg._src.data.structure import (
     structure_of,
     tensors_of,
 )
+from thalweg._src.export import export
 from thalweg._src.graph.scopes import colocate_with, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.optional import (
@@ -29,6 +30,7 @@ from thalweg._src.ops.optional import (
 from thalweg._src.shapes import Shape
 
 
+@export("data.experimental.Optional")
 class Optional:
     """An element that may be missing."""
 
@@ -73,6 +75,7 @@ class Optional:
         return f"<Optional of {self._structure}>"
 
 
+@export("OptionalSpec", "data.experimental.OptionalStructure")
 class OptionalSpec(Spec):
     """An optional that may hold an element of a structure."""
 
@@ -110,6 +113,7 @@ class OptionalSpec(Spec):
         return f"OptionalSpec({self._element})"
 
 
+@export("data.experimental.get_next_as_optional", "contrib.data.get_next_as_optional")
 def get_next_as_optional(iterator: Iterator) -> Optional:
     """Returns the next element of an iterator, or nothing after its last one."""
     handle, structure = iterator._iterator_resource, iterator._structure

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from thalweg._src.export import export
+
 
 class Group:
     """A group of options, each of which may be set."""
@@ -23,26 +25,32 @@ class Group:
     __hash__ = object.__hash__
 
 
+@export("data.experimental.DistributeOptions")
 class DistributeOptions(Group):
     """How a dataset is divided among replicas."""
 
 
+@export("data.experimental.OptimizationOptions")
 class OptimizationOptions(Group):
     """Which rewritings a dataset may have."""
 
 
+@export("data.experimental.ThreadingOptions")
 class ThreadingOptions(Group):
     """How many threads a dataset may use."""
 
 
+@export("data.experimental.MapVectorizationOptions")
 class MapVectorizationOptions(Group):
     """Whether maps may be done over batches, which they are here wherever that gives the same."""
 
 
+@export("data.experimental.StatsOptions")
 class StatsOptions(Group):
     """What is measured while a dataset runs."""
 
 
+@export("data.experimental.AutoShardPolicy")
 class AutoShardPolicy(enum.IntEnum):
     """By what a dataset is divided among workers."""
 
@@ -78,6 +86,7 @@ class Option:
         options._values[self._name] = value
 
 
+@export("data.Options")
 class Options:
     """What may be said about how a dataset is run. Elements come in order and alike whatever it says."""
 

@@ -11,6 +11,7 @@ from thalweg._src.data.made import made
 from thalweg._src.data.plan import Element, Elements, Plan, invalid
 from thalweg._src.data.structure import TensorSpec, flatten, structure_from
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.kernels.elements import from_python
 
@@ -98,6 +99,7 @@ def _converted(value: Any, dtype: DType) -> Any:
         raise errors.InvalidArgumentError(None, None, f"{value!r} is no {dtype.name}: {error}") from None
 
 
+@export("data.experimental.SqlDataset", "contrib.data.SqlDataset")
 class SqlDataset(Dataset):
     """The rows of a query to a database; each element is a tuple with a scalar for each column."""
 

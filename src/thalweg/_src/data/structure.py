@@ -12,6 +12,7 @@ from typing import Any
 
 from thalweg._src import dtypes, shapes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
@@ -21,6 +22,7 @@ from thalweg._src.shapes import Shape, TensorShape
 Signature = list[tuple[DType, Shape]]  # of the tensors that stand for something
 
 
+@export("TypeSpec", "data.experimental.Structure")
 class Spec:
     """What is known of a leaf before the pipeline runs: type and static shape."""
 
@@ -77,6 +79,7 @@ class Spec:
         return f"{type(self).__name__}(shape={self.shape}, dtype={self._dtype!r})"
 
 
+@export("TensorSpec")
 class TensorSpec(Spec):
     """A tensor."""
 
@@ -95,6 +98,7 @@ class TensorSpec(Spec):
         return cls(spec.shape, spec.dtype, name or getattr(spec, "name", None))
 
 
+@export("SparseTensorSpec")
 class SparseTensorSpec(Spec):
     """A sparse tensor of a dense shape."""
 
@@ -111,6 +115,7 @@ class SparseTensorSpec(Spec):
         return result
 
 
+@export("data.DatasetSpec", "data.experimental.DatasetStructure")
 class DatasetSpec(Spec):
     """A dataset whose elements have a structure."""
 

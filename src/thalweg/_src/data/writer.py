@@ -9,6 +9,7 @@ from thalweg._src.data.dataset import Dataset
 from thalweg._src.data.made import made
 from thalweg._src.data.plan import Element, Plan, Unary
 from thalweg._src.data.structure import TensorSpec
+from thalweg._src.export import export
 from thalweg._src.formats.record_files import TFRecordWriter as FileWriter
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
@@ -39,6 +40,7 @@ class Written(Unary):
         return (number(count),)
 
 
+@export("data.experimental.TFRecordWriter", "contrib.data.TFRecordWriter")
 class TFRecordWriter:
     """Writes a dataset of strings to a TFRecord file."""
 

@@ -241,6 +241,7 @@ class Recorded:
         drawing = [node for node in _everything(self._middle.segment.nodes) if node.type in _DRAWS]
         generators = [self._device.state(node.name, lambda: None) for node in drawing]
         part = _Part(self._middle.segment, calls, {**self._bound.constants, **copies}, self._clusters)
+        assert self._device.accelerator is not None and self._device.accelerator.record is not None
         record = self._device.accelerator.record
         return lambda: record(lambda: part.code.function(step, *inputs), generators)
 

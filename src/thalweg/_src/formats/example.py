@@ -10,6 +10,8 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message, message_factory
 
+from thalweg._src.export import export_lazy
+
 DecodeError = message.DecodeError
 
 _FILE = "tensorflow/core/example/example.proto"
@@ -80,3 +82,6 @@ def __getattr__(name: str) -> Any:
     if name in NAMES:
         return message_class(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+export_lazy(__name__, *(f"train.{name}" for name in NAMES))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from thalweg._src import errors
+from thalweg._src.export import export
 
 __all__ = [
     "GFile",
@@ -66,6 +67,7 @@ def _typed_errors(path: Any = None) -> Iterator[None]:
         raise errors.InvalidArgumentError(None, None, f"{path!r}; {error}") from None
 
 
+@export("gfile.FastGFile", "gfile.GFile", "gfile.Open", "io.gfile.GFile")
 class GFile:
     """Is a file, opened when it is first used; text is UTF-8 unless the mode has a "b"."""
 
@@ -188,20 +190,24 @@ class FileStatistics:
     is_directory: bool
 
 
+@export("io.gfile.exists")
 def exists(path: Any) -> bool:
     return os.path.exists(_path(path))
 
 
+@export("io.gfile.isdir")
 def isdir(path: Any) -> bool:
     return os.path.isdir(_path(path))
 
 
+@export("io.gfile.stat")
 def stat(path: Any) -> FileStatistics:
     with _typed_errors(path):
         found = os.stat(_path(path))
     return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(_path(path)))
 
 
+@export("io.gfile.listdir")
 def listdir(path: Any) -> list[str]:
     """Returns the names in a folder, sorted."""
     if not isdir(path):
@@ -210,18 +216,21 @@ def listdir(path: Any) -> list[str]:
         return sorted(os.listdir(_path(path)))
 
 
+@export("io.gfile.glob")
 def glob(pattern: Any) -> list[str]:
     """Returns the paths that match a pattern, or any of several, sorted; `*` matches hidden names too."""
     patterns: Iterable[Any] = [pattern] if isinstance(pattern, str | bytes | os.PathLike) else pattern
     return [path for each in patterns for path in sorted(_glob.glob(_path(each), include_hidden=True))]
 
 
+@export("io.gfile.mkdir")
 def mkdir(path: Any) -> None:
     """Makes a folder in one that is there."""
     with _typed_errors(path):
         os.mkdir(_path(path))
 
 
+@export("io.gfile.makedirs")
 def makedirs(path: Any) -> None:
     """Makes a folder and those above it; one that is there already is fine."""
     try:
@@ -231,12 +240,14 @@ def makedirs(path: Any) -> None:
         raise errors.FailedPreconditionError(None, None, f"{os.fsdecode(path)} is not a directory") from None
 
 
+@export("io.gfile.remove")
 def remove(path: Any) -> None:
     """Deletes a file."""
     with _typed_errors(path):
         os.remove(_path(path))
 
 
+@export("io.gfile.rmtree")
 def rmtree(path: Any) -> None:
     """Deletes a folder with all that is in it, or a file."""
     with _typed_errors(path):
@@ -251,6 +262,7 @@ def _require_free(path: Any, overwrite: bool) -> None:
         raise errors.AlreadyExistsError(None, None, f"{os.fsdecode(path)}; file already exists")
 
 
+@export("io.gfile.copy")
 def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
     """Copies a file's bytes."""
     _require_free(dst, overwrite)
@@ -258,6 +270,7 @@ def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
         shutil.copyfile(_path(src), _path(dst))
 
 
+@export("io.gfile.rename")
 def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
     """Moves a file or folder within a file system."""
     _require_free(dst, overwrite)
@@ -265,6 +278,7 @@ def rename(src: Any, dst: Any, overwrite: bool = False) -> None:
         os.replace(_path(src), _path(dst))
 
 
+@export("io.gfile.walk")
 def walk(
     top: Any, topdown: bool = True, onerror: Callable[[Exception], Any] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
@@ -286,10 +300,12 @@ def walk(
         yield here
 
 
+@export("io.gfile.join")
 def join(path: Any, *paths: Any) -> Any:
     return os.path.join(path, *paths)
 
 
+@export("io.gfile.get_registered_schemes")
 def get_registered_schemes() -> list[str]:
     """Returns the kinds of paths that are served: plain ones and file://."""
     return ["", "file"]

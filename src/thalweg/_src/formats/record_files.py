@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import IO, Any, ClassVar, Protocol
 
 from thalweg._src import errors
+from thalweg._src.export import export
 from thalweg._src.formats.crc32c import masked_crc32c
 from thalweg._src.formats.gfile import _path, _typed_errors
 from thalweg._src.formats.records import framed
@@ -19,6 +20,7 @@ _PIECE = 1 << 18  # bytes that are read or inflated at a time, whatever length a
 _GZIP_BITS = 16  # added to zlib's window bits, they ask for gzip's header
 
 
+@export("io.TFRecordCompressionType", "python_io.TFRecordCompressionType")
 class TFRecordCompressionType:
     """The ways in which a file of records may be compressed."""
 
@@ -27,6 +29,7 @@ class TFRecordCompressionType:
     GZIP = 2
 
 
+@export("io.TFRecordOptions", "python_io.TFRecordOptions")
 class TFRecordOptions:
     """How a file of records is compressed."""
 
@@ -87,6 +90,7 @@ class TFRecordOptions:
         )
 
 
+@export("io.TFRecordWriter", "python_io.TFRecordWriter")
 class TFRecordWriter:
     """Writes records to a file; a context manager that closes it."""
 
@@ -134,6 +138,7 @@ class TFRecordWriter:
         self.close()
 
 
+@export("io.tf_record_iterator", "python_io.tf_record_iterator")
 def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
     """Yields the records of a file; one that is cut off or damaged raises DataLossError."""
     compression = TFRecordOptions.get_compression_type_string(options)

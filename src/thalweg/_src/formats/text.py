@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from thalweg._src.export import export
 
+
+@export("compat.as_bytes")
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
     if isinstance(bytes_or_text, bytearray):
         return bytes(bytes_or_text)
@@ -16,6 +19,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
     raise TypeError(f"expected bytes or str, received {bytes_or_text!r}")
 
 
+@export("compat.as_str", "compat.as_text")
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
     if isinstance(bytes_or_text, str):
         return bytes_or_text
@@ -27,11 +31,13 @@ def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
 as_str = as_text
 
 
+@export("compat.as_str_any")
 def as_str_any(value: Any, encoding: str = "utf-8") -> str:
     """Returns text as it is, bytes decoded, and anything else as Python shows it."""
     return as_text(value, encoding) if isinstance(value, bytes) else str(value)
 
 
+@export("compat.path_to_str")
 def path_to_str(path: Any) -> Any:
     """Returns the text of a path object; anything else as it is."""
     return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 
 Conversion = Callable[..., Any]
@@ -16,6 +17,7 @@ _conversions: list[tuple[int, tuple[type, ...], Conversion]] = []
 _by_type: dict[type, list[Conversion]] = {}
 
 
+@export("register_tensor_conversion_function")
 def register_tensor_conversion_function(base_type: Any, conversion_func: Conversion, priority: int = 100) -> None:
     """Teaches `convert_to_tensor` a type: `conversion_func(value, dtype=None, name=None, as_ref=False)`."""
     base_types = base_type if isinstance(base_type, tuple) else (base_type,)
@@ -35,6 +37,7 @@ def _conversions_for(kind: type) -> list[Conversion]:
     return found
 
 
+@export("convert_to_tensor")
 def convert_to_tensor(
     value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None, dtype_hint: Any = None
 ) -> Tensor:

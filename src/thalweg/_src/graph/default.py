@@ -7,6 +7,8 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from thalweg._src.export import export
+
 if TYPE_CHECKING:
     from thalweg._src.graph.graph import Graph
 
@@ -45,6 +47,7 @@ def default_graph_scope(graph: Graph) -> contextlib.AbstractContextManager[Graph
     return _stacks.entered(_stacks.graphs, graph)
 
 
+@export("get_default_graph")
 def get_default_graph() -> Graph:
     """Returns the innermost default graph of this thread, or the process's global one."""
     if _stacks.graphs:
@@ -56,6 +59,7 @@ def get_default_graph() -> Graph:
         return _global_graph
 
 
+@export("reset_default_graph")
 def reset_default_graph() -> None:
     """Replaces the global default graph by an empty one."""
     if _stacks.graphs:
@@ -71,6 +75,7 @@ def start_with_an_empty_graph() -> None:
     reset_default_graph()
 
 
+@export("get_default_session")
 def get_default_session() -> Any:
     """Returns the innermost default session of this thread, or None."""
     return _stacks.sessions[-1] if _stacks.sessions else None

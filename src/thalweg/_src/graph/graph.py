@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from thalweg._src import errors
 from thalweg._src.devices import DeviceSpec, canonical_name, merge_devices
+from thalweg._src.export import export
 from thalweg._src.graph.default import default_graph_scope, get_default_session
 from thalweg._src.graph.explain import explain_shape_error
 from thalweg._src.graph.infer import Inference, WithoutValues
@@ -66,6 +67,7 @@ class Context(Protocol):
     def require_outside(self, definition: OpDef, elements: Iterable[Tensor | Operation]) -> None: ...
 
 
+@export("Graph")
 class Graph:
     """A dataflow graph: operations that may only be added, never changed."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thalweg._src.dtypes import DType, as_dtype
+from thalweg._src.export import export, export_constants, export_lazy
 from thalweg._src.graph.tensor_proto import array_proto, shape_proto
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ PRODUCER = 134  # the GraphDef version of TensorFlow 1.15, whose meanings the op
 MIN_CONSUMER = 0
 
 
-MESSAGES = {
+_MESSAGES = {
     "AssetFileDef": "meta_graph",
     "AttrValue": "attr_value",
     "Event": "event",
@@ -37,9 +38,13 @@ MESSAGES = {
 }
 
 
+for _name, _file in _MESSAGES.items():
+    export_lazy(f"tensorboard.compat.proto.{_file}_pb2", _name)
+
+
 def message_type(name: str) -> Any:
     """Returns the class of a protocol message."""
-    return getattr(import_module(f"tensorboard.compat.proto.{MESSAGES[name]}_pb2"), name)
+    return getattr(import_module(f"tensorboard.compat.proto.{_MESSAGES[name]}_pb2"), name)
 
 
 def to_graph_def(graph: Graph, add_shapes: bool = False) -> Any:
@@ -145,6 +150,7 @@ _KINDS: tuple[tuple[Any, str], ...] = (
 )
 
 
+@export("io.write_graph", "train.write_graph")
 def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool = True) -> str:
     """Writes a graph into a file, as text or in protobuf's binary form, and returns the path."""
     from google.protobuf import text_format
@@ -159,3 +165,9 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
         file.write(content)
     os.replace(path + ".tmp", path)  # readers never see half a graph
     return path
+
+
+export_constants(
+    PRODUCER=("GRAPH_DEF_VERSION", "version.GRAPH_DEF_VERSION"),
+    MIN_CONSUMER=("GRAPH_DEF_VERSION_MIN_CONSUMER", "version.GRAPH_DEF_VERSION_MIN_CONSUMER"),
+)

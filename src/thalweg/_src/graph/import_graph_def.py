@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from thalweg._src.dtypes import as_dtype
+from thalweg._src.export import export
 from thalweg._src.graph.by_type import add_by_type
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
@@ -24,6 +25,7 @@ _GROUP = "loc:@"
 _SCALAR_PLACEHOLDERS = 24  # before this version an empty shape of a Placeholder meant that nothing is known
 
 
+@export("import_graph_def", "graph_util.import_graph_def")
 def import_graph_def(
     graph_def: Any,
     input_map: dict[str, Any] | None = None,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.shapes import TensorShape
 
 
+@export("IndexedSlices")
 class IndexedSlices:
     """Rows `values[i]` that belong at `indices[i]`; equal indices add up."""
 
@@ -71,6 +73,7 @@ class IndexedSlices:
         return f"IndexedSlices(indices={self._indices}, values={self._values}{dense})"
 
 
+@export("IndexedSlicesValue")
 class IndexedSlicesValue(NamedTuple):
     """The value of IndexedSlices that a session fetched."""
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.sparse_tensor import SparseTensor
 
 Rebuild = Callable[[list[Any]], Any]
 
 
+@export("nest.is_nested", "contrib.framework.nest.is_nested", "contrib.framework.nest.is_sequence")
 def is_nested(seq: Any) -> bool:
     """Tells whether a value has parts; strings, arrays and tensors have none."""
     return _is_sequence(seq) or isinstance(seq, Mapping | MappingView) or hasattr(type(seq), "__attrs_attrs__")
@@ -64,6 +66,7 @@ def _rebuilt(structure: Any, parts: list[Any]) -> Any:
     return type(structure)(parts)
 
 
+@export("nest.flatten", "contrib.framework.nest.flatten")
 def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     """Returns the leaves in order; of a leaf, a list with it alone."""
     return list(_leaves(structure, expand_composites))
@@ -77,6 +80,7 @@ def _leaves(structure: Any, expand: bool) -> Iterator[Any]:
         yield from _leaves(part, expand)
 
 
+@export("nest.pack_sequence_as", "contrib.framework.nest.pack_sequence_as")
 def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
     """Returns a structure of the same form with the leaves of the sequence."""
     if not is_nested(flat_sequence):
@@ -97,6 +101,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     return pack(structure)
 
 
+@export("nest.map_structure", "contrib.framework.nest.map_structure")
 def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
     """Returns the structure with func called on the leaves of all structures, which must have the same form."""
     if not callable(func):
@@ -113,6 +118,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
     return pack_sequence_as(structure[0], [func(*row) for row in rows], expand)
 
 
+@export("nest.assert_same_structure", "contrib.framework.nest.assert_same_structure")
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:
     """Raises ValueError unless both have the same form, TypeError if only the types of their sequences differ."""
     try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.apply import apply
 from thalweg._src.graph.attr import AttrDef
@@ -41,7 +42,7 @@ class ArgDef:
         return self.number_attr is not None or self.type_list_attr is not None
 
 
-OPS: Registry[OpDef] = Registry("operation")
+OPS: Registry[OpDef] = export("OPS")(Registry("operation"))
 
 
 class OpDef:
@@ -147,6 +148,7 @@ def unknown_shapes(c: Inference) -> Sequence[Shape]:
     return [None] * c.num_outputs
 
 
+@export("op")
 def op(
     name: str,
     signature: str,

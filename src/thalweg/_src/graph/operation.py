@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from thalweg._src.export import export
 from thalweg._src.graph.source_line import Stack, made_at
 from thalweg._src.shapes import TensorShape
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from thalweg._src.graph.tensor import Tensor
 
 
+@export("Operation")
 class Operation:
     """A node: an op type with its attributes, its inputs, and the tensors it gives."""
 

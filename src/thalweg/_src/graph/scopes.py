@@ -6,11 +6,13 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.tensor import Tensor
 
 
+@export("name_scope")
 class name_scope:
     """A context manager for `with tf.name_scope(name, default_name, values) as scope`."""
 
@@ -39,6 +41,7 @@ class name_scope:
         self._stack.pop().__exit__(None, None, None)
 
 
+@export("op_scope")
 @contextlib.contextmanager
 def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Iterator[str]:
     """Is the older form of `name_scope`, with the values first."""
@@ -64,22 +67,27 @@ def graph_of(values: Any) -> Graph | None:
     return None
 
 
+@export("device")
 def device(device_name_or_function: Any) -> contextlib.AbstractContextManager[None]:
     return get_default_graph().device(device_name_or_function)
 
 
+@export("control_dependencies")
 def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManager[None]:
     return get_default_graph().control_dependencies(control_inputs)
 
 
+@export("container")
 def container(container_name: str) -> contextlib.AbstractContextManager[str]:
     return get_default_graph().container(container_name)
 
 
+@export("colocate_with")
 def colocate_with(op: Any, ignore_existing: bool = False) -> contextlib.AbstractContextManager[None]:
     return get_default_graph().colocate_with(op, ignore_existing)
 
 
+@export("init_scope", "contrib.framework.init_scope")
 @contextlib.contextmanager
 def init_scope() -> Iterator[None]:
     """Lifts operations out of control dependencies, so that they can run before everything else."""
@@ -87,22 +95,27 @@ def init_scope() -> Iterator[None]:
         yield
 
 
+@export("add_to_collection")
 def add_to_collection(name: Any, value: Any) -> None:
     get_default_graph().add_to_collection(name, value)
 
 
+@export("add_to_collections")
 def add_to_collections(names: Any, value: Any) -> None:
     get_default_graph().add_to_collections(names, value)
 
 
+@export("get_collection")
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
     return get_default_graph().get_collection(key, scope)
 
 
+@export("get_collection_ref")
 def get_collection_ref(key: Any) -> list[Any]:
     return get_default_graph().get_collection_ref(key)
 
 
+@export("GraphKeys")
 class GraphKeys:
     """The standard names of collections."""
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 
 DEFAULT_GRAPH_SEED = 87654321
 _MODULUS = 2**31 - 1
 
 
+@export("set_random_seed", "random.set_random_seed")
 def set_random_seed(seed: int | None) -> None:
     """Sets the default graph's seed; random operations made afterwards follow from it and from their place."""
     get_default_graph().seed = seed
 
 
+@export("get_seed", "random.get_seed")
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     """Returns the pair of seeds of a random operation; (None, None) makes it different in every session."""
     graph = get_default_graph()

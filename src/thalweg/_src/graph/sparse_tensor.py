@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from thalweg._src import dtypes, shapes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
@@ -16,6 +17,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.shapes import Shape, TensorShape
 
 
+@export("SparseTensorValue")
 class SparseTensorValue(NamedTuple):
     """The value of a SparseTensor: what a session fetches, and what feeds one."""
 
@@ -24,6 +26,7 @@ class SparseTensorValue(NamedTuple):
     dense_shape: Any
 
 
+@export("SparseTensor", "sparse.SparseTensor")
 class SparseTensor:
     """Values `values[i]` that belong at `indices[i]` in a tensor of shape `dense_shape`."""
 
@@ -144,6 +147,7 @@ def parts_of(value: Any) -> tuple[Any, Any, Any]:
     return value.indices, value.values, value.dense_shape
 
 
+@export("convert_to_tensor_or_sparse_tensor")
 def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
     """Returns a value as a SparseTensor if it is a sparse one, else as a Tensor."""
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
@@ -156,6 +160,7 @@ def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str 
     return convert_to_tensor(value, dtype=wanted, name=name)
 
 
+@export("convert_to_tensor_or_indexed_slices")
 def convert_to_tensor_or_indexed_slices(value: Any, dtype: Any = None, name: str | None = None) -> Any:
     """Returns IndexedSlices and sparse tensors as they are, everything else as a Tensor."""
     if isinstance(value, Tensor | IndexedSlices | SparseTensor):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from thalweg._src import shapes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.shapes import Shape, TensorShape
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from thalweg._src.graph.operation import Operation
 
 
+@export("Tensor")
 class Tensor:
     """A symbolic handle to one output of an operation; it has a value only while a step runs."""
 

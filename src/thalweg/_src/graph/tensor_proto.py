@@ -8,6 +8,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.shapes import Shape
 
 Array = np.ndarray[Any, Any]
@@ -96,6 +97,7 @@ def _variable_length(number: int) -> bytes:
     return bytes([*result, number])
 
 
+@export("make_ndarray", "contrib.util.make_ndarray")
 def MakeNdarray(tensor: Any) -> Array:
     """Returns the array that a TensorProto holds; fewer values than elements repeat the last one."""
     dtype = dtypes.as_dtype(tensor.dtype).base_dtype

@@ -6,6 +6,7 @@ from typing import Any
 
 from thalweg._src import dtypes, shapes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
@@ -25,6 +26,7 @@ def _reduction(reduction_type: str) -> str:
     return reduction_type
 
 
+@export("ConditionalAccumulatorBase")
 class ConditionalAccumulatorBase:
     """A sum of gradients that steps add to; gradients of steps before the accumulator's own are dropped."""
 
@@ -61,6 +63,7 @@ class ConditionalAccumulatorBase:
         )
 
 
+@export("ConditionalAccumulator")
 class ConditionalAccumulator(ConditionalAccumulatorBase):
     """A sum of dense gradients."""
 
@@ -101,6 +104,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         return taken
 
 
+@export("SparseConditionalAccumulator", "sparse.SparseConditionalAccumulator")
 class SparseConditionalAccumulator(ConditionalAccumulatorBase):
     """A sum of gradients by rows; the mean of a row is over those gradients that have it."""
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from thalweg._src import dtypes, shapes
 from thalweg._src.control_flow.cond import cond
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
@@ -202,6 +203,7 @@ def _shuffle_batch(
         return _taken(queue, batch_size, allow_smaller, examples, scope)
 
 
+@export("train.batch")
 def batch(
     tensors: Any,
     batch_size: Any,
@@ -230,6 +232,7 @@ def batch(
     )
 
 
+@export("train.maybe_batch")
 def maybe_batch(
     tensors: Any,
     keep_input: Any,
@@ -260,6 +263,7 @@ def maybe_batch(
     )
 
 
+@export("train.batch_join")
 def batch_join(
     tensors_list: Any,
     batch_size: Any,
@@ -286,6 +290,7 @@ def batch_join(
     )
 
 
+@export("train.maybe_batch_join")
 def maybe_batch_join(
     tensors_list: Any,
     keep_input: Any,
@@ -315,6 +320,7 @@ def maybe_batch_join(
     )
 
 
+@export("train.shuffle_batch")
 def shuffle_batch(
     tensors: Any,
     batch_size: Any,
@@ -345,6 +351,7 @@ def shuffle_batch(
     )
 
 
+@export("train.maybe_shuffle_batch")
 def maybe_shuffle_batch(
     tensors: Any,
     batch_size: Any,
@@ -377,6 +384,7 @@ def maybe_shuffle_batch(
     )
 
 
+@export("train.shuffle_batch_join")
 def shuffle_batch_join(
     tensors_list: Any,
     batch_size: Any,
@@ -405,6 +413,7 @@ def shuffle_batch_join(
     )
 
 
+@export("train.maybe_shuffle_batch_join")
 def maybe_shuffle_batch_join(
     tensors_list: Any,
     batch_size: Any,

@@ -10,10 +10,12 @@ from typing import Any
 
 from thalweg._src import errors
 from thalweg._src.compat import logging
+from thalweg._src.export import export
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.1  # seconds between two looks at threads that have not ended yet
 
 
+@export("train.Coordinator")
 class Coordinator:
     """Threads ask it whether to stop; whoever fails or is done asks all to stop; `join` waits and raises.
 
@@ -118,6 +120,7 @@ class Coordinator:
             raise error
 
 
+@export("train.LooperThread")
 class LooperThread(threading.Thread):
     """Calls a function again and again until the coordinator says stop; an exception stops all."""
 

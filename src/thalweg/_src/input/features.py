@@ -11,6 +11,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
@@ -27,12 +28,14 @@ from thalweg._src.ops.slicing import slice as slice_
 from thalweg._src.shapes import Shape, as_shape
 
 
+@export("VarLenFeature", "io.VarLenFeature")
 class VarLenFeature(NamedTuple):
     """A feature of any number of values, read as a SparseTensor."""
 
     dtype: Any
 
 
+@export("SparseFeature", "io.SparseFeature")
 class SparseFeature(namedtuple("SparseFeature", "index_key value_key dtype size already_sorted")):
     """A sparse tensor kept as two features or more: its indices and its values."""
 
@@ -40,6 +43,7 @@ class SparseFeature(namedtuple("SparseFeature", "index_key value_key dtype size 
         return super().__new__(cls, index_key, value_key, dtype, size, already_sorted)
 
 
+@export("FixedLenFeature", "io.FixedLenFeature")
 class FixedLenFeature(namedtuple("FixedLenFeature", "shape dtype default_value")):
     """A feature of as many values as its shape has; the default stands in where it is missing."""
 
@@ -47,6 +51,7 @@ class FixedLenFeature(namedtuple("FixedLenFeature", "shape dtype default_value")
         return super().__new__(cls, shape, dtype, default_value)
 
 
+@export("FixedLenSequenceFeature", "io.FixedLenSequenceFeature")
 class FixedLenSequenceFeature(namedtuple("FixedLenSequenceFeature", "shape dtype allow_missing default_value")):
     """A sequence of entries of one shape, padded to the longest in a batch."""
 
@@ -169,6 +174,7 @@ def _require_some(what: str, *features: Any) -> None:
         raise ValueError(f"Missing: {what} was {features[0]}.")
 
 
+@export("parse_example", "io.parse_example")
 def parse_example(serialized: Any, features: Any, name: str | None = None, example_names: Any = None) -> dict[str, Any]:
     """Returns the features of a vector of serialized Examples, as dense tensors and SparseTensors by key."""
     _require_some("features", features)
@@ -190,6 +196,7 @@ def _parse_batch(serialized: Any, wanted: _Wanted, names: Any) -> dict[str, Any]
     return _named(wanted, *outputs)
 
 
+@export("parse_single_example", "io.parse_single_example")
 def parse_single_example(
     serialized: Any, features: Any, name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
@@ -240,6 +247,7 @@ def _types_and_shapes(context: _Wanted, lists: _Wanted) -> dict[str, Any]:
     }
 
 
+@export("parse_single_sequence_example", "io.parse_single_sequence_example")
 def parse_single_sequence_example(
     serialized: Any,
     context_features: Any = None,
@@ -263,6 +271,7 @@ def parse_single_sequence_example(
         return _named(context, *outputs[:4]), _named(lists, *outputs[4:8])
 
 
+@export("io.parse_sequence_example")
 def parse_sequence_example(
     serialized: Any,
     context_features: Any = None,

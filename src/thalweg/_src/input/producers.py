@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes, shapes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, control_dependencies, name_scope
@@ -33,6 +34,7 @@ def add_fraction_summary(name: str, amount: Tensor, of: int) -> None:
         add_to_collection(GraphKeys.SUMMARIES, scalar_summary(scope.rstrip("/"), fraction, name=scope))
 
 
+@export("train.limit_epochs")
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Tensor:
     """Gives a tensor so many times, then raises OutOfRangeError; a local variable counts."""
     if num_epochs is None:
@@ -47,6 +49,7 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
             return identity(tensor, name=scope)
 
 
+@export("io.match_filenames_once", "train.match_filenames_once")
 def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
     """Returns a local variable that holds the names of the files that matched when it was initialized."""
     with name_scope(name, "matching_filenames", [pattern]) as scope:
@@ -59,6 +62,7 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
         )
 
 
+@export("train.input_producer")
 def input_producer(
     input_tensor: Any,
     element_shape: Any = None,
@@ -92,6 +96,7 @@ def input_producer(
         return queue
 
 
+@export("train.string_input_producer")
 def string_input_producer(
     string_tensor: Any,
     num_epochs: int | None = None,
@@ -124,6 +129,7 @@ def string_input_producer(
         )
 
 
+@export("train.range_input_producer")
 def range_input_producer(
     limit: Any,
     num_epochs: int | None = None,
@@ -140,6 +146,7 @@ def range_input_producer(
         )
 
 
+@export("train.slice_input_producer")
 def slice_input_producer(
     tensor_list: Any,
     num_epochs: int | None = None,

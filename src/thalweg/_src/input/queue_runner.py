@@ -10,6 +10,7 @@ from typing import Any
 from thalweg._src import errors
 from thalweg._src.checkpoint.meta_graph import register_proto_function
 from thalweg._src.compat import logging
+from thalweg._src.export import export
 from thalweg._src.formats.graph_messages import message_class
 from thalweg._src.graph.default import get_default_graph, get_default_session
 from thalweg._src.graph.operation import Operation
@@ -21,6 +22,7 @@ from thalweg._src.session.session import BaseSession
 _ELSEWHERE = ("MonitoredSession", "SingularMonitoredSession")  # start their queue runners themselves
 
 
+@export("train.QueueRunnerDef", "train.queue_runner.QueueRunnerDef")
 @message
 class QueueRunnerDef(Message):
     """A queue runner by the names of its operations."""
@@ -32,6 +34,7 @@ class QueueRunnerDef(Message):
     queue_closed_exception_types: Repeated[int]
 
 
+@export("train.QueueRunner", "train.queue_runner.QueueRunner")
 class QueueRunner:
     """Operations that fill a queue, each run again and again in a thread of its own.
 
@@ -208,11 +211,13 @@ class QueueRunner:
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
 
+@export("train.add_queue_runner", "train.queue_runner.add_queue_runner")
 def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
     """Adds a runner to those that `start_queue_runners` starts."""
     add_to_collection(collection, qr)
 
 
+@export("train.start_queue_runners", "train.queue_runner.start_queue_runners")
 def start_queue_runners(
     sess: Any = None,
     coord: Coordinator | None = None,

@@ -9,6 +9,7 @@ from typing import Any
 
 from thalweg._src import dtypes as types_, shapes as shapes_
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
@@ -56,6 +57,7 @@ def _as_names(names: Any, count: int) -> list[str] | None:
     return list(many)
 
 
+@export("QueueBase", "io.QueueBase", "queue.QueueBase")
 class QueueBase:
     """What every queue does: elements go in and come out, one or many at a time, waiting where they must.
 
@@ -214,6 +216,7 @@ def _container() -> str:
     return get_default_graph().scopes.container
 
 
+@export("FIFOQueue", "io.FIFOQueue", "queue.FIFOQueue")
 class FIFOQueue(QueueBase):
     """A queue that elements leave in the order in which they came."""
 
@@ -239,6 +242,7 @@ class FIFOQueue(QueueBase):
         super().__init__(types, known, names, handle)
 
 
+@export("RandomShuffleQueue", "io.RandomShuffleQueue", "queue.RandomShuffleQueue")
 class RandomShuffleQueue(QueueBase):
     """A queue that elements leave in any order; min_after_dequeue of them stay to choose from until it is closed."""
 
@@ -274,6 +278,7 @@ class RandomShuffleQueue(QueueBase):
         super().__init__(types, known, names, handle)
 
 
+@export("PriorityQueue", "io.PriorityQueue", "queue.PriorityQueue")
 class PriorityQueue(QueueBase):
     """A queue whose elements have an int64 priority as their first component: the lowest leaves first."""
 
@@ -299,6 +304,7 @@ class PriorityQueue(QueueBase):
         super().__init__([types_.int64, *own], None if known is None else [(), *known], names, handle)
 
 
+@export("PaddingFIFOQueue", "io.PaddingFIFOQueue", "queue.PaddingFIFOQueue")
 class PaddingFIFOQueue(QueueBase):
     """A FIFO queue whose components may differ in size: where many are taken, smaller ones are padded with zeros."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.formats.record_files import TFRecordOptions
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
@@ -11,6 +12,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import readers as ops
 
 
+@export("ReaderBase")
 class ReaderBase:
     """What every reader does: takes the names of files from a queue, and gives their records with a key each."""
 
@@ -62,6 +64,7 @@ def _container() -> str:
     return get_default_graph().scopes.container
 
 
+@export("WholeFileReader")
 class WholeFileReader(ReaderBase):
     """Gives each file as one record, its name being the key."""
 
@@ -69,6 +72,7 @@ class WholeFileReader(ReaderBase):
         super().__init__(ops.whole_file_reader_op(container=_container(), name=name), supports_serialize=True)
 
 
+@export("TextLineReader")
 class TextLineReader(ReaderBase):
     """Gives the lines of text files."""
 
@@ -78,6 +82,7 @@ class TextLineReader(ReaderBase):
         )
 
 
+@export("FixedLengthRecordReader")
 class FixedLengthRecordReader(ReaderBase):
     """Gives records of equal length, between a header and a footer, every hop_bytes."""
 
@@ -103,6 +108,7 @@ class FixedLengthRecordReader(ReaderBase):
         )
 
 
+@export("TFRecordReader")
 class TFRecordReader(ReaderBase):
     """Gives the records of record files."""
 
@@ -111,6 +117,7 @@ class TFRecordReader(ReaderBase):
         super().__init__(ops.tf_record_reader_op(compression_type=compression, container=_container(), name=name))
 
 
+@export("IdentityReader")
 class IdentityReader(ReaderBase):
     """Gives the names in the queue themselves, as keys and as values."""
 

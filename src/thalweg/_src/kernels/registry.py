@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.registry import Loader
 from thalweg._src.resources.accelerators import accelerator_types
@@ -15,6 +16,7 @@ from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
 
 
+@export("Input")
 class Input(int):
     """In a Call: the value of the node's input with this index."""
 
@@ -27,6 +29,7 @@ class _Step:
 STEP = _Step()  # in a Call: the running step itself (rendezvous, cancellation)
 
 
+@export("Call")
 @dataclass(frozen=True, slots=True)
 class Call:
     """A bound kernel with arguments of its own: `Call(torch.sum, (Input(0), (1,)), {"keepdim": True})`.
@@ -57,7 +60,7 @@ def invoke(call: Call, inputs: Sequence[Any], step: Step | None = None) -> Any:
     return call.function(*arguments, **{key: _argument(value, inputs, step) for key, value in call.kwargs.items()})
 
 
-def _argument(value: Any, inputs: Sequence[Any], step: Step) -> Any:
+def _argument(value: Any, inputs: Sequence[Any], step: Step | None) -> Any:
     if isinstance(value, Input):
         return inputs[value]
     if isinstance(value, Call):
@@ -103,6 +106,7 @@ def _serves_device(entry: Kernel, device_type: str) -> bool:
     return device_type in entry.devices or ("GPU" in entry.devices and device_type in accelerator_types())
 
 
+@export("kernel")
 def kernel(
     *ops: str, devices: Iterable[str] = ("CPU", "GPU"), priority: int = 0, **types: Iterable[DType]
 ) -> Callable[[Bind], Bind]:

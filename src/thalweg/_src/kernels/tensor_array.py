@@ -46,7 +46,7 @@ class Elements:
         clears: bool,
         same: bool,
         name: str,
-        device: Device,
+        device: torch.device,
         of: Elements | None = None,
     ) -> None:
         if not 0 <= size <= _MAX_SIZE:

@@ -6,6 +6,7 @@ import numbers
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
@@ -80,6 +81,7 @@ def _plain(size: Any) -> Any:
     return int(value) if isinstance(value, numbers.Integral) else value
 
 
+@export("debugging.assert_shapes")
 def assert_shapes(
     shapes: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import colocate_with, name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
@@ -25,6 +26,7 @@ from thalweg._src.ops.where import unique, where
 from thalweg._src.shapes import as_shape
 
 
+@export("nn.embedding_lookup")
 def embedding_lookup(
     params: Any,
     ids: Any,
@@ -119,6 +121,7 @@ def _divided(parts: list[Any], flat: Tensor) -> tuple[Tensor, Tensor]:
 _COMBINED = {"sum": sparse_segment_sum, "mean": sparse_segment_mean, "sqrtn": sparse_segment_sqrt_n}
 
 
+@export("nn.embedding_lookup_sparse")
 def embedding_lookup_sparse(
     params: Any,
     sp_ids: Any,
@@ -179,6 +182,7 @@ def _weighted(rows: Tensor, places: Tensor, owners: Tensor, weights: Tensor, com
     return math.divide(total, math.sqrt(segment_sum(math.square(factors), owners)), name=name)
 
 
+@export("nn.safe_embedding_lookup_sparse", "contrib.layers.safe_embedding_lookup_sparse")
 def safe_embedding_lookup_sparse(
     embedding_weights: Any,
     sparse_ids: SparseTensor,

@@ -10,6 +10,7 @@ from thalweg._src import dtypes, shapes
 from thalweg._src.checkpoint.saver_builder import SaveableObject, SaveSpec
 from thalweg._src.checkpoint.trackable import Part, Saved, parts_of, saved_by
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
@@ -20,6 +21,7 @@ from thalweg._src.ops import lookup as ops
 from thalweg._src.ops.control import group
 
 
+@export("contrib.lookup.LookupInterface")
 class LookupInterface(ABC):
     """What every table has: types, a name, a size, and a search."""
 
@@ -103,6 +105,7 @@ class _Table(LookupInterface):
 # Static tables and what fills them.
 
 
+@export("contrib.lookup.TableInitializerBase")
 class TableInitializerBase(ABC):
     """What fills a static table."""
 
@@ -136,6 +139,7 @@ class TableInitializerBase(ABC):
                 raise TypeError(f"Invalid {what} dtype, expected {other.name} but got {own.name}.")
 
 
+@export("lookup.KeyValueTensorInitializer", "contrib.lookup.KeyValueTensorInitializer")
 class KeyValueTensorInitializer(TableInitializerBase):
     """Fills a table from a tensor of keys and one of values."""
 
@@ -157,6 +161,7 @@ class KeyValueTensorInitializer(TableInitializerBase):
         return operation
 
 
+@export("lookup.TextFileIndex", "contrib.lookup.TextFileIndex")
 class TextFileIndex:
     """The places of a line that are no column of it."""
 
@@ -164,6 +169,7 @@ class TextFileIndex:
     LINE_NUMBER = -1
 
 
+@export("lookup.TextFileInitializer", "contrib.lookup.TextFileInitializer")
 class TextFileInitializer(TableInitializerBase):
     """Fills a table from the lines of a file: columns of them, whole lines, or their numbers."""
 
@@ -224,6 +230,7 @@ class TextFileInitializer(TableInitializerBase):
         return operation
 
 
+@export("contrib.lookup.TextFileStringTableInitializer")
 class TextFileStringTableInitializer(TextFileInitializer):
     """Fills a table from numbers to strings: by default from a line's number to the line."""
 
@@ -241,6 +248,7 @@ class TextFileStringTableInitializer(TextFileInitializer):
         )
 
 
+@export("contrib.lookup.TextFileIdTableInitializer")
 class TextFileIdTableInitializer(TextFileInitializer):
     """Fills a table from strings to numbers: by default from a line to its number."""
 
@@ -259,6 +267,7 @@ class TextFileIdTableInitializer(TextFileInitializer):
         )
 
 
+@export("contrib.lookup.InitializableLookupTableBase")
 class InitializableLookupTableBase(_Table):
     """A table that an initializer fills once."""
 
@@ -293,6 +302,7 @@ class InitializableLookupTableBase(_Table):
         )
 
 
+@export("lookup.StaticHashTable")
 class StaticHashTable(InitializableLookupTableBase):
     """A table that is filled once, by its initializer, and only read afterwards."""
 
@@ -300,6 +310,7 @@ class StaticHashTable(InitializableLookupTableBase):
         super().__init__(default_value, initializer, name=name)
 
 
+@export("contrib.lookup.HashTable")
 class HashTable(InitializableLookupTableBase):
     """A static table under its name of `tf.contrib.lookup`."""
 
@@ -309,12 +320,14 @@ class HashTable(InitializableLookupTableBase):
         super().__init__(default_value, initializer, shared_name, name)
 
 
+@export("tables_initializer", "initializers.tables_initializer")
 def tables_initializer(name: str = "init_all_tables") -> Operation:
     """Returns an operation that fills all tables of the default graph."""
     result: Operation = group(*get_collection(GraphKeys.TABLE_INITIALIZERS), name=name)
     return result
 
 
+@export("initialize_all_tables")
 def initialize_all_tables(name: str = "init_all_tables") -> Operation:
     return tables_initializer(name)
 
@@ -375,6 +388,7 @@ def _saved(table: _MutableTable) -> Saved:
     return {"table": lambda key: _TableSaveable(table, key)}
 
 
+@export("contrib.lookup.MutableHashTable")
 class MutableHashTable(_MutableTable):
     """A table that operations change."""
 
@@ -402,6 +416,7 @@ class MutableHashTable(_MutableTable):
             self._save_with_variables(name)
 
 
+@export("contrib.lookup.MutableDenseHashTable")
 class MutableDenseHashTable(_MutableTable):
     """A table that operations change, with two keys that no entry may have; keys may have dimensions."""
 

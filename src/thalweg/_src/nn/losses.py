@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, control_dependencies, get_collection, name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -44,6 +45,7 @@ from thalweg._src.ops.sequences import range
 from thalweg._src.ops.where import where
 
 
+@export("losses.Reduction")
 class Reduction:
     """How weighted losses become the result: as they are, summed, or averaged in one of three ways."""
 
@@ -78,26 +80,35 @@ _BY_NONZERO_WEIGHTS = Reduction.SUM_BY_NONZERO_WEIGHTS
 # -- collections ------------------------------------------------------------------------------------------------------
 
 
+@export("losses.add_loss", "contrib.losses.add_loss", "contrib.slim.losses.add_loss")
 def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:
     """Adds a loss to a collection, if one is given."""
     if loss_collection:
         add_to_collection(loss_collection, loss)
 
 
+@export("losses.get_losses", "contrib.losses.get_losses", "contrib.slim.losses.get_losses")
 def get_losses(scope: str | None = None, loss_collection: Any = GraphKeys.LOSSES) -> list[Any]:
     return get_collection(loss_collection, scope)
 
 
+@export(
+    "losses.get_regularization_losses",
+    "contrib.losses.get_regularization_losses",
+    "contrib.slim.losses.get_regularization_losses",
+)
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
     return get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
+@export("losses.get_regularization_loss")
 def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
     """Returns the sum of the regularization losses; 0 if there are none."""
     losses = get_regularization_losses(scope)
     return add_n(losses, name=name) if losses else constant(0.0)
 
 
+@export("losses.get_total_loss", "contrib.losses.get_total_loss", "contrib.slim.losses.get_total_loss")
 def get_total_loss(
     add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
 ) -> Tensor:
@@ -111,6 +122,7 @@ def get_total_loss(
 # -- weights and reductions -------------------------------------------------------------------------------------------
 
 
+@export("losses.compute_weighted_loss")
 def compute_weighted_loss(
     losses: Any,
     weights: Any = 1.0,
@@ -171,6 +183,7 @@ def _as_float(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
 # -- the losses -------------------------------------------------------------------------------------------------------
 
 
+@export("losses.absolute_difference")
 def absolute_difference(
     labels: Any,
     predictions: Any,
@@ -187,6 +200,7 @@ def absolute_difference(
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
 
 
+@export("losses.cosine_distance")
 def cosine_distance(
     labels: Any,
     predictions: Any,
@@ -208,6 +222,7 @@ def cosine_distance(
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
 
 
+@export("losses.hinge_loss")
 def hinge_loss(
     labels: Any,
     logits: Any,
@@ -225,6 +240,7 @@ def hinge_loss(
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
 
 
+@export("losses.huber_loss")
 def huber_loss(
     labels: Any,
     predictions: Any,
@@ -246,6 +262,7 @@ def huber_loss(
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
 
 
+@export("losses.log_loss")
 def log_loss(
     labels: Any,
     predictions: Any,
@@ -265,6 +282,7 @@ def log_loss(
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
 
 
+@export("losses.mean_pairwise_squared_error")
 def mean_pairwise_squared_error(
     labels: Any,
     predictions: Any,
@@ -292,6 +310,7 @@ def mean_pairwise_squared_error(
         return loss
 
 
+@export("losses.mean_squared_error")
 def mean_squared_error(
     labels: Any,
     predictions: Any,
@@ -308,6 +327,7 @@ def mean_squared_error(
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
 
 
+@export("losses.sigmoid_cross_entropy")
 def sigmoid_cross_entropy(
     multi_class_labels: Any,
     logits: Any,
@@ -329,6 +349,7 @@ def sigmoid_cross_entropy(
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
 
 
+@export("losses.softmax_cross_entropy")
 def softmax_cross_entropy(
     onehot_labels: Any,
     logits: Any,
@@ -352,6 +373,7 @@ def softmax_cross_entropy(
         return compute_weighted_loss(losses, weights, name, loss_collection, reduction)
 
 
+@export("losses.sparse_softmax_cross_entropy")
 def sparse_softmax_cross_entropy(
     labels: Any,
     logits: Any,

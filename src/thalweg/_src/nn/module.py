@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from thalweg._src.checkpoint.trackable import AutoTrackable
+from thalweg._src.export import export
 from thalweg._src.graph import scopes
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.variables.variables import Variable
@@ -15,6 +16,7 @@ from thalweg._src.variables.variables import Variable
 _NAME = re.compile(r"^[A-Za-z_]\w*$")
 
 
+@export("Module")
 class Module(AutoTrackable):
     """What holds variables as attributes; a checkpoint saves them by the names of these."""
 

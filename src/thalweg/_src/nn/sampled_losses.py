@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -20,6 +21,7 @@ from thalweg._src.ops.reshape import expand_dims, ones_like, reshape, shape, zer
 from thalweg._src.ops.sparse import sparse_to_dense
 
 
+@export("nn.nce_loss")
 def nce_loss(
     weights: Any,
     biases: Any,
@@ -52,6 +54,7 @@ def nce_loss(
     return reduce_sum(losses, 1)
 
 
+@export("nn.sampled_softmax_loss")
 def sampled_softmax_loss(
     weights: Any,
     biases: Any,

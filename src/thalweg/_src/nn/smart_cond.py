@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.control_flow.cond import cond
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.reshape import constant_value
@@ -14,6 +15,7 @@ from thalweg._src.variables.partitions import PartitionedVariable
 from thalweg._src.variables.variables import Variable
 
 
+@export("contrib.framework.smart_constant_value")
 def smart_constant_value(pred: Any) -> bool | None:
     """Returns the truth of a condition if it is known while the graph is built, else None."""
     if isinstance(pred, Tensor):
@@ -26,6 +28,7 @@ def smart_constant_value(pred: Any) -> bool | None:
     raise TypeError(f"pred: expected a tensor, a bool, 0 or 1, received {type(pred)}")
 
 
+@export("contrib.framework.smart_cond")
 def smart_cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
     """Returns what one of two functions returns: of equal structure, if the condition is known only in the step."""
     if not callable(true_fn):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -19,6 +20,7 @@ from thalweg._src.ops.reshape import constant_value, shape, zeros
 from thalweg._src.ops.space_to_depth import batch_to_space_nd, space_to_batch_nd
 
 
+@export("required_space_to_batch_paddings")
 def required_space_to_batch_paddings(
     input_shape: Any, block_shape: Any, base_paddings: Any = None, name: str | None = None
 ) -> tuple[Any, Any]:
@@ -48,6 +50,7 @@ def _if_known(value: Tensor) -> Any:
     return value if known is None else convert_to_tensor(known, value.dtype)
 
 
+@export("nn.with_space_to_batch")
 def with_space_to_batch(
     input: Any,
     dilation_rate: Any,
@@ -108,6 +111,7 @@ def _spread(values: Any, fill: int, places: list[int]) -> Any:
     return pack([values[places.index(d)] if d in places else filler for d in range(1, places[-1] + 1)])
 
 
+@export("conv2d_backprop_input_v2")
 def conv2d_backprop_input_v2(
     input: Any,
     filter: Any,
@@ -135,6 +139,7 @@ def conv2d_backprop_input_v2(
     )
 
 
+@export("conv2d_backprop_filter_v2")
 def conv2d_backprop_filter_v2(
     input: Any,
     filter: Any,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -44,6 +45,7 @@ from thalweg._src.ops.shape_functions import normalize_axis
 from thalweg._src.ops.where import setdiff1d, where
 
 
+@export("math.reduce_variance")
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """Returns the mean square distance from the mean along the axes."""
     with name_scope(name, "reduce_variance", [input_tensor]):
@@ -59,12 +61,14 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
         return reduce_mean(squares, axis, keepdims=keepdims)
 
 
+@export("math.reduce_std")
 def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """Returns the standard deviation along the axes."""
     with name_scope(name, "reduce_std", [input_tensor]):
         return sqrt(reduce_variance(input_tensor, axis, keepdims))
 
 
+@export("reduce_logsumexp", "math.reduce_logsumexp")
 def reduce_logsumexp(
     input_tensor: Any,
     axis: Any = None,
@@ -84,6 +88,7 @@ def reduce_logsumexp(
         return add(result, base if keep else reshape(base, shape(result)), name=scope)
 
 
+@export("count_nonzero", "math.count_nonzero")
 def count_nonzero(
     input_tensor: Any = None,
     axis: Any = None,
@@ -107,6 +112,7 @@ def count_nonzero(
 _MATRIX_NORMS = ("euclidean", "fro", 1, 2, np.inf)
 
 
+@export("norm", "linalg.norm")
 def norm(
     tensor: Any,
     ord: Any = "euclidean",
@@ -170,6 +176,7 @@ def _spectral_norm(x: Tensor, axis: Any) -> Tensor:
     return transpose(expand_dims(greatest, -1), invert_permutation(order))
 
 
+@export("linalg.normalize")
 def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Returns the tensor divided by its norm along the axes, and that norm."""
     with name_scope(name, "normalize", [tensor]):

@@ -9,6 +9,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.compat.logging import info
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection, name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -52,24 +53,28 @@ def _collected(summary: Tensor, collections: Any, default: Sequence[str] = _SUMM
     return summary
 
 
+@export("summary.scalar")
 def scalar(name: str, tensor: Any, collections: Any = None, family: str | None = None) -> Tensor:
     """Returns a summary of one number."""
     with _tagged(name, family, [tensor]) as (tag, scope):
         return _collected(scalar_summary(tag, tensor, name=scope), collections)
 
 
+@export("summary.histogram")
 def histogram(name: str, values: Any, collections: Any = None, family: str | None = None) -> Tensor:
     """Returns a summary of how numbers are distributed."""
     with _tagged(name, family, [values], "HistogramSummary") as (tag, scope):
         return _collected(histogram_summary(tag, values, name=scope), collections)
 
 
+@export("summary.image")
 def image(name: str, tensor: Any, max_outputs: int = 3, collections: Any = None, family: str | None = None) -> Tensor:
     """Returns a summary of the first images of a batch: [batch, height, width, channels] of bytes or floats."""
     with _tagged(name, family, [tensor]) as (tag, scope):
         return _collected(image_summary(tag, tensor, max_images=max_outputs, name=scope), collections)
 
 
+@export("summary.audio")
 def audio(
     name: str,
     tensor: Any,
@@ -84,6 +89,7 @@ def audio(
         return _collected(audio_summary_v2(tag, tensor, rate, max_outputs=max_outputs, name=scope), collections)
 
 
+@export("summary.text")
 def text(name: str, tensor: Any, collections: Any = None) -> Tensor:
     """Returns a summary of strings."""
     from tensorboard.compat.proto.summary_pb2 import SummaryMetadata
@@ -95,6 +101,7 @@ def text(name: str, tensor: Any, collections: Any = None) -> Tensor:
     return tensor_summary(name, tensor, summary_metadata=metadata, collections=collections)
 
 
+@export("summary.tensor_summary")
 def tensor_summary(
     name: str,
     tensor: Any,
@@ -116,6 +123,7 @@ def tensor_summary(
         return _collected(tensor_summary_v2(tag, tensor, metadata.SerializeToString(), name=scope), collections)
 
 
+@export("summary.merge")
 def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = None) -> Tensor:
     """Returns one summary of several, whose tags must differ."""
     name = _clean(name)
@@ -123,12 +131,14 @@ def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = Non
         return _collected(merge_summary(inputs, name=name), collections, ())
 
 
+@export("summary.merge_all")
 def merge_all(key: Any = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Tensor | None:
     """Returns one summary of all that are in a collection; None if there are none."""
     summaries = get_collection(key, scope)
     return merge(summaries, name=name) if summaries else None
 
 
+@export("summary.get_summary_description")
 def get_summary_description(node_def: Any) -> Any:
     """Returns the SummaryDescription that a TensorSummary node carries."""
     from google.protobuf.json_format import Parse

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
@@ -32,6 +33,7 @@ from thalweg._src.ops.where import where
 _KEYS = (dtypes.int32, dtypes.int64, dtypes.string)
 
 
+@export("contrib.lookup.HasherSpec")
 class HasherSpec(NamedTuple):
     """A hash function by its name, and its key."""
 
@@ -42,6 +44,7 @@ class HasherSpec(NamedTuple):
 FastHashSpec = HasherSpec("fasthash", None)
 
 
+@export("contrib.lookup.StrongHashSpec")
 class StrongHashSpec(HasherSpec):
     """The strong hash with a key of two numbers."""
 
@@ -55,6 +58,7 @@ class StrongHashSpec(HasherSpec):
         return super().__new__(cls, "stronghash", key)
 
 
+@export("contrib.lookup.IdTableWithHashBuckets")
 class IdTableWithHashBuckets(LookupInterface):
     """A table of numbers, with buckets by hash behind the last number for keys that are not in it."""
 
@@ -135,6 +139,7 @@ class IdTableWithHashBuckets(LookupInterface):
         return ids
 
 
+@export("lookup.StaticVocabularyTable")
 class StaticVocabularyTable(IdTableWithHashBuckets):
     """A table of numbers, with at least one bucket for keys that are not in it."""
 
@@ -155,6 +160,7 @@ class StaticVocabularyTable(IdTableWithHashBuckets):
         return None if self._table is None else self._table.resource_handle
 
 
+@export("contrib.lookup.index_table_from_file", "contrib.lookup.string_to_index_table_from_file")
 def index_table_from_file(
     vocabulary_file: Any = None,
     num_oov_buckets: int = 0,
@@ -189,6 +195,7 @@ def index_table_from_file(
         return _with_buckets(HashTable(initializer, default_value), num_oov_buckets, hasher_spec, kind)
 
 
+@export("contrib.lookup.index_table_from_tensor", "contrib.lookup.string_to_index_table_from_tensor")
 def index_table_from_tensor(
     mapping: Any = None,
     num_oov_buckets: int = 0,
@@ -228,6 +235,7 @@ def _positions(values: Tensor) -> Tensor:
     return result
 
 
+@export("contrib.lookup.index_to_string_table_from_file")
 def index_to_string_table_from_file(
     vocabulary_file: Any,
     vocab_size: int | None = None,
@@ -253,6 +261,7 @@ def index_to_string_table_from_file(
         return HashTable(initializer, default_value)
 
 
+@export("contrib.lookup.index_to_string_table_from_tensor")
 def index_to_string_table_from_tensor(
     mapping: Any = None, default_value: Any = "UNK", name: str | None = None, vocabulary_list: Any = None
 ) -> HashTable:
@@ -266,11 +275,13 @@ def index_to_string_table_from_tensor(
         return HashTable(initializer, default_value)
 
 
+@export("contrib.lookup.string_to_index")
 def string_to_index(tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None) -> Any:
     """Returns the places of words in a list."""
     return index_table_from_tensor(mapping, default_value=default_value, name=name).lookup(tensor)
 
 
+@export("contrib.lookup.index_to_string")
 def index_to_string(tensor: Any, mapping: Any, default_value: Any = "UNK", name: str | None = None) -> Any:
     """Returns the words at places in a list."""
     return index_to_string_table_from_tensor(mapping, default_value, name).lookup(tensor)

@@ -8,11 +8,13 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+from thalweg._src.export import export, export_lazy
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.messages import Message
 
 
+@export("summary.FileWriter")
 class FileWriter:
     """Writes into a new event file of a folder; events are written in the background."""
 
@@ -121,6 +123,7 @@ class FileWriter:
             warnings.warn("this FileWriter is closed: nothing is written until it is reopened", stacklevel=4)
 
 
+@export("summary.FileWriterCache")
 class FileWriterCache:
     """One FileWriter for each folder."""
 
@@ -144,6 +147,7 @@ class FileWriterCache:
             FileWriterCache._cache.clear()
 
 
+@export("train.summary_iterator")
 def summary_iterator(path: str) -> Iterator[Any]:
     """Returns an iterator over the events of a file."""
     from thalweg._src.formats import events
@@ -183,3 +187,7 @@ def _run_metadata(metadata: Any) -> Any:
     message = ParseDict(fields, RunMetadata(), ignore_unknown_fields=True)
     message.partition_graphs.extend(graphs)
     return message
+
+
+export_lazy("tensorboard.compat.proto.event_pb2", "summary.Event", "summary.SessionLog", "summary.TaggedRunMetadata")
+export_lazy("tensorboard.compat.proto.summary_pb2", "summary.Summary", "summary.SummaryDescription")

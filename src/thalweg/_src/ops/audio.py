@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from thalweg._src.export import export, export_constants
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.ops.shape_functions import require, with_rank
@@ -36,11 +37,17 @@ decode_wav = op(
     infer=_decoded,
     doc="The samples of a 16-bit WAV file as floats in [-1, 1), a column for each channel, and their rate.",
 ).many
-encode_wav = op(
-    "EncodeWav",
-    "audio: float32, sample_rate: int32 -> contents: string",
-    host="sample_rate",
-    differentiable=False,
-    infer=_encoded,
-    doc="Samples in [-1, 1] as a 16-bit WAV file.",
+encode_wav = export("audio.encode_wav")(
+    op(
+        "EncodeWav",
+        "audio: float32, sample_rate: int32 -> contents: string",
+        host="sample_rate",
+        differentiable=False,
+        infer=_encoded,
+        doc="Samples in [-1, 1] as a 16-bit WAV file.",
+    )
+)
+
+export_constants(
+    decode_wav="audio.decode_wav",
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -52,21 +53,22 @@ def _named(definition: OpDef, default: str) -> Callable[..., Tensor]:
     return function
 
 
-bessel_j0 = _named(bessel_j0_op, "bessel_j0")
-bessel_j1 = _named(bessel_j1_op, "bessel_j1")
-bessel_y0 = _named(bessel_y0_op, "bessel_y0")
-bessel_y1 = _named(bessel_y1_op, "bessel_y1")
-bessel_k0 = _named(bessel_k0_op, "bessel_k0")
-bessel_k1 = _named(bessel_k1_op, "bessel_k1")
-bessel_k0e = _named(bessel_k0e_op, "bessel_k0e")
-bessel_k1e = _named(bessel_k1e_op, "bessel_k1e")
-dawsn = _named(dawsn_op, "dawsn")
-expint = _named(expint_op, "expint")
-fresnel_cos = _named(fresnel_cos_op, "fresnel_cos")
-fresnel_sin = _named(fresnel_sin_op, "fresnel_sin")
-spence = _named(spence_op, "spence")
+bessel_j0 = export("math.special.bessel_j0")(_named(bessel_j0_op, "bessel_j0"))
+bessel_j1 = export("math.special.bessel_j1")(_named(bessel_j1_op, "bessel_j1"))
+bessel_y0 = export("math.special.bessel_y0")(_named(bessel_y0_op, "bessel_y0"))
+bessel_y1 = export("math.special.bessel_y1")(_named(bessel_y1_op, "bessel_y1"))
+bessel_k0 = export("math.special.bessel_k0")(_named(bessel_k0_op, "bessel_k0"))
+bessel_k1 = export("math.special.bessel_k1")(_named(bessel_k1_op, "bessel_k1"))
+bessel_k0e = export("math.special.bessel_k0e")(_named(bessel_k0e_op, "bessel_k0e"))
+bessel_k1e = export("math.special.bessel_k1e")(_named(bessel_k1e_op, "bessel_k1e"))
+dawsn = export("math.special.dawsn")(_named(dawsn_op, "dawsn"))
+expint = export("math.special.expint")(_named(expint_op, "expint"))
+fresnel_cos = export("math.special.fresnel_cos")(_named(fresnel_cos_op, "fresnel_cos"))
+fresnel_sin = export("math.special.fresnel_sin")(_named(fresnel_sin_op, "fresnel_sin"))
+spence = export("math.special.spence")(_named(spence_op, "spence"))
 
 
+@export("math.erfcinv")
 def erfcinv(x: Any, name: str | None = None) -> Tensor:
     """Returns the inverse of erfc."""
     with name_scope(name, "erfcinv", [x]) as scope:
@@ -98,6 +100,7 @@ sobol_sample_op = op(
 )
 
 
+@export("math.sobol_sample")
 def sobol_sample(
     dim: Any, num_results: Any, skip: Any = 0, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:

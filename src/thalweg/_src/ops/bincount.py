@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference, complete, static_value
@@ -93,6 +94,7 @@ dense_bincount_op = op(
 )
 
 
+@export("histogram_fixed_width")
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
@@ -101,6 +103,7 @@ def histogram_fixed_width(
         return histogram_fixed_width_op(values, value_range, nbins, dtype=dtype, name=scope)
 
 
+@export("histogram_fixed_width_bins")
 def histogram_fixed_width_bins(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
@@ -117,6 +120,7 @@ def histogram_fixed_width_bins(
         return reshape(cast(places, dtypes.int32), shape(values))
 
 
+@export("bincount", "math.bincount")
 def bincount(
     arr: Any,
     weights: Any = None,
@@ -149,6 +153,7 @@ def _bins(arr: Tensor, minlength: Any, maxlength: Any) -> Tensor:
     return size if most is None else minimum(most, size)
 
 
+@export("confusion_matrix", "math.confusion_matrix", "contrib.metrics.confusion_matrix")
 def confusion_matrix(
     labels: Any,
     predictions: Any,

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.errors import ShapeError
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -103,6 +104,7 @@ def _draw(sampler: OpDef, true_classes: Any, seed: int | None, name: str | None,
     return sampler.many(classes, seed=first or 0, seed2=second or 0, name=name, **attrs)
 
 
+@export("nn.uniform_candidate_sampler", "random.uniform_candidate_sampler")
 def uniform_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -117,6 +119,7 @@ def uniform_candidate_sampler(
     return _draw(uniform_op, true_classes, seed, name, **attrs)
 
 
+@export("nn.log_uniform_candidate_sampler", "random.log_uniform_candidate_sampler")
 def log_uniform_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -131,6 +134,7 @@ def log_uniform_candidate_sampler(
     return _draw(log_uniform_op, true_classes, seed, name, **attrs)
 
 
+@export("nn.learned_unigram_candidate_sampler", "random.learned_unigram_candidate_sampler")
 def learned_unigram_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -145,6 +149,7 @@ def learned_unigram_candidate_sampler(
     return _draw(learned_unigram_op, true_classes, seed, name, **attrs)
 
 
+@export("nn.fixed_unigram_candidate_sampler", "random.fixed_unigram_candidate_sampler")
 def fixed_unigram_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -170,6 +175,7 @@ def fixed_unigram_candidate_sampler(
     return _draw(fixed_unigram_op, true_classes, seed, name, **attrs)
 
 
+@export("nn.all_candidate_sampler", "random.all_candidate_sampler")
 def all_candidate_sampler(
     true_classes: Any,
     num_true: int,
@@ -183,6 +189,7 @@ def all_candidate_sampler(
     return _draw(all_op, true_classes, seed, name, **attrs)
 
 
+@export("nn.compute_accidental_hits")
 def compute_accidental_hits(
     true_classes: Any, sampled_candidates: Any, num_true: int, seed: int | None = None, name: str | None = None
 ) -> Any:

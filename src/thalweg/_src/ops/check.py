@@ -10,6 +10,7 @@ import numpy as np
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
@@ -55,6 +56,7 @@ def _require_static(condition: bool, data: list[Any]) -> None:
         raise errors.InvalidArgumentError(None, None, "\n".join(str(item) for item in shown if item is not None))
 
 
+@export("assert_equal", "debugging.assert_equal")
 def assert_equal(
     x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
@@ -65,6 +67,7 @@ def assert_equal(
         return _compared("==", equal, operator.eq, x, y, data, summarize, message)
 
 
+@export("assert_none_equal", "debugging.assert_none_equal")
 def assert_none_equal(
     x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
@@ -73,6 +76,7 @@ def assert_none_equal(
         return _compared("!=", not_equal, operator.ne, x, y, data, summarize, message)
 
 
+@export("assert_less", "debugging.assert_less")
 def assert_less(
     x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
@@ -81,6 +85,7 @@ def assert_less(
         return _compared("<", less, operator.lt, x, y, data, summarize, message)
 
 
+@export("assert_less_equal", "debugging.assert_less_equal")
 def assert_less_equal(
     x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
@@ -89,6 +94,7 @@ def assert_less_equal(
         return _compared("<=", less_equal, operator.le, x, y, data, summarize, message)
 
 
+@export("assert_greater", "debugging.assert_greater")
 def assert_greater(
     x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
@@ -97,6 +103,7 @@ def assert_greater(
         return _compared(">", greater, operator.gt, x, y, data, summarize, message)
 
 
+@export("assert_greater_equal", "debugging.assert_greater_equal")
 def assert_greater_equal(
     x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
@@ -115,6 +122,7 @@ def _signed(
         return _compared(sign, build, test, x, convert_to_tensor(0, x.dtype, name="zero"), data, *rest)
 
 
+@export("assert_positive", "debugging.assert_positive")
 def assert_positive(
     x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
@@ -122,6 +130,7 @@ def assert_positive(
     return _signed(name, "assert_positive", ">", greater, operator.gt, x, data, summarize, message)
 
 
+@export("assert_negative", "debugging.assert_negative")
 def assert_negative(
     x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
@@ -129,6 +138,7 @@ def assert_negative(
     return _signed(name, "assert_negative", "<", less, operator.lt, x, data, summarize, message)
 
 
+@export("assert_non_negative", "debugging.assert_non_negative")
 def assert_non_negative(
     x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
@@ -136,6 +146,7 @@ def assert_non_negative(
     return _signed(name, "assert_non_negative", ">=", greater_equal, operator.ge, x, data, summarize, message)
 
 
+@export("assert_non_positive", "debugging.assert_non_positive")
 def assert_non_positive(
     x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Operation:
@@ -143,6 +154,7 @@ def assert_non_positive(
     return _signed(name, "assert_non_positive", "<=", less_equal, operator.le, x, data, summarize, message)
 
 
+@export("assert_near", "debugging.assert_near")
 def assert_near(
     x: Any,
     y: Any,
@@ -176,12 +188,14 @@ def _rounding(dtype: DType) -> float:
     return float(np.finfo(dtype.as_numpy_dtype).eps)
 
 
+@export("is_non_decreasing", "debugging.is_non_decreasing", "math.is_non_decreasing")
 def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
     """Returns whether no element is less than the one before it, in row-major order."""
     with name_scope(name, "is_non_decreasing", [x]):
         return reduce_all(less_equal(*_neighbours(x)))
 
 
+@export("is_strictly_increasing", "debugging.is_strictly_increasing", "math.is_strictly_increasing")
 def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
     """Returns whether every element is greater than the one before it, in row-major order."""
     with name_scope(name, "is_strictly_increasing", [x]):
@@ -199,6 +213,7 @@ def _neighbours(x: Any) -> tuple[Tensor, Tensor]:
 # -- ranks ------------------------------------------------------------------------------------------------------------
 
 
+@export("assert_rank", "debugging.assert_rank")
 def assert_rank(
     x: Any,
     rank: Any,
@@ -212,6 +227,7 @@ def assert_rank(
         return _rank_checked(x, [rank], operator.eq, equal, "must have rank", data, summarize, message)
 
 
+@export("assert_rank_at_least", "debugging.assert_rank_at_least")
 def assert_rank_at_least(
     x: Any,
     rank: Any,
@@ -225,6 +241,7 @@ def assert_rank_at_least(
         return _rank_checked(x, [rank], operator.ge, greater_equal, "must have rank at least", data, summarize, message)
 
 
+@export("assert_rank_in", "debugging.assert_rank_in")
 def assert_rank_in(
     x: Any,
     ranks: Iterable[Any],
@@ -268,6 +285,7 @@ def _rank_checked(
 # -- types ------------------------------------------------------------------------------------------------------------
 
 
+@export("assert_type", "debugging.assert_type")
 def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Operation:
     """Raises TypeError unless the tensor has the type; returns an operation that does nothing."""
     with name_scope(name, "assert_type", [tensor]):
@@ -278,6 +296,7 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
         return no_op(name="statically_determined_correct_type")
 
 
+@export("assert_integer", "debugging.assert_integer")
 def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
     """Raises TypeError unless x has an integer type; returns an operation that does nothing."""
     with name_scope(name, "assert_integer", [x]):
@@ -288,6 +307,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
         return no_op(name="statically_determined_was_integer")
 
 
+@export("assert_scalar", "debugging.assert_scalar", "contrib.framework.assert_scalar")
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
     """Returns the tensor; raises ValueError if it is known not to be a scalar."""
     with name_scope(name, "assert_scalar", [tensor]):
@@ -298,6 +318,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
         return result
 
 
+@export("assert_same_float_dtype", "debugging.assert_same_float_dtype", "contrib.framework.assert_same_float_dtype")
 def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
     """Returns the one floating type that the tensors and dtype have, float32 if there are none."""
     found = None if dtype is None else dtypes.as_dtype(dtype).base_dtype
@@ -316,6 +337,7 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
     return found
 
 
+@export("is_numeric_tensor", "debugging.is_numeric_tensor")
 def is_numeric_tensor(tensor: Any) -> bool:
     """Tells whether the argument is a tensor of numbers."""
     if not isinstance(tensor, Tensor):
@@ -324,6 +346,7 @@ def is_numeric_tensor(tensor: Any) -> bool:
     return dtype.is_integer or dtype.is_floating or dtype.is_complex or dtype.is_quantized
 
 
+@export("assert_proper_iterable", "debugging.assert_proper_iterable")
 def assert_proper_iterable(values: Any) -> None:
     """Raises TypeError unless the values are a list or another iterable, and no tensor, array or text."""
     if isinstance(values, Tensor | np.ndarray | str | bytes) or not hasattr(values, "__iter__"):

@@ -9,6 +9,7 @@ import numpy as np
 
 from thalweg._src import dtypes, shapes
 from thalweg._src.errors import ShapeError
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -218,6 +219,7 @@ unpack_op = op(
 )
 
 
+@export("concat")
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     """Returns tensors joined along a dimension that they have."""
     if not isinstance(values, list | tuple):
@@ -231,6 +233,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
         return identity(values[0], name=scope)
 
 
+@export("stack")
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     """Returns tensors of one shape side by side along a new dimension."""
     if isinstance(values, Tensor):
@@ -243,11 +246,13 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
     return pack(list(values), axis=axis, name=name)
 
 
+@export("parallel_stack")
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
     """Returns tensors of one shape side by side along a new first dimension."""
     return stack(values, 0, name)
 
 
+@export("unstack")
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
     """Returns the parts of a tensor along a dimension, without it; their number may be inferred."""
     tensor = convert_to_tensor(value, name="value")
@@ -263,6 +268,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     return unpack_op.many(tensor, num=num, axis=axis, name=name)  # type: ignore[no-any-return]
 
 
+@export("split")
 def split(
     value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split"
 ) -> list[Tensor]:

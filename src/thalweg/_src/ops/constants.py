@@ -11,6 +11,7 @@ import numpy as np
 from thalweg._src import dtypes, shapes
 from thalweg._src.dtypes import DType
 from thalweg._src.errors import ShapeError
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.apply import output_types
 from thalweg._src.graph.convert import convert_to_tensor, register_tensor_conversion_function
@@ -71,15 +72,17 @@ def _filled(c: Inference) -> Sequence[Shape]:
     return [c.shape_value(0)]
 
 
-fill = op(
-    "Fill",
-    "dims: index_type, value: T -> output: T",
-    T=attr.types(),
-    index_type=attr.types(dtypes.INDEX, dtypes.int32),
-    host="dims",
-    infer=_filled,
-    evaluate=lambda c: np.full(tuple(c.value(0)), c.partial(1)),  # type: ignore[arg-type]
-    doc="A tensor of the given shape with one value everywhere.",
+fill = export("fill")(
+    op(
+        "Fill",
+        "dims: index_type, value: T -> output: T",
+        T=attr.types(),
+        index_type=attr.types(dtypes.INDEX, dtypes.int32),
+        host="dims",
+        infer=_filled,
+        evaluate=lambda c: np.full(tuple(c.value(0)), c.partial(1)),  # type: ignore[arg-type]
+        doc="A tensor of the given shape with one value everywhere.",
+    )
 )
 
 
@@ -205,6 +208,7 @@ def _with_shape(array: Array, shape: Shape) -> Array:
     return np.concatenate([flat, np.full(count - array.size, flat[-1], dtype=array.dtype)]).reshape(shape)
 
 
+@export("constant")
 def constant(
     value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
 ) -> Tensor:
@@ -289,17 +293,20 @@ register_tensor_conversion_function(TensorShape, _convert_shape, 99)
 register_tensor_conversion_function(Dimension, _convert_dimension, 99)
 
 
+@export("placeholder")
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
     """Returns a tensor that must be fed."""
     return placeholder_op(dtype=dtypes.as_dtype(dtype), shape=shapes.as_shape(shape), name=name)
 
 
+@export("placeholder_with_default")
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """Returns a tensor that may be fed and else has the value of `input`."""
     value = convert_to_tensor(input)
     return placeholder_with_default_op(value, shape=shapes.as_shape(shape), name=name)
 
 
+@export("no_op")
 def no_op(name: str | None = None) -> Operation:
     """Returns an operation that does nothing."""
     return no_op_op.operation(name=name)

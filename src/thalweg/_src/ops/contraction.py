@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference, complete, static_value
@@ -69,24 +70,28 @@ def _einsum(c: Inference) -> Sequence[Shape]:
     return [equation.result(c.shapes)]
 
 
-cross = op(
-    "Cross",
-    "a: T, b: T -> product: T",
-    T=dtypes.REAL,
-    infer=_cross,
-    doc="The cross products of vectors of three elements.",
+cross = export("cross", "linalg.cross")(
+    op(
+        "Cross",
+        "a: T, b: T -> product: T",
+        T=dtypes.REAL,
+        infer=_cross,
+        doc="The cross products of vectors of three elements.",
+    )
 )
-sparse_matmul = op(
-    "SparseMatMul",
-    "a: Ta, b: Tb -> product: float32",
-    transpose_a=False,
-    transpose_b=False,
-    a_is_sparse=False,
-    b_is_sparse=False,
-    Ta=attr.types((dtypes.float32, dtypes.bfloat16), dtypes.float32),
-    Tb=attr.types((dtypes.float32, dtypes.bfloat16), dtypes.float32),
-    infer=_sparse_matmul,
-    doc="The product of two matrices that hold many zeros.",
+sparse_matmul = export("sparse_matmul")(
+    op(
+        "SparseMatMul",
+        "a: Ta, b: Tb -> product: float32",
+        transpose_a=False,
+        transpose_b=False,
+        a_is_sparse=False,
+        b_is_sparse=False,
+        Ta=attr.types((dtypes.float32, dtypes.bfloat16), dtypes.float32),
+        Tb=attr.types((dtypes.float32, dtypes.bfloat16), dtypes.float32),
+        infer=_sparse_matmul,
+        doc="The product of two matrices that hold many zeros.",
+    )
 )
 _ADJOINTS: dict[str, Any] = dict.fromkeys(("adj_x", "adj_y", "grad_x", "grad_y"), False)
 _BATCHED = dtypes.FLOATING | dtypes.COMPLEX | dtypes.INDEX
@@ -115,6 +120,7 @@ einsum_op = op("Einsum", "inputs: N*T -> output: T", equation=attr.string(), T=a
 # -- matrices and vectors ---------------------------------------------------------------------------------------------
 
 
+@export("linalg.matvec")
 def matvec(
     a: Any,
     b: Any,
@@ -131,6 +137,7 @@ def matvec(
         return squeeze(product, [-1])
 
 
+@export("trace", "linalg.trace")
 def trace(x: Any, name: str | None = None) -> Tensor:
     """Returns the sums of the diagonals of matrices."""
     with name_scope(name, "Trace", [x]):
@@ -142,6 +149,7 @@ def trace(x: Any, name: str | None = None) -> Tensor:
 _FORM = re.compile(r"(?:[a-zA-Z]|\.\.\.|,)*(?:->(?:[a-zA-Z]|\.\.\.)*)?")
 
 
+@export("einsum", "linalg.einsum")
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     """Multiplies tensors element by element, dimensions named by letters, and sums over those not in the output.
 
@@ -229,6 +237,7 @@ def _cheapest_pair(terms: Sequence[str], tensors: Sequence[Tensor], output: str)
 # -- tensordot --------------------------------------------------------------------------------------------------------
 
 
+@export("tensordot", "linalg.tensordot")
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """Sums products over axes: the last N of a and first N of b, or a list of axes for each."""
     with name_scope(name, "Tensordot", [a, b, axes]) as scope:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import control_dependencies, name_scope
@@ -13,6 +14,7 @@ from thalweg._src.ops.constants import no_op
 from thalweg._src.ops.identity import identity
 
 
+@export("group")
 def group(*inputs: Any, name: str | None = None) -> Operation:
     """Returns an operation that is over when all inputs, in any nesting of lists, have run."""
     controls = builtins.list(_flat(inputs))
@@ -32,6 +34,7 @@ def _flat(inputs: Any) -> Any:
             yield item
 
 
+@export("tuple")
 def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
     """Returns the tensors again, each available only when all of them are."""
     with name_scope(name, "tuple"):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -197,6 +198,7 @@ def _settings(rank: int, data_format: str | None, strides: Any, padding: Any, di
     }
 
 
+@export("nn.conv2d")
 def conv2d(
     input: Any,
     filter: Any = None,
@@ -214,6 +216,7 @@ def conv2d(
     return conv2d_op(input, filter, use_cudnn_on_gpu=use_cudnn_on_gpu, name=name, **settings)
 
 
+@export("nn.conv2d_backprop_input")
 def conv2d_backprop_input(
     input_sizes: Any,
     filter: Any = None,
@@ -234,6 +237,7 @@ def conv2d_backprop_input(
     )
 
 
+@export("nn.conv2d_backprop_filter")
 def conv2d_backprop_filter(
     input: Any,
     filter_sizes: Any,
@@ -252,6 +256,7 @@ def conv2d_backprop_filter(
     )
 
 
+@export("nn.conv2d_transpose")
 def conv2d_transpose(
     value: Any = None,
     filter: Any = None,
@@ -272,6 +277,7 @@ def conv2d_transpose(
         return conv2d_backprop_input_op(output_shape, filter, value, name=scope, **settings)
 
 
+@export("nn.conv3d")
 def conv3d(
     input: Any,
     filter: Any = None,
@@ -287,6 +293,7 @@ def conv3d(
     return conv3d_op(input, filter, name=name, **_settings(3, data_format, strides, padding, dilations))
 
 
+@export("nn.conv3d_transpose")
 def conv3d_transpose(
     value: Any,
     filter: Any = None,
@@ -307,6 +314,7 @@ def conv3d_transpose(
         return conv3d_backprop_input_op(output_shape, filter, value, name=scope, **settings)
 
 
+@export("nn.conv3d_backprop_filter", "nn.conv3d_backprop_filter_v2")
 def conv3d_backprop_filter(
     input: Any,
     filter_sizes: Any,
@@ -325,6 +333,7 @@ def conv3d_backprop_filter(
 conv3d_backprop_filter_v2 = conv3d_backprop_filter
 
 
+@export("nn.conv1d")
 def conv1d(
     value: Any = None,
     filters: Any = None,
@@ -362,6 +371,7 @@ def _flat(value: Any, channels_first: bool, name: str) -> list[int]:
     return [whole[0], whole[1], 1, whole[2]] if channels_first else [whole[0], 1, whole[1], whole[2]]
 
 
+@export("nn.conv1d_transpose")
 def conv1d_transpose(
     input: Any,
     filters: Any,
@@ -390,6 +400,7 @@ def conv1d_transpose(
         return squeeze(result, [axis])
 
 
+@export("nn.conv_transpose")
 def conv_transpose(
     input: Any,
     filters: Any,
@@ -420,6 +431,7 @@ def conv_transpose(
         )
 
 
+@export("nn.convolution")
 def convolution(
     input: Any,
     filter: Any = None,
@@ -461,11 +473,13 @@ def _listed(value: Any, rank: int) -> list[int]:
     return values * rank if len(values) == 1 else values
 
 
+@export("nn.atrous_conv2d")
 def atrous_conv2d(value: Any, filters: Any, rate: int, padding: str, name: str | None = None) -> Tensor:
     """Convolves with a filter that has rate - 1 holes between its elements."""
     return convolution(value, filters, padding, dilation_rate=[rate, rate], name=name)
 
 
+@export("nn.atrous_conv2d_transpose")
 def atrous_conv2d_transpose(
     value: Any, filters: Any, output_shape: Any, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
@@ -474,6 +488,7 @@ def atrous_conv2d_transpose(
         return conv2d_backprop_input(output_shape, filters, value, 1, padding, dilations=rate, name=scope)
 
 
+@export("nn.depthwise_conv2d_native")
 def depthwise_conv2d_native(
     input: Any,
     filter: Any,
@@ -487,6 +502,7 @@ def depthwise_conv2d_native(
     return depthwise_op(input, filter, name=name, **_settings(2, data_format, strides, padding, dilations))
 
 
+@export("nn.depthwise_conv2d_backprop_input", "nn.depthwise_conv2d_native_backprop_input")
 def depthwise_conv2d_native_backprop_input(
     input_sizes: Any,
     filter: Any,
@@ -502,6 +518,7 @@ def depthwise_conv2d_native_backprop_input(
     return depthwise_backprop_input_op(input_sizes, filter, out_backprop, name=name, **settings)
 
 
+@export("nn.depthwise_conv2d_backprop_filter", "nn.depthwise_conv2d_native_backprop_filter")
 def depthwise_conv2d_native_backprop_filter(
     input: Any,
     filter_sizes: Any,
@@ -521,6 +538,7 @@ depthwise_conv2d_backprop_input = depthwise_conv2d_native_backprop_input
 depthwise_conv2d_backprop_filter = depthwise_conv2d_native_backprop_filter
 
 
+@export("nn.depthwise_conv2d")
 def depthwise_conv2d(
     input: Any,
     filter: Any,
@@ -540,6 +558,7 @@ def depthwise_conv2d(
         return depthwise_op(input, filter, name=scope, **settings)
 
 
+@export("nn.separable_conv2d")
 def separable_conv2d(
     input: Any,
     depthwise_filter: Any,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -140,6 +141,7 @@ beam_search_op = op(
 )
 
 
+@export("nn.ctc_loss")
 def ctc_loss(
     labels: Any,
     inputs: Any = None,
@@ -173,6 +175,7 @@ def ctc_loss(
     return cast(loss, inputs.dtype) if inputs.dtype in _HALF else loss
 
 
+@export("nn.ctc_loss_v2")
 def ctc_loss_v2(
     labels: Any,
     logits: Any,
@@ -216,6 +219,7 @@ def _with_blank_last(logits: Tensor, labels: SparseTensor, blank: int) -> tuple[
     return concat(parts, 2), labels.with_values(values)
 
 
+@export("nn.ctc_greedy_decoder")
 def ctc_greedy_decoder(
     inputs: Any, sequence_length: Any, merge_repeated: bool = True, blank_index: int | None = None
 ) -> tuple[list[SparseTensor], Tensor]:
@@ -226,6 +230,7 @@ def ctc_greedy_decoder(
     return [SparseTensor(indices, values, shape)], scores
 
 
+@export("nn.ctc_beam_search_decoder")
 def ctc_beam_search_decoder(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1, merge_repeated: bool = True
 ) -> tuple[list[SparseTensor], Tensor]:
@@ -239,6 +244,7 @@ def ctc_beam_search_decoder(
     return [SparseTensor(*parts) for parts in zip(indices, values, shapes)], scores
 
 
+@export("nn.ctc_beam_search_decoder_v2")
 def ctc_beam_search_decoder_v2(
     inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
 ) -> tuple[list[SparseTensor], Tensor]:
@@ -246,6 +252,7 @@ def ctc_beam_search_decoder_v2(
     return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, merge_repeated=False)
 
 
+@export("nn.ctc_unique_labels")
 def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Returns the different labels of each row, padded with 0, and where each label is among them."""
     with name_scope(name, "ctc_unique_labels", [labels]):
@@ -260,6 +267,7 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Ten
         return unique, gather(number, first, axis=1, batch_dims=1)
 
 
+@export("nn.collapse_repeated")
 def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Returns rows of labels with equal neighbours merged, padded with 0, and their new lengths."""
     with name_scope(name, "collapse_repeated_labels", [labels, seq_length]):

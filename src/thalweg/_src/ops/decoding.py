@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.attr import AttrDef
 from thalweg._src.graph.infer import Inference
@@ -90,12 +91,14 @@ encode_base64_op = op(
     differentiable=False,
     doc="Strings in base64, with - and _ in place of + and /.",
 )
-decode_base64 = op(
-    "DecodeBase64",
-    "input: string -> output: string",
-    infer=unchanged,
-    differentiable=False,
-    doc="What strings in base64 stand for, with - and _ in place of + and /, with or without padding.",
+decode_base64 = export("decode_base64", "io.decode_base64")(
+    op(
+        "DecodeBase64",
+        "input: string -> output: string",
+        infer=unchanged,
+        differentiable=False,
+        doc="What strings in base64 stand for, with - and _ in place of + and /, with or without padding.",
+    )
 )
 decode_raw_op = op(
     "DecodeRaw",
@@ -138,6 +141,7 @@ decode_compressed_op = op(
 )
 
 
+@export("as_string", "dtypes.as_string", "strings.as_string")
 def as_string(
     input: Any,
     precision: int = -1,
@@ -157,6 +161,7 @@ def as_string(
     )
 
 
+@export("string_to_number", "strings.to_number")
 def string_to_number(
     string_tensor: Any = None, out_type: Any = dtypes.float32, name: str | None = None, input: Any = None
 ) -> Tensor:
@@ -165,11 +170,13 @@ def string_to_number(
     return string_to_number_op(strings, out_type=out_type, name=name)
 
 
+@export("encode_base64", "io.encode_base64")
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
     """Returns strings in web-safe base64."""
     return encode_base64_op(input, pad=pad, name=name)
 
 
+@export("decode_raw", "io.decode_raw")
 def decode_raw(
     input_bytes: Any = None,
     out_type: Any = None,
@@ -184,6 +191,7 @@ def decode_raw(
     return decode_raw_op(strings, out_type=out_type, little_endian=little_endian, name=name)
 
 
+@export("decode_csv", "io.decode_csv")
 def decode_csv(
     records: Any,
     record_defaults: Any,
@@ -217,6 +225,7 @@ def decode_csv(
     return result
 
 
+@export("decode_compressed", "io.decode_compressed")
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
     """Returns what strings hold in compressed form: "ZLIB", "GZIP", or "" for plain."""
     return decode_compressed_op(bytes, compression_type=compression_type, name=name)

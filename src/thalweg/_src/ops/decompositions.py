@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -77,12 +78,14 @@ def _lu(c: Inference) -> Sequence[Shape]:
     return [shape, None if shape is None else shape[:-1]]
 
 
-cholesky = op(
-    "Cholesky",
-    "input: T -> output: T",
-    T=MATRIX_TYPES,
-    infer=unchanged_square,
-    doc="The lower triangular matrix whose product with its adjoint is the input.",
+cholesky = export("cholesky", "linalg.cholesky")(
+    op(
+        "Cholesky",
+        "input: T -> output: T",
+        T=MATRIX_TYPES,
+        infer=unchanged_square,
+        doc="The lower triangular matrix whose product with its adjoint is the input.",
+    )
 )
 cholesky_grad = op(
     "CholeskyGrad",
@@ -112,23 +115,27 @@ lu_op = op(
 )
 
 
+@export("qr", "linalg.qr")
 def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Any:
     """Returns (q, r): an orthonormal and an upper triangular matrix whose product is the input."""
     return qr_op.many(input, full_matrices=full_matrices, name=name)
 
 
+@export("svd", "linalg.svd")
 def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:
     """Returns (s, u, v), the input being `u @ diag(s) @ adjoint(v)`; the singular values s alone without compute_uv."""
     s, u, v = svd_op.many(tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
     return (real(s), u, v) if compute_uv else real(s)
 
 
+@export("self_adjoint_eig", "linalg.eigh")
 def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Returns eigenvalues, rising, and eigenvectors of self-adjoint matrices, of which the lower half is read."""
     e, v = self_adjoint_eig_op.many(tensor, compute_v=True, name=name)
     return e, v
 
 
+@export("self_adjoint_eigvals", "linalg.eigvalsh")
 def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
     """Returns the eigenvalues, rising, of self-adjoint matrices, of which the lower half is read."""
     result: Tensor = self_adjoint_eig_op.many(tensor, compute_v=False, name=name)[0]
@@ -142,18 +149,21 @@ def _eig(tensor: Any, compute_v: bool, name: str | None) -> Any:
         return eig_op.many(matrix, compute_v=compute_v, Tout=kind, name=scope)
 
 
+@export("linalg.eig")
 def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Returns eigenvalues, in no particular order, and eigenvectors of length 1."""
     e, v = _eig(tensor, True, name)
     return e, v
 
 
+@export("linalg.eigvals")
 def eigvals(tensor: Any, name: str | None = None) -> Tensor:
     """Returns eigenvalues, in no particular order."""
     result: Tensor = _eig(tensor, False, name)[0]
     return result
 
 
+@export("linalg.lu")
 def lu(input: Any, output_idx_type: Any = dtypes.int32, name: str | None = None) -> Any:
     """Returns (lu, p): L below and U on and above the diagonal, and the order in which L @ U has the input's rows."""
     return lu_op.many(input, output_idx_type=output_idx_type, name=name)

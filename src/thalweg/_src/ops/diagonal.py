@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -164,18 +165,22 @@ def _matrix_set_diag_v2(c: Inference) -> Sequence[Shape]:
 matrix_diag_op = op("MatrixDiag", "diagonal: T -> output: T", T=attr.types(), infer=_matrix_diag)
 matrix_diag_part_op = op("MatrixDiagPart", "input: T -> diagonal: T", T=attr.types(), infer=_matrix_diag_part)
 matrix_set_diag_op = op("MatrixSetDiag", "input: T, diagonal: T -> output: T", T=attr.types(), infer=_matrix_set_diag)
-diag = op(
-    "Diag", "diagonal: T -> output: T", T=_NUMBERS, infer=_diag, doc="A tensor with a diagonal, of twice its rank."
+diag = export("diag", "linalg.tensor_diag")(
+    op("Diag", "diagonal: T -> output: T", T=_NUMBERS, infer=_diag, doc="A tensor with a diagonal, of twice its rank.")
 )
-diag_part = op("DiagPart", "input: T -> diagonal: T", T=_NUMBERS, infer=_diag_part, doc="The diagonal of a tensor.")
-matrix_band_part = op(
-    "MatrixBandPart",
-    "input: T, num_lower: Tindex, num_upper: Tindex -> band: T",
-    T=attr.types(),
-    Tindex=attr.types(dtypes.INDEX, dtypes.int64),
-    host="num_lower, num_upper",
-    infer=_band,
-    doc="Matrices with everything outside a band around the diagonal set to zero.",
+diag_part = export("diag_part", "linalg.tensor_diag_part")(
+    op("DiagPart", "input: T -> diagonal: T", T=_NUMBERS, infer=_diag_part, doc="The diagonal of a tensor.")
+)
+matrix_band_part = export("matrix_band_part", "linalg.band_part")(
+    op(
+        "MatrixBandPart",
+        "input: T, num_lower: Tindex, num_upper: Tindex -> band: T",
+        T=attr.types(),
+        Tindex=attr.types(dtypes.INDEX, dtypes.int64),
+        host="num_lower, num_upper",
+        infer=_band,
+        doc="Matrices with everything outside a band around the diagonal set to zero.",
+    )
 )
 
 
@@ -201,6 +206,7 @@ def _is_plain(value: Any, plain: int) -> bool:
     return isinstance(value, int | float) and value == plain
 
 
+@export("matrix_diag", "linalg.diag")
 def matrix_diag(
     diagonal: Any,
     name: str = "diag",
@@ -218,6 +224,7 @@ def matrix_diag(
     return matrix_diag_v3_op(diagonal, k, num_rows, num_cols, padding, align=align, name=name)
 
 
+@export("matrix_diag_part", "linalg.diag_part")
 def matrix_diag_part(
     input: Any, name: str = "diag_part", k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT"
 ) -> Tensor:
@@ -228,6 +235,7 @@ def matrix_diag_part(
     return matrix_diag_part_v3_op(input, k, _padding(padding_value, input.dtype), align=align, name=name)
 
 
+@export("matrix_set_diag", "linalg.set_diag")
 def matrix_set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: Any = 0, align: str = "RIGHT_LEFT") -> Tensor:
     """Returns matrices with diagonals replaced; k is one diagonal or a band."""
     if _is_plain(k, 0):
@@ -240,6 +248,7 @@ def _padding(value: Any, dtype: dtypes.DType) -> Any:
     return bool(value) if dtype.is_bool and not isinstance(value, Tensor) else value
 
 
+@export("eye", "linalg.eye")
 def eye(
     num_rows: Any,
     num_columns: Any = None,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -77,6 +78,7 @@ dilation2d_backprop_filter = op(
 )
 
 
+@export("nn.dilation2d")
 def dilation2d(
     input: Any,
     filter: Any = None,
@@ -93,6 +95,7 @@ def dilation2d(
     return dilation2d_op(input, filter, strides=strides, rates=rates, padding=padding, name=name)
 
 
+@export("nn.erosion2d")
 def erosion2d(value: Any, kernel: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:
     """Returns the least difference of pixel and kernel in each window: the dilation of what is not there."""
     with name_scope(name, "erosion2d", [value, kernel]) as scope:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
@@ -36,6 +37,7 @@ edit_distance_op = op(
 )
 
 
+@export("edit_distance")
 def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance") -> Tensor:
     """Returns the edit distance of each pair of sequences, relative to the truth's length if normalized."""
     a, b = as_sparse(hypothesis), as_sparse(truth)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.ops.quantization import ranges
@@ -57,31 +58,39 @@ def _per_channel_grad(c: Inference) -> Sequence[Shape]:
 
 _ENDS = "min: float32, max: float32"
 _BACKPROPS = "backprops_wrt_input: float32, backprop_wrt_min: float32, backprop_wrt_max: float32"
-fake_quant_with_min_max_args = op(
-    "FakeQuantWithMinMaxArgs",
-    "inputs: float32 -> outputs: float32",
-    min=-6.0,
-    max=6.0,
-    infer=_args,
-    doc="Numbers rounded to the steps of a given range; 0 is one of them.",
-    **_RANGE,
+fake_quant_with_min_max_args = export("fake_quant_with_min_max_args", "quantization.fake_quant_with_min_max_args")(
+    op(
+        "FakeQuantWithMinMaxArgs",
+        "inputs: float32 -> outputs: float32",
+        min=-6.0,
+        max=6.0,
+        infer=_args,
+        doc="Numbers rounded to the steps of a given range; 0 is one of them.",
+        **_RANGE,
+    )
 )
-fake_quant_with_min_max_args_gradient = op(
-    "FakeQuantWithMinMaxArgsGradient",
-    "gradients: float32, inputs: float32 -> backprops: float32",
-    min=-6.0,
-    max=6.0,
-    infer=_args,
-    differentiable=False,
-    doc="The gradient inside the range, nothing beyond it.",
-    **_RANGE,
+fake_quant_with_min_max_args_gradient = export(
+    "fake_quant_with_min_max_args_gradient", "quantization.fake_quant_with_min_max_args_gradient"
+)(
+    op(
+        "FakeQuantWithMinMaxArgsGradient",
+        "gradients: float32, inputs: float32 -> backprops: float32",
+        min=-6.0,
+        max=6.0,
+        infer=_args,
+        differentiable=False,
+        doc="The gradient inside the range, nothing beyond it.",
+        **_RANGE,
+    )
 )
-fake_quant_with_min_max_vars = op(
-    "FakeQuantWithMinMaxVars",
-    f"inputs: float32, {_ENDS} -> outputs: float32",
-    infer=_vars,
-    doc="Numbers rounded to the steps of a range that can be trained.",
-    **_RANGE,
+fake_quant_with_min_max_vars = export("fake_quant_with_min_max_vars", "quantization.fake_quant_with_min_max_vars")(
+    op(
+        "FakeQuantWithMinMaxVars",
+        f"inputs: float32, {_ENDS} -> outputs: float32",
+        infer=_vars,
+        doc="Numbers rounded to the steps of a range that can be trained.",
+        **_RANGE,
+    )
 )
 fake_quant_with_min_max_vars_gradient_op = op(
     "FakeQuantWithMinMaxVarsGradient",
@@ -91,12 +100,16 @@ fake_quant_with_min_max_vars_gradient_op = op(
     doc="The gradient inside the range, and what is beyond an end for that end.",
     **_RANGE,
 )
-fake_quant_with_min_max_vars_per_channel = op(
-    "FakeQuantWithMinMaxVarsPerChannel",
-    f"inputs: float32, {_ENDS} -> outputs: float32",
-    infer=_per_channel,
-    doc="Numbers rounded to the steps of a range of their channel, the last dimension.",
-    **_RANGE,
+fake_quant_with_min_max_vars_per_channel = export(
+    "fake_quant_with_min_max_vars_per_channel", "quantization.fake_quant_with_min_max_vars_per_channel"
+)(
+    op(
+        "FakeQuantWithMinMaxVarsPerChannel",
+        f"inputs: float32, {_ENDS} -> outputs: float32",
+        infer=_per_channel,
+        doc="Numbers rounded to the steps of a range of their channel, the last dimension.",
+        **_RANGE,
+    )
 )
 fake_quant_with_min_max_vars_per_channel_gradient_op = op(
     "FakeQuantWithMinMaxVarsPerChannelGradient",
@@ -108,6 +121,7 @@ fake_quant_with_min_max_vars_per_channel_gradient_op = op(
 )
 
 
+@export("fake_quant_with_min_max_vars_gradient", "quantization.fake_quant_with_min_max_vars_gradient")
 def fake_quant_with_min_max_vars_gradient(
     gradients: Any,
     inputs: Any,
@@ -122,6 +136,10 @@ def fake_quant_with_min_max_vars_gradient(
     return definition.many(gradients, inputs, min, max, num_bits=num_bits, narrow_range=narrow_range, name=name)
 
 
+@export(
+    "fake_quant_with_min_max_vars_per_channel_gradient",
+    "quantization.fake_quant_with_min_max_vars_per_channel_gradient",
+)
 def fake_quant_with_min_max_vars_per_channel_gradient(
     gradients: Any,
     inputs: Any,

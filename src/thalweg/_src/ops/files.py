@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.operation import Operation
@@ -41,12 +42,14 @@ write_file_op = op(
     differentiable=False,
     doc="Writes a file, and the folders that lead to it if there are none.",
 )
-matching_files = op(
-    "MatchingFiles",
-    "pattern: string -> filenames: string",
-    infer=_matches,
-    differentiable=False,
-    doc="The names of the files that match any of the patterns, sorted.",
+matching_files = export("matching_files", "io.matching_files")(
+    op(
+        "MatchingFiles",
+        "pattern: string -> filenames: string",
+        infer=_matches,
+        differentiable=False,
+        doc="The names of the files that match any of the patterns, sorted.",
+    )
 )
 timestamp_op = op(
     "Timestamp",
@@ -58,16 +61,19 @@ timestamp_op = op(
 )
 
 
+@export("read_file", "io.read_file")
 def read_file(filename: Any, name: str | None = None) -> Tensor:
     """Returns all that a file holds, read anew in each step."""
     return read_file_op(filename, name=name)
 
 
+@export("write_file", "io.write_file")
 def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation:
     """Returns an operation that writes a file, and the folders that lead to it if there are none."""
     return write_file_op.operation(filename, contents, name=name)
 
 
+@export("timestamp")
 def timestamp(name: str | None = None) -> Tensor:
     """Returns the seconds since 1970 at the moment it runs."""
     return timestamp_op(name=name)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
@@ -114,6 +115,7 @@ fractional_avg_pool_grad = op(
 )
 
 
+@export("nn.fractional_max_pool")
 def fractional_max_pool(
     value: Any,
     pooling_ratio: Sequence[float],
@@ -137,6 +139,7 @@ def fractional_max_pool(
     )
 
 
+@export("nn.fractional_avg_pool")
 def fractional_avg_pool(
     value: Any,
     pooling_ratio: Sequence[float],

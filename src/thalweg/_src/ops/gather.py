@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr, nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference, complete, static_value
@@ -163,17 +164,20 @@ def _unravel(c: Inference) -> Sequence[Shape]:
     return [None if indices is None else (rank, *indices)]
 
 
-unravel_index = op(
-    "UnravelIndex",
-    "indices: Tidx, dims: Tidx -> output: Tidx",
-    Tidx=attr.types(dtypes.INDEX, dtypes.int32),
-    host="dims",
-    infer=_unravel,
-    differentiable=False,
-    doc="Flat indices as coordinates, one row for each dimension.",
+unravel_index = export("unravel_index")(
+    op(
+        "UnravelIndex",
+        "indices: Tidx, dims: Tidx -> output: Tidx",
+        Tidx=attr.types(dtypes.INDEX, dtypes.int32),
+        host="dims",
+        infer=_unravel,
+        differentiable=False,
+        doc="Flat indices as coordinates, one row for each dimension.",
+    )
 )
 
 
+@export("gather")
 def gather(
     params: Any,
     indices: Any,
@@ -209,6 +213,7 @@ def _as_indices(indices: Any) -> Any:
     return indices
 
 
+@export("batch_gather")
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     """Returns slices of params at indices that have the same leading dimensions."""
     with name_scope(name, "BatchGather", [params, indices]) as scope:
@@ -219,6 +224,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
         return gather_op(params, indices, count, batch_dims=count, name=scope)
 
 
+@export("gather_nd", "manip.gather_nd")
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
     """Returns the elements or slices of params that the rows of indices name."""
     if batch_dims == 0:
@@ -245,31 +251,37 @@ def _batch_positions(rows: Tensor, batch_dims: int) -> list[Tensor]:
     return positions
 
 
+@export("scatter_nd", "manip.scatter_nd")
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
     """Returns zeros of a shape, with updates added at the rows of indices."""
     return scatter_nd_op(indices, updates, shape, name=name)
 
 
+@export("tensor_scatter_nd_update", "tensor_scatter_update")
 def tensor_scatter_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Returns a tensor with updates in place of what the rows of indices name."""
     return tensor_scatter_update_op(tensor, indices, updates, name=name)
 
 
+@export("tensor_scatter_add", "tensor_scatter_nd_add")
 def tensor_scatter_add(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Returns a tensor with updates added to what the rows of indices name."""
     return tensor_scatter_add_op(tensor, indices, updates, name=name)
 
 
+@export("tensor_scatter_nd_sub", "tensor_scatter_sub")
 def tensor_scatter_sub(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Returns a tensor with updates subtracted from what the rows of indices name."""
     return tensor_scatter_sub_op(tensor, indices, updates, name=name)
 
 
+@export("tensor_scatter_nd_max")
 def tensor_scatter_max(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Returns a tensor raised to the updates where the rows of indices name it."""
     return tensor_scatter_max_op(tensor, indices, updates, name=name)
 
 
+@export("tensor_scatter_nd_min")
 def tensor_scatter_min(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Returns a tensor lowered to the updates where the rows of indices name it."""
     return tensor_scatter_min_op(tensor, indices, updates, name=name)
@@ -282,6 +294,7 @@ tensor_scatter_nd_add = tensor_scatter_add
 tensor_scatter_nd_sub = tensor_scatter_sub
 
 
+@export("boolean_mask")
 def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
     """Returns the parts of a tensor, along the dimensions of the mask, where the mask is true."""
     with name_scope(name, "boolean_mask", [tensor, mask]):
@@ -352,10 +365,11 @@ def _stitched(c: Inference) -> Sequence[Shape]:
 
 
 _STITCH = "indices: N*int32, data: N*T -> merged: T"
-dynamic_stitch = op("DynamicStitch", _STITCH, T=attr.types(), infer=_stitched)
+dynamic_stitch = export("dynamic_stitch")(op("DynamicStitch", _STITCH, T=attr.types(), infer=_stitched))
 parallel_dynamic_stitch = op("ParallelDynamicStitch", _STITCH, T=attr.types(), infer=_stitched)
 
 
+@export("dynamic_partition")
 def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
     """Returns the rows of data in num_partitions tensors, by the number of the part each belongs to."""
     return dynamic_partition_op.many(data, partitions, num_partitions=num_partitions, name=name)  # type: ignore[no-any-return]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -57,6 +58,7 @@ fingerprint_op = op(
 )
 
 
+@export("string_to_hash_bucket", "strings.to_hash_bucket")
 def string_to_hash_bucket(
     string_tensor: Any = None, num_buckets: Any = None, name: str | None = None, input: Any = None
 ) -> Tensor:
@@ -65,16 +67,19 @@ def string_to_hash_bucket(
     return string_to_hash_bucket_op(strings, num_buckets=num_buckets, name=name)
 
 
+@export("string_to_hash_bucket_fast", "strings.to_hash_bucket_fast")
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
     """Returns a bucket for each string, by FarmHash."""
     return string_to_hash_bucket_fast_op(input, num_buckets=num_buckets, name=name)
 
 
+@export("string_to_hash_bucket_strong", "strings.to_hash_bucket_strong")
 def string_to_hash_bucket_strong(input: Any, num_buckets: int, key: Any, name: str | None = None) -> Tensor:
     """Returns a bucket for each string, by SipHash with a key of two numbers."""
     return string_to_hash_bucket_strong_op(input, num_buckets=num_buckets, key=key, name=name)
 
 
+@export("fingerprint")
 def fingerprint(data: Any, method: Any = "farmhash64", name: str | None = None) -> Tensor:
     """Returns eight bytes for each row of the data."""
     return fingerprint_op(data, convert_to_tensor(method, dtypes.string), name=name)

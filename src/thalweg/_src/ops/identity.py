@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes, shapes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
@@ -22,13 +23,15 @@ def _same_value(c: Inference) -> Any:
     return c.partial(0)
 
 
-identity = op(
-    "Identity",
-    "input: T -> output: T",
-    T=attr.types(),
-    infer=unchanged,
-    evaluate=_same_value,
-    doc="The same value under another name.",
+identity = export("identity")(
+    op(
+        "Identity",
+        "input: T -> output: T",
+        T=attr.types(),
+        infer=unchanged,
+        evaluate=_same_value,
+        doc="The same value under another name.",
+    )
 )
 identity_n_op = op(
     "IdentityN",
@@ -37,14 +40,16 @@ identity_n_op = op(
     infer=_unchanged_list,
     doc="The same values, available together.",
 )
-stop_gradient = op(
-    "StopGradient",
-    "input: T -> output: T",
-    T=attr.types(),
-    infer=unchanged,
-    evaluate=_same_value,
-    differentiable=False,
-    doc="The same value, which gradients regard as constant.",
+stop_gradient = export("stop_gradient")(
+    op(
+        "StopGradient",
+        "input: T -> output: T",
+        T=attr.types(),
+        infer=unchanged,
+        evaluate=_same_value,
+        differentiable=False,
+        doc="The same value, which gradients regard as constant.",
+    )
 )
 prevent_gradient = op(
     "PreventGradient",
@@ -57,6 +62,7 @@ prevent_gradient = op(
 )
 
 
+@export("identity_n")
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
     """Returns the same tensors, each available when all are."""
     return identity_n_op.many(list(input), name=name)  # type: ignore[no-any-return]
@@ -76,11 +82,13 @@ ensure_shape_op = op(
 )
 
 
+@export("ensure_shape")
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     """Returns the tensor, after a check in each step that it has the shape."""
     return ensure_shape_op(x, shape=shapes.as_shape(shape), name=name)
 
 
+@export("guarantee_const")
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
     """Returns the tensor, which the caller promises never to change."""
     return identity(input, name=name)
@@ -112,6 +120,7 @@ bitcast_op = op(
 )
 
 
+@export("bitcast")
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     """Returns the same bits as another type."""
     return bitcast_op(input, type=type, name=name)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
@@ -107,6 +108,7 @@ crop_and_resize_grad_boxes = op(
 )
 
 
+@export("image.crop_and_resize")
 def crop_and_resize(
     image: Any,
     boxes: Any,
@@ -160,6 +162,7 @@ draw_bounding_boxes_v2_op = op(
 )
 
 
+@export("image.draw_bounding_boxes")
 def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors: Any = None) -> Tensor:
     """Draws the edges of boxes (in fractions of height and width) on images, in turn in each of the colors."""
     if colors is None:
@@ -203,6 +206,7 @@ extract_glimpse_v2_op = op(
 )
 
 
+@export("image.extract_glimpse")
 def extract_glimpse(
     input: Any,
     size: Any,
@@ -269,6 +273,7 @@ sample_distorted_bounding_box_v2_op = op(
 )
 
 
+@export("image.sample_distorted_bounding_box")
 def sample_distorted_bounding_box(
     image_size: Any,
     bounding_boxes: Any,

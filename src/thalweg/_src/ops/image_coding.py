@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -76,46 +77,56 @@ def _decoded_image(c: Inference) -> Sequence[Shape]:
     return [None if c.attrs["expand_animations"] else (None, None, channels)]
 
 
-decode_png = op(
-    "DecodePng",
-    "contents: string -> image: dtype",
-    channels=0,
-    dtype=attr.types({dtypes.uint8, dtypes.uint16}, dtypes.uint8),
-    differentiable=False,
-    infer=_decoded,
-    doc="The pixels of a PNG file.",
+decode_png = export("image.decode_png", "io.decode_png")(
+    op(
+        "DecodePng",
+        "contents: string -> image: dtype",
+        channels=0,
+        dtype=attr.types({dtypes.uint8, dtypes.uint16}, dtypes.uint8),
+        differentiable=False,
+        infer=_decoded,
+        doc="The pixels of a PNG file.",
+    )
 )
-decode_jpeg = op(
-    "DecodeJpeg",
-    "contents: string -> image: uint8",
-    **_JPEG_ATTRS,
-    differentiable=False,
-    infer=_decoded_jpeg,
-    doc="The pixels of a JPEG file, if asked for at a half, a quarter or an eighth of its size.",
+decode_jpeg = export("image.decode_jpeg", "io.decode_jpeg")(
+    op(
+        "DecodeJpeg",
+        "contents: string -> image: uint8",
+        **_JPEG_ATTRS,
+        differentiable=False,
+        infer=_decoded_jpeg,
+        doc="The pixels of a JPEG file, if asked for at a half, a quarter or an eighth of its size.",
+    )
 )
-decode_and_crop_jpeg = op(
-    "DecodeAndCropJpeg",
-    "contents: string, crop_window: int32 -> image: uint8",
-    **_JPEG_ATTRS,
-    host="crop_window",
-    differentiable=False,
-    infer=_decoded_window,
-    doc="The pixels in a window (top, left, height, width) of a JPEG file.",
+decode_and_crop_jpeg = export("image.decode_and_crop_jpeg", "io.decode_and_crop_jpeg")(
+    op(
+        "DecodeAndCropJpeg",
+        "contents: string, crop_window: int32 -> image: uint8",
+        **_JPEG_ATTRS,
+        host="crop_window",
+        differentiable=False,
+        infer=_decoded_window,
+        doc="The pixels in a window (top, left, height, width) of a JPEG file.",
+    )
 )
-decode_gif = op(
-    "DecodeGif",
-    "contents: string -> image: uint8",
-    differentiable=False,
-    infer=_decoded_gif,
-    doc="The frames of a GIF file, each drawn over the one before.",
+decode_gif = export("image.decode_gif", "io.decode_gif")(
+    op(
+        "DecodeGif",
+        "contents: string -> image: uint8",
+        differentiable=False,
+        infer=_decoded_gif,
+        doc="The frames of a GIF file, each drawn over the one before.",
+    )
 )
-decode_bmp = op(
-    "DecodeBmp",
-    "contents: string -> image: uint8",
-    channels=0,
-    differentiable=False,
-    infer=_decoded,
-    doc="The pixels of a BMP file without compression.",
+decode_bmp = export("image.decode_bmp", "io.decode_bmp")(
+    op(
+        "DecodeBmp",
+        "contents: string -> image: uint8",
+        channels=0,
+        differentiable=False,
+        infer=_decoded,
+        doc="The pixels of a BMP file without compression.",
+    )
 )
 decode_image_op = op(
     "DecodeImage",
@@ -134,13 +145,15 @@ def _extracted(c: Inference) -> Sequence[Shape]:
     return [(3,)]
 
 
-extract_jpeg_shape = op(
-    "ExtractJpegShape",
-    "contents: string -> image_shape: output_type",
-    output_type=attr.types(dtypes.INDEX, dtypes.int32),
-    differentiable=False,
-    infer=_extracted,
-    doc="Height, width and channels of a JPEG file, whose pixels are not decoded.",
+extract_jpeg_shape = export("image.extract_jpeg_shape", "io.extract_jpeg_shape")(
+    op(
+        "ExtractJpegShape",
+        "contents: string -> image_shape: output_type",
+        output_type=attr.types(dtypes.INDEX, dtypes.int32),
+        differentiable=False,
+        infer=_extracted,
+        doc="Height, width and channels of a JPEG file, whose pixels are not decoded.",
+    )
 )
 
 
@@ -191,21 +204,23 @@ encode_png_op = op(
     infer=_encoded_png,
     doc="A PNG file for each image.",
 )
-encode_jpeg = op(
-    "EncodeJpeg",
-    "image: uint8 -> contents: string",
-    format=attr.string("", "grayscale", "rgb", default=""),
-    quality=95,
-    progressive=False,
-    optimize_size=False,
-    chroma_downsampling=True,
-    density_unit=attr.string("in", "cm", default="in"),
-    x_density=300,
-    y_density=300,
-    xmp_metadata="",
-    differentiable=False,
-    infer=_encoded_jpeg,
-    doc="An image as a JPEG file.",
+encode_jpeg = export("image.encode_jpeg", "io.encode_jpeg")(
+    op(
+        "EncodeJpeg",
+        "image: uint8 -> contents: string",
+        format=attr.string("", "grayscale", "rgb", default=""),
+        quality=95,
+        progressive=False,
+        optimize_size=False,
+        chroma_downsampling=True,
+        density_unit=attr.string("in", "cm", default="in"),
+        x_density=300,
+        y_density=300,
+        xmp_metadata="",
+        differentiable=False,
+        infer=_encoded_jpeg,
+        doc="An image as a JPEG file.",
+    )
 )
 encode_jpeg_variable_quality = op(
     "EncodeJpegVariableQuality",
@@ -217,11 +232,13 @@ encode_jpeg_variable_quality = op(
 )
 
 
+@export("image.encode_png", "io.encode_png")
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
     """Returns images of 1 to 4 channels, uint8 or uint16, as PNG files."""
     return encode_png_op(convert_to_tensor(image, name="image"), compression=compression, name=name)
 
 
+@export("image.decode_image", "io.decode_image")
 def decode_image(
     contents: Any,
     channels: int | None = None,
@@ -237,12 +254,14 @@ def decode_image(
         return image if direct is wanted else convert_image_dtype(image, wanted)
 
 
+@export("image.is_jpeg", "io.is_jpeg")
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
     """Tells whether the bytes start as a JPEG file does."""
     with name_scope(name, "is_jpeg", [contents]) as scope:
         return equal(OPS.lookup("Substr")(contents, 0, 3), b"\xff\xd8\xff", name=scope)
 
 
+@export("image.adjust_jpeg_quality")
 def adjust_jpeg_quality(image: Any, jpeg_quality: Any, dct_method: str = "", name: str | None = None) -> Tensor:
     """Returns what is left of an image after it was a JPEG file of the given quality."""
     with name_scope(name, "adjust_jpeg_quality", [image]):
@@ -257,6 +276,7 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, dct_method: str = "", nam
         return convert_image_dtype(decoded, image.dtype, saturate=True)
 
 
+@export("image.random_jpeg_quality")
 def random_jpeg_quality(image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None) -> Tensor:
     """Returns what is left of an image after it was a JPEG file of a random quality."""
     if not (0 <= min_jpeg_quality <= 100 and 0 <= max_jpeg_quality <= 100):

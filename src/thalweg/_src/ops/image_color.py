@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -43,8 +44,12 @@ def _space(name: str, doc: str) -> OpDef:
     return op(name, "images: T -> output: T", T=_SPACES, infer=infer, doc=doc)
 
 
-rgb_to_hsv = _space("RGBToHSV", "Hue, saturation and value of red, green and blue, all in [0, 1].")
-hsv_to_rgb = _space("HSVToRGB", "Red, green and blue of hue, saturation and value, all in [0, 1].")
+rgb_to_hsv = export("image.rgb_to_hsv")(
+    _space("RGBToHSV", "Hue, saturation and value of red, green and blue, all in [0, 1].")
+)
+hsv_to_rgb = export("image.hsv_to_rgb")(
+    _space("HSVToRGB", "Red, green and blue of hue, saturation and value, all in [0, 1].")
+)
 
 
 def _require_factor(c: Inference) -> None:
@@ -87,6 +92,7 @@ adjust_saturation_op = op(
 )
 
 
+@export("image.convert_image_dtype")
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
     """Converts pixels to a type and its scale: floats lie in [0, 1), integers go up to their greatest value."""
     image = convert_to_tensor(image, name="image")
@@ -137,26 +143,31 @@ def _mixed(images: Any, weights: Weights) -> Tensor:
     return matmul(images, convert_to_tensor(weights, images.dtype, name="kernel"))
 
 
+@export("image.rgb_to_yiq")
 def rgb_to_yiq(images: Any) -> Tensor:
     """Converts red, green and blue to the YIQ space."""
     return _mixed(images, _RGB_TO_YIQ)
 
 
+@export("image.yiq_to_rgb")
 def yiq_to_rgb(images: Any) -> Tensor:
     """Converts YIQ to red, green and blue."""
     return _mixed(images, _YIQ_TO_RGB)
 
 
+@export("image.rgb_to_yuv")
 def rgb_to_yuv(images: Any) -> Tensor:
     """Converts red, green and blue to the YUV space."""
     return _mixed(images, _RGB_TO_YUV)
 
 
+@export("image.yuv_to_rgb")
 def yuv_to_rgb(images: Any) -> Tensor:
     """Converts YUV to red, green and blue."""
     return _mixed(images, _YUV_TO_RGB)
 
 
+@export("image.rgb_to_grayscale")
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     """Converts red, green and blue to one channel of brightness."""
     with name_scope(name, "rgb_to_grayscale", [images]) as scope:
@@ -165,6 +176,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
         return convert_image_dtype(gray, images.dtype, name=scope)
 
 
+@export("image.grayscale_to_rgb")
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Repeats one channel of brightness for red, green and blue."""
     with name_scope(name, "grayscale_to_rgb", [images]) as scope:
@@ -192,6 +204,7 @@ def in_floats(image: Tensor) -> Tensor:
     return image if image.dtype in (dtypes.float16, dtypes.float32) else convert_image_dtype(image, dtypes.float32)
 
 
+@export("image.adjust_contrast")
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
     """Moves each channel away from its mean over the image by a factor."""
     with name_scope(None, "adjust_contrast", [images, contrast_factor]) as scope:
@@ -200,6 +213,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
         return convert_image_dtype(adjusted, images.dtype, saturate=True)
 
 
+@export("image.adjust_hue")
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
     """Turns the hue of each pixel; delta lies in [-1, 1], where 1 is a whole turn."""
     with name_scope(name, "adjust_hue", [image]):
@@ -207,6 +221,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
         return convert_image_dtype(adjust_hue_op(in_floats(image), delta), image.dtype)
 
 
+@export("image.adjust_saturation")
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
     """Multiplies the saturation of each pixel."""
     with name_scope(name, "adjust_saturation", [image]):
@@ -221,18 +236,21 @@ def _require_range(lower: Any, upper: Any) -> None:
         raise ValueError("lower must be non-negative.")
 
 
+@export("image.random_contrast")
 def random_contrast(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
     """Adjusts the contrast by a random factor of [lower, upper)."""
     _require_range(lower, upper)
     return adjust_contrast(image, random_uniform([], lower, upper, seed=seed))
 
 
+@export("image.random_saturation")
 def random_saturation(image: Any, lower: Any, upper: Any, seed: int | None = None) -> Tensor:
     """Multiplies the saturation by a random factor of [lower, upper)."""
     _require_range(lower, upper)
     return adjust_saturation(image, random_uniform([], lower, upper, seed=seed))
 
 
+@export("image.random_hue")
 def random_hue(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
     """Turns the hue by a random delta of [-max_delta, max_delta)."""
     if max_delta > 0.5:

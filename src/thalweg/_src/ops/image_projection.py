@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -95,6 +96,7 @@ class _Batch:
         return images[0, :, :, 0] if self.rank == 2 else images[0]
 
 
+@export("contrib.image.transform")
 def transform(
     images: Any, transforms: Any, interpolation: str = "NEAREST", output_shape: Any = None, name: str | None = None
 ) -> Tensor:
@@ -124,6 +126,7 @@ def _flat(transforms: Any) -> Tensor:
     return transforms[None] if len(shape) == 1 else transforms  # type: ignore[no-any-return]
 
 
+@export("contrib.image.rotate")
 def rotate(images: Any, angles: Any, interpolation: str = "NEAREST", name: str | None = None) -> Tensor:
     """Turns images about their middle by angles in radians, against the clock; sizes stay."""
     with name_scope(name, "rotate", [images, angles]):
@@ -134,12 +137,14 @@ def rotate(images: Any, angles: Any, interpolation: str = "NEAREST", name: str |
         )
 
 
+@export("contrib.image.translate")
 def translate(images: Any, translations: Any, interpolation: str = "NEAREST", name: str | None = None) -> Tensor:
     """Moves images by [dx, dy]; what comes in is 0."""
     with name_scope(name, "translate", [images, translations]):
         return transform(images, translations_to_projective_transforms(translations), interpolation)
 
 
+@export("contrib.image.angles_to_projective_transforms")
 def angles_to_projective_transforms(
     angles: Any, image_height: Any, image_width: Any, name: str | None = None
 ) -> Tensor:
@@ -153,6 +158,7 @@ def angles_to_projective_transforms(
         return stack([cos(angles), -sin(angles), x, sin(angles), cos(angles), y, zero, zero], 1)
 
 
+@export("contrib.image.translations_to_projective_transforms")
 def translations_to_projective_transforms(translations: Any, name: str | None = None) -> Tensor:
     """Returns the transforms that move images by [dx, dy]."""
     with name_scope(name, "translations_to_projective_transforms", [translations]):
@@ -172,6 +178,7 @@ def _vector(value: Any, rank: int, what: str) -> Tensor:
     return value[None] if len(shape) == rank else value  # type: ignore[no-any-return]
 
 
+@export("contrib.image.flat_transforms_to_matrices")
 def flat_transforms_to_matrices(transforms: Any) -> Tensor:
     """Returns transforms of eight numbers as 3x3 matrices whose last element is 1."""
     with name_scope(None, "flat_transforms_to_matrices", [transforms]):
@@ -183,6 +190,7 @@ def flat_transforms_to_matrices(transforms: Any) -> Tensor:
         return reshape(concat([transforms, ones_like(transforms[:, :1])], 1), [-1, 3, 3])
 
 
+@export("contrib.image.matrices_to_flat_transforms")
 def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
     """Returns 3x3 matrices as transforms of eight numbers, divided by the last element."""
     with name_scope(None, "matrices_to_flat_transforms", [transform_matrices]):
@@ -194,6 +202,7 @@ def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
         return (flat / flat[:, 8:9])[:, :8]
 
 
+@export("contrib.image.compose_transforms")
 def compose_transforms(*transforms: Any) -> Tensor:
     """Returns the transforms that do the same as the given ones, one after the other."""
     if not transforms:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
@@ -38,6 +39,7 @@ match_op = op(
 )
 
 
+@export("contrib.image.bipartite_match")
 def bipartite_match(distance_mat: Any, num_valid_rows: Any, top_k: int = -1, name: str = "bipartite_match") -> Any:
     """Matches rows with columns, the nearest pair first; gives the partner of each row and of each column, or -1.
 
@@ -64,6 +66,7 @@ components_op = op(
 )
 
 
+@export("contrib.image.connected_components")
 def connected_components(images: Any) -> Tensor:
     """Numbers the components of images: neighbours (not diagonal) of one value; 0 where an image is zero."""
     with name_scope("connected_components"):

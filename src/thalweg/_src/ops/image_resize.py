@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
@@ -156,6 +157,7 @@ scale_and_translate_grad = op(
 )
 
 
+@export("image.resize_bilinear")
 def resize_bilinear(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
 ) -> Tensor:
@@ -163,6 +165,7 @@ def resize_bilinear(
     return _resize_bilinear(images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)
 
 
+@export("image.resize_bicubic")
 def resize_bicubic(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
 ) -> Tensor:
@@ -170,6 +173,7 @@ def resize_bicubic(
     return _resize_bicubic(images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)
 
 
+@export("image.resize_nearest_neighbor")
 def resize_nearest_neighbor(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
 ) -> Tensor:
@@ -177,6 +181,7 @@ def resize_nearest_neighbor(
     return _resize_nearest(images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name)
 
 
+@export("image.resize_area")
 def resize_area(images: Any, size: Any, align_corners: bool = False, name: str | None = None) -> Tensor:
     """Resizes a batch of images to floats, each the mean of the area that it covers."""
     return _resize_area(images, size, align_corners=align_corners, name=name)
@@ -185,6 +190,7 @@ def resize_area(images: Any, size: Any, align_corners: bool = False, name: str |
 # -- any method -------------------------------------------------------------------------------------------------------
 
 
+@export("image.ResizeMethod")
 class ResizeMethod:
     """The methods of `resize_images`."""
 
@@ -219,6 +225,7 @@ _METHODS: dict[Any, Callable[..., Tensor]] = {
 }
 
 
+@export("image.resize", "image.resize_images")
 def resize_images(
     images: Any,
     size: Any,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -148,6 +149,7 @@ def _threshold(value: Any, boxes: Tensor, name: str) -> Tensor:
     return value if isinstance(value, Tensor) else convert_to_tensor(value, boxes.dtype, name=name)
 
 
+@export("image.non_max_suppression")
 def non_max_suppression(
     boxes: Any,
     scores: Any,
@@ -169,6 +171,7 @@ def _thresholds(iou_threshold: Any, score_threshold: Any, boxes: Tensor) -> tupl
     return _threshold(iou_threshold, given, "iou_threshold"), _threshold(score_threshold, given, "score_threshold")
 
 
+@export("image.non_max_suppression_with_scores")
 def non_max_suppression_with_scores(
     boxes: Any,
     scores: Any,
@@ -187,6 +190,7 @@ def non_max_suppression_with_scores(
         return indices, best
 
 
+@export("image.non_max_suppression_padded")
 def non_max_suppression_padded(
     boxes: Any,
     scores: Any,
@@ -205,6 +209,7 @@ def non_max_suppression_padded(
         )
 
 
+@export("image.non_max_suppression_overlaps")
 def non_max_suppression_overlaps(
     overlaps: Any,
     scores: Any,
@@ -220,6 +225,7 @@ def non_max_suppression_overlaps(
         )
 
 
+@export("image.combined_non_max_suppression")
 def combined_non_max_suppression(
     boxes: Any,
     scores: Any,

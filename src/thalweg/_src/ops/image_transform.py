@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes, shapes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -91,11 +92,13 @@ def _flip(image: Any, axis: int, name: str) -> Tensor:
         return reverse(image, [axis])
 
 
+@export("image.flip_left_right")
 def flip_left_right(image: Any) -> Tensor:
     """Flips images so that left becomes right."""
     return _flip(image, -2, "flip_left_right")
 
 
+@export("image.flip_up_down")
 def flip_up_down(image: Any) -> Tensor:
     """Flips images so that up becomes down."""
     return _flip(image, -3, "flip_up_down")
@@ -113,16 +116,19 @@ def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
         return result
 
 
+@export("image.random_flip_left_right")
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
     """Flips each image left to right with a chance of one in two."""
     return _random_flip(image, -2, seed, "random_flip_left_right")
 
 
+@export("image.random_flip_up_down")
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
     """Flips each image upside down with a chance of one in two."""
     return _random_flip(image, -3, seed, "random_flip_up_down")
 
 
+@export("image.transpose", "image.transpose_image")
 def transpose_image(image: Any, name: str | None = None) -> Tensor:
     """Exchanges height and width."""
     with name_scope(name, "transpose", [image]):
@@ -135,6 +141,7 @@ def transpose_image(image: Any, name: str | None = None) -> Tensor:
         return transpose(image, concat([range_of(count - 3), stack([count - 2, count - 3, count - 1])], 0))
 
 
+@export("image.rot90")
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     """Turns images by k quarters of a circle, against the clock."""
     with name_scope(name, "rot90", [image, k]) as scope:
@@ -205,6 +212,7 @@ def _static(*sizes: Any) -> list[int | None]:
     return [None if _is_tensor(size) else int(size) for size in sizes]
 
 
+@export("image.pad_to_bounding_box")
 def pad_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
@@ -224,6 +232,7 @@ def pad_to_bounding_box(
         return batch.result(padded)
 
 
+@export("image.crop_to_bounding_box")
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
@@ -257,6 +266,7 @@ def _require_target(batch: _Batch, target_height: Any, target_width: Any) -> Ten
     return batch.checked(checks)
 
 
+@export("image.resize_image_with_crop_or_pad", "image.resize_with_crop_or_pad")
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
     """Cuts images about their middle, or puts zeros around them, to a size."""
     with name_scope(None, "resize_image_with_crop_or_pad", [image]):
@@ -277,6 +287,7 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
         return batch.result(resized)
 
 
+@export("image.central_crop")
 def central_crop(image: Any, central_fraction: Any) -> Tensor:
     """Cuts away the margins, so that a fraction of height and width is left in the middle."""
     with name_scope(None, "central_crop", [image]):
@@ -350,6 +361,7 @@ def _fitted(height: int, width: int, target_height: int, target_width: int) -> t
     return np.floor(new).astype(int).tolist(), offsets
 
 
+@export("image.resize_image_with_pad")
 def resize_image_with_pad(
     image: Any,
     target_height: Any,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
@@ -55,16 +56,18 @@ def _solve_ls(c: Inference) -> Sequence[Shape]:
     return _solution(c, at_least_rank(c, 0, 2), at_least_rank(c, 1, 2), merge)
 
 
-matrix_inverse = op(
-    "MatrixInverse",
-    "input: T -> output: T",
-    adjoint=False,
-    T=MATRIX_TYPES,
-    infer=unchanged_square,
-    doc="The inverse, or its adjoint.",
+matrix_inverse = export("matrix_inverse", "linalg.inv")(
+    op(
+        "MatrixInverse",
+        "input: T -> output: T",
+        adjoint=False,
+        T=MATRIX_TYPES,
+        infer=unchanged_square,
+        doc="The inverse, or its adjoint.",
+    )
 )
-matrix_determinant = op(
-    "MatrixDeterminant", "input: T -> output: T", T=MATRIX_TYPES, infer=_determinant, doc="The determinant."
+matrix_determinant = export("matrix_determinant", "linalg.det")(
+    op("MatrixDeterminant", "input: T -> output: T", T=MATRIX_TYPES, infer=_determinant, doc="The determinant.")
 )
 slogdet_op = op(
     "LogMatrixDeterminant",
@@ -73,13 +76,15 @@ slogdet_op = op(
     infer=_determinant,
     doc="The sign of the determinant and the logarithm of its absolute value.",
 )
-matrix_solve_op = op(
-    "MatrixSolve",
-    "matrix: T, rhs: T -> output: T",
-    adjoint=False,
-    T=MATRIX_TYPES,
-    infer=_solve,
-    doc="The solution of `matrix @ output = rhs`, or with the adjoint of matrix.",
+matrix_solve_op = export("matrix_solve", "linalg.solve")(
+    op(
+        "MatrixSolve",
+        "matrix: T, rhs: T -> output: T",
+        adjoint=False,
+        T=MATRIX_TYPES,
+        infer=_solve,
+        doc="The solution of `matrix @ output = rhs`, or with the adjoint of matrix.",
+    )
 )
 matrix_triangular_solve_op = op(
     "MatrixTriangularSolve",
@@ -98,22 +103,32 @@ matrix_solve_ls_op = op(
     host="l2_regularizer",
     infer=_solve_ls,
 )
-sqrtm = op(
-    "MatrixSquareRoot",
-    "input: T -> output: T",
-    T=MATRIX_TYPES,
-    infer=unchanged_square,
-    doc="The matrix whose square is the input, its eigenvalues in the right half of the plane.",
+sqrtm = export("matrix_square_root", "linalg.sqrtm")(
+    op(
+        "MatrixSquareRoot",
+        "input: T -> output: T",
+        T=MATRIX_TYPES,
+        infer=unchanged_square,
+        doc="The matrix whose square is the input, its eigenvalues in the right half of the plane.",
+    )
 )
-logm = op(
-    "MatrixLogarithm",
-    "input: T -> output: T",
-    T=dtypes.COMPLEX,
-    infer=unchanged_square,
-    doc="The principal logarithm of a matrix, whose exponential is the input.",
+logm = export("linalg.logm")(
+    op(
+        "MatrixLogarithm",
+        "input: T -> output: T",
+        T=dtypes.COMPLEX,
+        infer=unchanged_square,
+        doc="The principal logarithm of a matrix, whose exponential is the input.",
+    )
 )
-expm = op(
-    "MatrixExponential", "input: T -> output: T", T=MATRIX_TYPES, infer=unchanged_square, doc="The matrix exponential."
+expm = export("linalg.expm")(
+    op(
+        "MatrixExponential",
+        "input: T -> output: T",
+        T=MATRIX_TYPES,
+        infer=unchanged_square,
+        doc="The matrix exponential.",
+    )
 )
 matrix_solve = matrix_solve_op
 matrix_square_root = sqrtm
@@ -122,6 +137,7 @@ matrix_square_root = sqrtm
 # -- equations --------------------------------------------------------------------------------------------------------
 
 
+@export("matrix_triangular_solve", "linalg.triangular_solve")
 def matrix_triangular_solve(
     matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
@@ -130,6 +146,7 @@ def matrix_triangular_solve(
         return matrix_triangular_solve_op(matrix, rhs, lower=lower, adjoint=adjoint)
 
 
+@export("cholesky_solve", "linalg.cholesky_solve")
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     """Solves `A @ x = rhs`, given the Cholesky factor of A."""
     with name_scope(name, "cholesky_solve", [chol, rhs]):
@@ -137,6 +154,7 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
         return matrix_triangular_solve_op(chol, y, lower=True, adjoint=True)
 
 
+@export("matrix_solve_ls", "linalg.lstsq")
 def matrix_solve_ls(
     matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
 ) -> Tensor:
@@ -144,11 +162,13 @@ def matrix_solve_ls(
     return matrix_solve_ls_op(matrix, rhs, l2_regularizer, fast=fast, name=name)
 
 
+@export("linalg.slogdet")
 def slogdet(input: Any, name: str | None = None) -> Any:
     """Returns (sign, log_abs_determinant) of determinants."""
     return slogdet_op.many(input, name=name)
 
 
+@export("linalg.logdet")
 def logdet(matrix: Any, name: str | None = None) -> Tensor:
     """Returns the logarithm of the determinant of positive definite matrices."""
     with name_scope(name, "logdet", [matrix]):
@@ -156,6 +176,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
         return multiply(reduce_sum(log(diagonal), axis=[-1]), 2.0)
 
 
+@export("linalg.adjoint")
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     """Returns the conjugated transposes of matrices."""
     with name_scope(name, "adjoint", [matrix]):
@@ -165,6 +186,7 @@ def adjoint(matrix: Any, name: str | None = None) -> Tensor:
 # -- what a decomposition gives ---------------------------------------------------------------------------------------
 
 
+@export("linalg.lu_reconstruct")
 def lu_reconstruct(lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None) -> Tensor:
     """Returns the matrix that `lu` has decomposed."""
     with name_scope(name, "lu_reconstruct", [lower_upper, perm]):
@@ -172,6 +194,7 @@ def lu_reconstruct(lower_upper: Any, perm: Any, validate_args: bool = False, nam
         return _reordered(matmul(_unit_lower(factors), matrix_band_part(factors, 0, -1)), order, back=True)
 
 
+@export("linalg.lu_solve")
 def lu_solve(lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False, name: str | None = None) -> Tensor:
     """Solves `A @ x = rhs`, given what `lu` returns for A."""
     with name_scope(name, "lu_solve", [lower_upper, perm, rhs]):
@@ -181,6 +204,7 @@ def lu_solve(lower_upper: Any, perm: Any, rhs: Any, validate_args: bool = False,
         return matrix_triangular_solve_op(factors, y, lower=False)
 
 
+@export("linalg.lu_matrix_inverse")
 def lu_matrix_inverse(lower_upper: Any, perm: Any, validate_args: bool = False, name: str | None = None) -> Tensor:
     """Returns the inverse of the matrix that `lu` has decomposed."""
     with name_scope(name, "lu_matrix_inverse", [lower_upper, perm]):
@@ -228,6 +252,7 @@ def _longest(a: Tensor) -> Any:
     return cast(reduce_max(shape(a)[-2:]), a.dtype.real_dtype)
 
 
+@export("linalg.matrix_rank")
 def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
     """Returns how many singular values are greater than tol, by default one that rounding explains."""
     with name_scope(name, "matrix_rank", [a, tol]):
@@ -240,6 +265,7 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: str 
         return reduce_sum(cast(greater(s, tol), dtypes.int32), axis=-1)
 
 
+@export("linalg.pinv")
 def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
     """Returns the pseudo-inverse, singular values below rcond times the greatest counting as zero."""
     with name_scope(name, "pinv", [a, rcond]):

@@ -10,6 +10,7 @@ import numpy as np
 
 from thalweg._src import dtypes, shapes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.indexed_slices import IndexedSlices
@@ -96,62 +97,86 @@ def _clipped(c: Inference) -> Sequence[Shape]:
 _ADDED = dtypes.NUMERIC - {dtypes.uint16, dtypes.uint32, dtypes.uint64} | {dtypes.string}
 add_op = binary("Add", _ADDED, "x + y; strings are concatenated.", _each(lambda x, y: x + y))
 add_v2_op = binary("AddV2", dtypes.NUMERIC, "x + y.", _each(lambda x, y: x + y), commutative=True)
-subtract = binary("Sub", dtypes.NUMERIC, "x - y.", _each(lambda x, y: x - y))
-multiply = binary("Mul", dtypes.NUMERIC, "x * y.", _each(lambda x, y: x * y), commutative=True)
+subtract = export("subtract", "math.subtract")(binary("Sub", dtypes.NUMERIC, "x - y.", _each(lambda x, y: x - y)))
+multiply = export("multiply", "math.multiply")(
+    binary("Mul", dtypes.NUMERIC, "x * y.", _each(lambda x, y: x * y), commutative=True)
+)
 multiply_no_nan_op = binary("MulNoNan", ANALYTIC, "x * y, and 0 where y is 0, whatever x is.")
 div_op = binary("Div", dtypes.NUMERIC, "x / y; integers are cut off towards 0.", _each(_quotient))
-realdiv = binary("RealDiv", dtypes.NUMERIC, "x / y.")
+realdiv = export("realdiv")(binary("RealDiv", dtypes.NUMERIC, "x / y."))
 floordiv_op = binary("FloorDiv", dtypes.NUMERIC, "x / y, rounded down.", _each(lambda x, y: x // y))
-truncatediv = binary("TruncateDiv", dtypes.NUMERIC, "x / y, cut off towards 0.", _each(_quotient))
+truncatediv = export("truncatediv")(
+    binary("TruncateDiv", dtypes.NUMERIC, "x / y, cut off towards 0.", _each(_quotient))
+)
 mod_op = binary("Mod", dtypes.INDEX | dtypes.FLOATING, "What a division cut off towards 0 leaves.")
-floormod = binary("FloorMod", dtypes.REAL, "What a division rounded down leaves.", _each(lambda x, y: x % y))
-truncatemod = binary("TruncateMod", dtypes.INDEX | dtypes.FLOATING, "What a division cut off towards 0 leaves.")
+floormod = export("floormod", "mod", "math.floormod", "math.mod")(
+    binary("FloorMod", dtypes.REAL, "What a division rounded down leaves.", _each(lambda x, y: x % y))
+)
+truncatemod = export("truncatemod")(
+    binary("TruncateMod", dtypes.INDEX | dtypes.FLOATING, "What a division cut off towards 0 leaves.")
+)
 div_no_nan_op = binary("DivNoNan", ANALYTIC, "x / y, and 0 where y is 0.")
-xdivy = binary("Xdivy", ANALYTIC, "x / y, and 0 where x is 0.")
-xlogy = binary("Xlogy", ANALYTIC, "x * log(y), and 0 where x is 0.")
-xlog1py = binary("Xlog1py", ANALYTIC, "x * log(1 + y), and 0 where x is 0.")
-pow = binary("Pow", SIGNED, "x to the power y.")
-maximum = binary("Maximum", dtypes.REAL, "The greater of x and y.", _each(builtins.max))
-minimum = binary("Minimum", dtypes.REAL, "The lesser of x and y.", _each(builtins.min))
-squared_difference = binary("SquaredDifference", ANALYTIC | dtypes.INDEX, "(x - y) squared.", commutative=True)
-atan2 = op("Atan2", "y: T, x: T -> z: T", T=dtypes.FLOATING, infer=broadcast_inputs, doc="The angle of the point x, y.")
-nextafter = op(
-    "NextAfter",
-    "x1: T, x2: T -> output: T",
-    T=attr.types((dtypes.float32, dtypes.float64), dtypes.float32),
-    infer=broadcast_inputs,
-    doc="The number after x1 in the direction of x2.",
+xdivy = export("math.xdivy")(binary("Xdivy", ANALYTIC, "x / y, and 0 where x is 0."))
+xlogy = export("math.xlogy")(binary("Xlogy", ANALYTIC, "x * log(y), and 0 where x is 0."))
+xlog1py = export("math.xlog1py")(binary("Xlog1py", ANALYTIC, "x * log(1 + y), and 0 where x is 0."))
+pow = export("pow", "math.pow")(binary("Pow", SIGNED, "x to the power y."))
+maximum = export("maximum", "math.maximum")(
+    binary("Maximum", dtypes.REAL, "The greater of x and y.", _each(builtins.max))
+)
+minimum = export("minimum", "math.minimum")(
+    binary("Minimum", dtypes.REAL, "The lesser of x and y.", _each(builtins.min))
+)
+squared_difference = export("squared_difference", "math.squared_difference")(
+    binary("SquaredDifference", ANALYTIC | dtypes.INDEX, "(x - y) squared.", commutative=True)
+)
+atan2 = export("atan2", "math.atan2")(
+    op("Atan2", "y: T, x: T -> z: T", T=dtypes.FLOATING, infer=broadcast_inputs, doc="The angle of the point x, y.")
+)
+nextafter = export("math.nextafter")(
+    op(
+        "NextAfter",
+        "x1: T, x2: T -> output: T",
+        T=attr.types((dtypes.float32, dtypes.float64), dtypes.float32),
+        infer=broadcast_inputs,
+        doc="The number after x1 in the direction of x2.",
+    )
 )
 
 abs_op = unary("Abs", dtypes.FLOATING | dtypes.SIGNED_INTEGERS, "The absolute value.", _each(builtins.abs, 1))
-negative = unary("Neg", SIGNED, "-x.", _each(lambda x: -x, 1))
-sign = unary("Sign", SIGNED, "-1, 0 or 1; x / |x| for complex numbers.")
-reciprocal = unary("Reciprocal", SIGNED, "1 / x.")
+negative = export("negative", "math.negative")(unary("Neg", SIGNED, "-x.", _each(lambda x: -x, 1)))
+sign = export("sign", "math.sign")(unary("Sign", SIGNED, "-1, 0 or 1; x / |x| for complex numbers."))
+reciprocal = export("reciprocal", "math.reciprocal")(unary("Reciprocal", SIGNED, "1 / x."))
 inv = unary("Inv", SIGNED, "1 / x.")
-square = unary("Square", dtypes.NUMERIC, "x * x.", _each(lambda x: x * x, 1))
-sqrt = unary("Sqrt", ANALYTIC, "The square root.")
-rsqrt = unary("Rsqrt", ANALYTIC, "1 / sqrt(x).")
-exp = unary("Exp", ANALYTIC, "e to the power x.")
-expm1 = unary("Expm1", ANALYTIC, "exp(x) - 1, exact near 0.")
-log = unary("Log", ANALYTIC, "The natural logarithm.")
-log1p = unary("Log1p", ANALYTIC, "log(1 + x), exact near 0.")
-sin = unary("Sin", ANALYTIC, "The sine.")
-cos = unary("Cos", ANALYTIC, "The cosine.")
-tan = unary("Tan", ANALYTIC, "The tangent.")
-asin = unary("Asin", ANALYTIC, "The inverse sine.")
-acos = unary("Acos", ANALYTIC, "The inverse cosine.")
-atan = unary("Atan", ANALYTIC, "The inverse tangent.")
-sinh = unary("Sinh", ANALYTIC, "The hyperbolic sine.")
-cosh = unary("Cosh", ANALYTIC, "The hyperbolic cosine.")
-tanh = unary("Tanh", ANALYTIC, "The hyperbolic tangent.")
-asinh = unary("Asinh", ANALYTIC, "The inverse hyperbolic sine.")
-acosh = unary("Acosh", ANALYTIC, "The inverse hyperbolic cosine.")
-atanh = unary("Atanh", ANALYTIC, "The inverse hyperbolic tangent.")
-sigmoid = unary("Sigmoid", ANALYTIC, "1 / (1 + exp(-x)).")
-ceil = unary("Ceil", dtypes.FLOATING, "The least integer not below x.", differentiable=False)
-floor = unary("Floor", dtypes.FLOATING, "The greatest integer not above x.", differentiable=False)
+square = export("square", "math.square")(unary("Square", dtypes.NUMERIC, "x * x.", _each(lambda x: x * x, 1)))
+sqrt = export("sqrt", "math.sqrt")(unary("Sqrt", ANALYTIC, "The square root."))
+rsqrt = export("rsqrt", "math.rsqrt")(unary("Rsqrt", ANALYTIC, "1 / sqrt(x)."))
+exp = export("exp", "math.exp")(unary("Exp", ANALYTIC, "e to the power x."))
+expm1 = export("expm1", "math.expm1")(unary("Expm1", ANALYTIC, "exp(x) - 1, exact near 0."))
+log = export("log", "math.log")(unary("Log", ANALYTIC, "The natural logarithm."))
+log1p = export("log1p", "math.log1p")(unary("Log1p", ANALYTIC, "log(1 + x), exact near 0."))
+sin = export("sin", "math.sin")(unary("Sin", ANALYTIC, "The sine."))
+cos = export("cos", "math.cos")(unary("Cos", ANALYTIC, "The cosine."))
+tan = export("tan", "math.tan")(unary("Tan", ANALYTIC, "The tangent."))
+asin = export("asin", "math.asin")(unary("Asin", ANALYTIC, "The inverse sine."))
+acos = export("acos", "math.acos")(unary("Acos", ANALYTIC, "The inverse cosine."))
+atan = export("atan", "math.atan")(unary("Atan", ANALYTIC, "The inverse tangent."))
+sinh = export("sinh", "math.sinh")(unary("Sinh", ANALYTIC, "The hyperbolic sine."))
+cosh = export("cosh", "math.cosh")(unary("Cosh", ANALYTIC, "The hyperbolic cosine."))
+tanh = export("tanh", "math.tanh", "nn.tanh")(unary("Tanh", ANALYTIC, "The hyperbolic tangent."))
+asinh = export("asinh", "math.asinh")(unary("Asinh", ANALYTIC, "The inverse hyperbolic sine."))
+acosh = export("acosh", "math.acosh")(unary("Acosh", ANALYTIC, "The inverse hyperbolic cosine."))
+atanh = export("atanh", "math.atanh")(unary("Atanh", ANALYTIC, "The inverse hyperbolic tangent."))
+sigmoid = export("sigmoid", "math.sigmoid", "nn.sigmoid")(unary("Sigmoid", ANALYTIC, "1 / (1 + exp(-x))."))
+ceil = export("ceil", "math.ceil")(
+    unary("Ceil", dtypes.FLOATING, "The least integer not below x.", differentiable=False)
+)
+floor = export("floor", "math.floor")(
+    unary("Floor", dtypes.FLOATING, "The greatest integer not above x.", differentiable=False)
+)
 round_op = unary("Round", SIGNED, "The nearest integer, the even one of two.", differentiable=False)
-rint = unary("Rint", dtypes.FLOATING, "The nearest integer, the even one of two.", differentiable=False)
+rint = export("rint", "math.rint")(
+    unary("Rint", dtypes.FLOATING, "The nearest integer, the even one of two.", differentiable=False)
+)
 
 inv_grad = _gradient_of("InvGrad", "-dy * y * y.")
 reciprocal_grad = _gradient_of("ReciprocalGrad", "-dy * y * y.")
@@ -222,6 +247,7 @@ clip_by_value_op = op(
 )
 
 
+@export("add", "math.add")
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Returns x + y; strings are concatenated."""
     first = x if isinstance(x, Tensor) or not isinstance(y, Tensor) else y
@@ -250,6 +276,7 @@ def _is_inexact(value: Any) -> bool:
     return isinstance(value, Tensor) and (value.dtype.is_floating or value.dtype.is_complex)
 
 
+@export("truediv", "math.truediv")
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Returns x / y as Python 3 does: integers of at most 16 bits give float32, wider ones float64."""
     if _is_inexact(x) or _is_inexact(y):
@@ -262,11 +289,13 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
         return realdiv(x, y, name=scope)
 
 
+@export("divide", "math.divide")
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Returns x / y as Python 3 does."""
     return truediv(x, y, name)
 
 
+@export("div")
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Returns x / y as Python 2 does: integers are rounded down."""
     if _is_inexact(x) or _is_inexact(y):
@@ -276,11 +305,13 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
         return realdiv(x, y, name=scope) if _is_inexact(x) else floordiv_op(x, y, name=scope)
 
 
+@export("floordiv", "math.floordiv")
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Returns x / y, rounded down."""
     return floordiv_op(x, y, name=name or "floordiv")
 
 
+@export("floor_div")
 def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Returns x / y, rounded down."""
     return floordiv_op(x, y, name=name)
@@ -289,22 +320,26 @@ def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
 mod = floormod
 
 
+@export("div_no_nan", "math.divide_no_nan")
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Returns x / y, and 0 where y is 0."""
     return div_no_nan_op(x, y, name=name or "div_no_nan")
 
 
+@export("math.multiply_no_nan")
 def multiply_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Returns x * y, and 0 where y is 0, even if x is infinite or not a number."""
     return multiply_no_nan_op(x, y, name=name or "multiply_no_nan")
 
 
+@export("math.reciprocal_no_nan")
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     """Returns 1 / x, and 0 where x is 0."""
     x = convert_to_tensor(x, name="x")
     return div_no_nan_op(1, x, name=name or "reciprocal_no_nan")
 
 
+@export("abs", "math.abs")
 def abs(x: Any, name: str | None = None) -> Any:
     """Returns the absolute value; of a complex number the modulus."""
     if isinstance(x, SparseTensor):
@@ -315,12 +350,14 @@ def abs(x: Any, name: str | None = None) -> Any:
     return abs_op(x, name=name)
 
 
+@export("round", "math.round")
 def round(x: Any, name: str | None = None) -> Tensor:
     """Rounds to the nearest integer, halves to the even one."""
     x = convert_to_tensor(x, name="x")
     return x if x.dtype.is_integer else round_op(x, name=name)
 
 
+@export("scalar_mul", "math.scalar_mul")
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     """Multiplies a tensor, or the values of IndexedSlices, by a scalar."""
     factor = convert_to_tensor(scalar, x.dtype.base_dtype, name="scalar")
@@ -331,6 +368,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     return multiply(factor, x, name=name)
 
 
+@export("log_sigmoid", "math.log_sigmoid")
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """Returns log(sigmoid(x)), exact for very negative x."""
     from thalweg._src.ops.nn import softplus
@@ -339,6 +377,7 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
         return negative(softplus(negative(convert_to_tensor(x, name="x"))), name=scope)
 
 
+@export("math.polyval")
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
     """Returns the polynomial with the given coefficients, highest power first, at x."""
     if not isinstance(coeffs, list):
@@ -359,24 +398,28 @@ def _zeros_like(x: Tensor) -> Tensor:
     return zeros_like(x)
 
 
+@export("conj", "math.conj")
 def conj(x: Any, name: str | None = None) -> Tensor:
     """Returns the complex conjugate; a real tensor is its own."""
     x = convert_to_tensor(x, name="x")
     return conj_op(x, name=name) if x.dtype.is_complex else x
 
 
+@export("real", "math.real")
 def real(input: Any, name: str | None = None) -> Tensor:
     """Returns the real part; a real tensor is its own."""
     x = convert_to_tensor(input, name="input")
     return real_op(x, Tout=x.dtype.real_dtype, name=name) if x.dtype.is_complex else x
 
 
+@export("imag", "math.imag")
 def imag(input: Any, name: str | None = None) -> Tensor:
     """Returns the imaginary part; that of a real tensor is 0."""
     x = convert_to_tensor(input, name="input")
     return imag_op(x, Tout=x.dtype.real_dtype, name=name) if x.dtype.is_complex else _zeros_like(x)
 
 
+@export("angle", "math.angle")
 def angle(input: Any, name: str | None = None) -> Tensor:
     """Returns the argument: the angle with the positive real axis, pi for negative real numbers."""
     with name_scope(name, "Angle", [input]) as scope:
@@ -386,6 +429,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
         return multiply(minimum(sign(x), 0), -np.pi, name=scope)
 
 
+@export("complex", "dtypes.complex")
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     """Returns the complex numbers real + i * imag."""
     with name_scope(name, "Complex", [real, imag]) as scope:
@@ -396,6 +440,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
         return complex_op(x, y, Tout=wide, name=scope)
 
 
+@export("cast", "dtypes.cast")
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """Converts the elements to a type: floats are cut off at the point, anything but 0 is True."""
     wanted = dtypes.as_dtype(dtype).base_dtype
@@ -410,6 +455,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         return value if value.dtype.base_dtype is wanted else cast_op(value, DstT=wanted, name=scope)
 
 
+@export("saturate_cast", "dtypes.saturate_cast")
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """Converts the elements to a type; those beyond its range become its least or greatest value."""
     wanted = dtypes.as_dtype(dtype).base_dtype
@@ -433,34 +479,42 @@ def _inside(limit: Any, dtype: DType) -> Any:
     return value
 
 
+@export("to_float")
 def to_float(x: Any, name: str = "ToFloat") -> Any:
     return cast(x, dtypes.float32, name)
 
 
+@export("to_double")
 def to_double(x: Any, name: str = "ToDouble") -> Any:
     return cast(x, dtypes.float64, name)
 
 
+@export("to_int32")
 def to_int32(x: Any, name: str = "ToInt32") -> Any:
     return cast(x, dtypes.int32, name)
 
 
+@export("to_int64")
 def to_int64(x: Any, name: str = "ToInt64") -> Any:
     return cast(x, dtypes.int64, name)
 
 
+@export("to_bfloat16")
 def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
     return cast(x, dtypes.bfloat16, name)
 
 
+@export("to_complex64")
 def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
     return cast(x, dtypes.complex64, name)
 
 
+@export("to_complex128")
 def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
     return cast(x, dtypes.complex128, name)
 
 
+@export("clip_by_value")
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
     """Moves elements below the least value up to it, and those above the greatest down to it."""
     with name_scope(name, "clip_by_value", [t, clip_value_min, clip_value_max]) as scope:
@@ -493,12 +547,14 @@ def _only(tensor: Tensor, name: str | None) -> Tensor:
     return tensor if name is None else identity(tensor, name=name)
 
 
+@export("add_n", "math.add_n")
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
     """Adds tensors of one shape and type; IndexedSlices are made dense."""
     tensors = _tensors(inputs)
     return _only(tensors[0], name) if len(tensors) == 1 else add_n_op(tensors, name=name)
 
 
+@export("accumulate_n", "math.accumulate_n")
 def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
     """Adds tensors of one shape and type as they come, with less memory than all of them take at once."""
     tensors = _tensors(inputs)

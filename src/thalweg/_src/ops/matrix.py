@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
@@ -70,6 +71,7 @@ batch_matmul_op = op(
 )
 
 
+@export("matmul", "linalg.matmul")
 def matmul(
     a: Any,
     b: Any,

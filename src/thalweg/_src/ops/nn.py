@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -47,23 +48,24 @@ def _activation_grad(name: str, types: frozenset[dtypes.DType], by: str = "featu
     return op(name, signature, infer=merged_inputs, doc=doc, **{"T": attr.types(types), **attrs})
 
 
-relu = _activation("Relu", _REAL | {dtypes.qint8}, "max(x, 0).")
+relu = export("nn.relu")(_activation("Relu", _REAL | {dtypes.qint8}, "max(x, 0)."))
 relu_grad = _activation_grad("ReluGrad", _REAL)
-relu6 = _activation("Relu6", _REAL, "min(max(x, 0), 6).")
+relu6 = export("nn.relu6")(_activation("Relu6", _REAL, "min(max(x, 0), 6)."))
 relu6_grad = _activation_grad("Relu6Grad", _REAL)
-elu = _activation("Elu", _FLOATS, "x where it is positive, exp(x) - 1 elsewhere.")
+elu = export("nn.elu")(_activation("Elu", _FLOATS, "x where it is positive, exp(x) - 1 elsewhere."))
 elu_grad = _activation_grad("EluGrad", _FLOATS, "outputs")
-selu = _activation("Selu", _FLOATS, "Elu scaled so that deep networks normalize themselves.")
+selu = export("nn.selu")(_activation("Selu", _FLOATS, "Elu scaled so that deep networks normalize themselves."))
 selu_grad = _activation_grad("SeluGrad", _FLOATS, "outputs")
 _LEAKY: dict[str, Any] = {"alpha": 0.2, "T": attr.types(_FLOATS, dtypes.float32)}
 leaky_relu_op = _activation("LeakyRelu", _FLOATS, "x where it is positive, alpha * x elsewhere.", **_LEAKY)
 leaky_relu_grad = _activation_grad("LeakyReluGrad", _FLOATS, **_LEAKY)
-softplus = _activation("Softplus", _FLOATS, "log(1 + exp(x)).")
+softplus = export("math.softplus", "nn.softplus")(_activation("Softplus", _FLOATS, "log(1 + exp(x))."))
 softplus_grad = _activation_grad("SoftplusGrad", _FLOATS)
-softsign = _activation("Softsign", _FLOATS, "x / (1 + |x|).")
+softsign = export("math.softsign", "nn.softsign")(_activation("Softsign", _FLOATS, "x / (1 + |x|)."))
 softsign_grad = _activation_grad("SoftsignGrad", _FLOATS)
 
 
+@export("nn.leaky_relu")
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
     """Returns x where it is positive, alpha * x elsewhere; integers are taken as float32."""
     with name_scope(name, "LeakyRelu", [features, alpha]) as scope:
@@ -75,6 +77,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
         return leaky_relu_op(features, alpha=alpha, name=scope)
 
 
+@export("nn.crelu")
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
     """Returns relu(x) and relu(-x) side by side along an axis."""
     with name_scope(name, "CRelu", [features]):
@@ -82,6 +85,7 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
         return relu(concat([features, -features], axis))
 
 
+@export("nn.silu", "nn.swish")
 def swish(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
     """Returns x * sigmoid(beta * x)."""
     with name_scope(name, "swish", [features]):
@@ -133,12 +137,14 @@ def _swap_with_last(x: Tensor, axis: Any) -> Any:
     )
 
 
+@export("math.softmax", "nn.softmax")
 def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """Returns exp(x) / sum(exp(x)) along an axis, the last by default."""
     axis = reduction.one_of("axis", axis, "dim", dim)
     return _along_axis(softmax_op, logits, -1 if axis is None else axis, name)
 
 
+@export("math.log_softmax", "nn.log_softmax")
 def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """Returns log(softmax(x)) along an axis, the last by default."""
     axis = reduction.one_of("axis", axis, "dim", dim)
@@ -194,7 +200,9 @@ sparse_softmax_cross_entropy_loss = op(
     differentiable=False,
     doc="The cross entropy with one class alone.",
 )
-l2_loss = op("L2Loss", "t: T -> output: T", T=_FLOATS, infer=scalar, doc="Half the sum of squares.")
+l2_loss = export("nn.l2_loss")(
+    op("L2Loss", "t: T -> output: T", T=_FLOATS, infer=scalar, doc="Half the sum of squares.")
+)
 
 
 def _in_float32(x: Tensor) -> Tensor:
@@ -211,6 +219,7 @@ def _require_both(labels: Any, logits: Any) -> None:
         raise ValueError("labels or logits is missing")
 
 
+@export("nn.softmax_cross_entropy_with_logits_v2")
 def softmax_cross_entropy_with_logits_v2(
     labels: Any, logits: Any, axis: Any = None, name: str | None = None, dim: Any = None
 ) -> Tensor:
@@ -240,6 +249,7 @@ def softmax_cross_entropy_with_logits_v2(
         return loss if dtype is loss.dtype else math.cast(loss, dtype, name=scope)
 
 
+@export("nn.softmax_cross_entropy_with_logits")
 def softmax_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None, axis: Any = None
 ) -> Tensor:
@@ -250,6 +260,7 @@ def softmax_cross_entropy_with_logits(
         return softmax_cross_entropy_with_logits_v2(labels, logits, axis=dim if axis is None else axis, name=scope)
 
 
+@export("nn.sparse_softmax_cross_entropy_with_logits")
 def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
     """Returns the cross entropy of softmax(logits) with the class that each label names."""
     _require_both(labels, logits)
@@ -280,6 +291,7 @@ def sparse_softmax_cross_entropy_with_logits(labels: Any = None, logits: Any = N
         return loss if dtype is loss.dtype else math.cast(loss, dtype)
 
 
+@export("nn.sigmoid_cross_entropy_with_logits")
 def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, name: str | None = None) -> Tensor:
     """Returns the cross entropy of independent yes/no probabilities sigmoid(logits) with labels."""
     _require_both(labels, logits)
@@ -298,6 +310,7 @@ def sigmoid_cross_entropy_with_logits(labels: Any = None, logits: Any = None, na
         return math.add(kept - logits * labels, math.log1p(math.exp(minus_abs)), name=scope)
 
 
+@export("nn.weighted_cross_entropy_with_logits")
 def weighted_cross_entropy_with_logits(
     labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None, targets: Any = None
 ) -> Tensor:
@@ -318,6 +331,7 @@ def weighted_cross_entropy_with_logits(
         )
 
 
+@export("nn.log_poisson_loss")
 def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None) -> Tensor:
     """Returns exp(c) - z * c, with Stirling's approximation of log(z!) on request."""
     with name_scope(name, "log_poisson_loss", [log_input, targets]):
@@ -382,6 +396,7 @@ bias_add_grad_op = op(
 )
 
 
+@export("nn.bias_add")
 def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
     """Adds a vector along the channels: the last dimension, or the second when data_format starts with NC."""
     if data_format is not None and data_format[:2] not in ("NC", "N.") and not data_format.endswith("C"):
@@ -392,12 +407,14 @@ def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | 
     return bias_add_op(value, bias, data_format=layout, name=name or "BiasAdd")
 
 
+@export("nn.xw_plus_b")
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """Returns matmul(x, weights) + biases."""
     with name_scope(name, "xw_plus_b", [x, weights, biases]) as scope:
         return bias_add(matmul(x, weights), biases, name=scope)
 
 
+@export("nn.relu_layer")
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """Returns relu(matmul(x, weights) + biases)."""
     with name_scope(name, "relu_layer", [x, weights, biases]) as scope:
@@ -459,6 +476,7 @@ top_k_v2_op = op(
 top_k_v1_op = op("TopK", "input: T -> values: T, indices: int32", k=attr.integer(0), sorted=True, T=_REAL, infer=_top_k)
 
 
+@export("math.top_k", "nn.top_k")
 def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = dtypes.int32, name: str | None = None) -> Any:
     """Returns the k largest entries of each row and their indices, largest first."""
     return top_k_v2_op.many(input, k, sorted=sorted, index_type=index_type, name=name)
@@ -492,6 +510,7 @@ in_top_k_op = op(
 )
 
 
+@export("math.in_top_k", "nn.in_top_k")
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
     """Tells for each row whether its target is among the k largest predictions."""
     with name_scope(name, "in_top_k"):
@@ -514,6 +533,7 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
     return [reshape_ops.shape(x)[i] if size is None else size for i, size in enumerate(dims)]
 
 
+@export("nn.dropout")
 def dropout(
     x: Any,
     keep_prob: Any = None,
@@ -552,6 +572,7 @@ def dropout(
         return kept
 
 
+@export("math.zero_fraction", "nn.zero_fraction")
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     """Returns the share of elements that are zero."""
     with name_scope(name, "zero_fraction", [value]):

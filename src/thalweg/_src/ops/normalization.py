@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -119,6 +120,7 @@ fused_batch_norm_grad_op = op(
 )
 
 
+@export("nn.fused_batch_norm")
 def fused_batch_norm(
     x: Any,
     scale: Any,
@@ -155,6 +157,7 @@ def fused_batch_norm(
     return result[0], result[1], result[2]
 
 
+@export("nn.batch_normalization")
 def batch_normalization(
     x: Any,
     mean: Any,
@@ -175,6 +178,7 @@ def batch_normalization(
         return result
 
 
+@export("nn.batch_norm_with_global_normalization")
 def batch_norm_with_global_normalization(
     t: Any = None,
     m: Any = None,
@@ -201,6 +205,7 @@ def _in_float32(x: Tensor) -> Tensor:
     return math.cast(x, dtypes.float32) if x.dtype is dtypes.float16 else x
 
 
+@export("nn.moments")
 def moments(
     x: Any,
     axes: Any,
@@ -229,6 +234,7 @@ def _listed(axes: Any) -> list[int]:
     return list(axes) if hasattr(axes, "__len__") else [axes]
 
 
+@export("nn.weighted_moments")
 def weighted_moments(
     x: Any,
     axes: Any,
@@ -252,6 +258,7 @@ def weighted_moments(
         return math.cast(mean, x.dtype), math.cast(variance, x.dtype)
 
 
+@export("nn.sufficient_statistics")
 def sufficient_statistics(
     x: Any,
     axes: Any,
@@ -283,6 +290,7 @@ def sufficient_statistics(
         )
 
 
+@export("nn.normalize_moments")
 def normalize_moments(
     counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -298,6 +306,7 @@ def normalize_moments(
 # By norms and neighbours.
 
 
+@export("linalg.l2_normalize", "math.l2_normalize", "nn.l2_normalize")
 def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
     """Returns x / sqrt(max(sum(x ** 2), epsilon)) along axes."""
     axis = one_of("axis", axis, "dim", dim)
@@ -321,12 +330,14 @@ _LRN: dict[str, Any] = {
     "beta": 0.5,
     "T": attr.types(_SMALL, dtypes.float32),
 }
-local_response_normalization = op(
-    "LRN",
-    "input: T -> output: T",
-    infer=_neighbours,
-    doc="x / (bias + alpha * sum of squares of the neighbouring channels) ** beta.",
-    **_LRN,
+local_response_normalization = export("nn.local_response_normalization", "nn.lrn")(
+    op(
+        "LRN",
+        "input: T -> output: T",
+        infer=_neighbours,
+        doc="x / (bias + alpha * sum of squares of the neighbouring channels) ** beta.",
+        **_LRN,
+    )
 )
 lrn = local_response_normalization
 lrn_grad = op(

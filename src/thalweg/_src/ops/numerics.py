@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
@@ -17,17 +18,20 @@ from thalweg._src.ops.shape_functions import unchanged
 
 _TYPES = frozenset((dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64))
 
-check_numerics = op(
-    "CheckNumerics",
-    "tensor: T -> output: T",
-    message=attr.string(),
-    T=_TYPES,
-    stateful=True,
-    infer=unchanged,
-    doc="The tensor again, unless it holds NaN or infinity, which fails the step.",
+check_numerics = export("check_numerics", "debugging.check_numerics")(
+    op(
+        "CheckNumerics",
+        "tensor: T -> output: T",
+        message=attr.string(),
+        T=_TYPES,
+        stateful=True,
+        infer=unchanged,
+        doc="The tensor again, unless it holds NaN or infinity, which fails the step.",
+    )
 )
 
 
+@export("verify_tensor_all_finite", "debugging.assert_all_finite")
 def verify_tensor_all_finite(
     t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
 ) -> Tensor:
@@ -44,6 +48,7 @@ def verify_tensor_all_finite(
 assert_all_finite = verify_tensor_all_finite
 
 
+@export("add_check_numerics_ops")
 def add_check_numerics_ops() -> Operation:
     """Returns an operation that checks every floating tensor made so far, each after those it is computed from."""
     checks: list[Operation] = []

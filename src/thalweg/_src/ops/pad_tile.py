@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes, shapes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference, complete, static_value
@@ -39,14 +40,16 @@ def _tile(c: Inference) -> Sequence[Shape]:
     return [tuple(0 if 0 in (d, m) else None if None in (d, m) else d * m for d, m in zip(dims, known))]
 
 
-tile = op(
-    "Tile",
-    "input: T, multiples: Tmultiples -> output: T",
-    T=attr.types(),
-    Tmultiples=_INDEX,
-    host="multiples",
-    infer=_tile,
-    doc="A tensor repeated along its dimensions.",
+tile = export("tile", "manip.tile")(
+    op(
+        "Tile",
+        "input: T, multiples: Tmultiples -> output: T",
+        T=attr.types(),
+        Tmultiples=_INDEX,
+        host="multiples",
+        infer=_tile,
+        doc="A tensor repeated along its dimensions.",
+    )
 )
 
 
@@ -141,6 +144,7 @@ mirror_pad_grad_op = op(
 )
 
 
+@export("pad")
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", name: str | None = None, constant_values: Any = 0
 ) -> Tensor:
@@ -176,6 +180,7 @@ reverse_op = op(
 )
 
 
+@export("reverse", "reverse_v2", "manip.reverse")
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """Returns a tensor turned around along the given dimensions."""
     axis = np.zeros(0, np.int32) if isinstance(axis, list | tuple) and not axis else axis
@@ -213,6 +218,7 @@ reverse_sequence_op = op(
 )
 
 
+@export("reverse_sequence")
 def reverse_sequence(
     input: Any,
     seq_lengths: Any,
@@ -246,14 +252,16 @@ def _broadcast_to(c: Inference) -> Sequence[Shape]:
     return [(*target[:new], *(d if t is None and d not in (0, 1) else t for d, t in zip(source, target[new:])))]
 
 
-broadcast_to = op(
-    "BroadcastTo",
-    "input: T, shape: Tidx -> output: T",
-    T=attr.types(),
-    Tidx=_INDEX,
-    host="shape",
-    infer=_broadcast_to,
-    doc="A tensor repeated along its dimensions of size 1, and along new ones before them.",
+broadcast_to = export("broadcast_to")(
+    op(
+        "BroadcastTo",
+        "input: T, shape: Tidx -> output: T",
+        T=attr.types(),
+        Tidx=_INDEX,
+        host="shape",
+        infer=_broadcast_to,
+        doc="A tensor repeated along its dimensions of size 1, and along new ones before them.",
+    )
 )
 
 
@@ -282,11 +290,13 @@ broadcast_args_op = op(
 )
 
 
+@export("broadcast_dynamic_shape")
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """Returns the shape that two shapes of the step broadcast to."""
     return broadcast_args_op(shape_x, shape_y)
 
 
+@export("broadcast_static_shape")
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
     """Returns the shape that two static shapes broadcast to."""
     return TensorShape(broadcast(shapes.as_shape(shape_x), shapes.as_shape(shape_y)))
@@ -303,18 +313,21 @@ def _rolled(c: Inference) -> Sequence[Shape]:
     return c.shapes[:1]
 
 
-roll = op(
-    "Roll",
-    "input: T, shift: Tshift, axis: Taxis -> output: T",
-    T=attr.types(),
-    Tshift=dtypes.INDEX,
-    Taxis=dtypes.INDEX,
-    host="shift, axis",
-    infer=_rolled,
-    doc="A tensor moved along dimensions; what falls out at one end comes in at the other.",
+roll = export("roll", "manip.roll")(
+    op(
+        "Roll",
+        "input: T, shift: Tshift, axis: Taxis -> output: T",
+        T=attr.types(),
+        Tshift=dtypes.INDEX,
+        Taxis=dtypes.INDEX,
+        host="shift, axis",
+        infer=_rolled,
+        doc="A tensor moved along dimensions; what falls out at one end comes in at the other.",
+    )
 )
 
 
+@export("repeat")
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
     """Returns a tensor with each slice along an axis repeated; without an axis, each element."""
     with name_scope(name, "Repeat", [input, repeats]):
@@ -331,6 +344,7 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
         return gather(data, positions[:, 0], axis=axis)
 
 
+@export("meshgrid")
 def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
     """Returns the coordinates of a grid over vectors, one tensor for each; `indexing` is "xy" or "ij"."""
     indexing, name = kwargs.pop("indexing", "xy"), kwargs.pop("name", "meshgrid")

@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.errors import ShapeError
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
@@ -269,26 +270,32 @@ parse_sequence_example_op = op(
     differentiable=False,
     doc="The context and the sequences of a batch of SequenceExamples, padded to the longest.",
 )
-decode_json_example = op(
-    "DecodeJSONExample",
-    "json_examples: string -> binary_examples: string",
-    infer=unchanged,
-    differentiable=False,
-    doc="Examples written as JSON in their binary form.",
+decode_json_example = export("decode_json_example", "io.decode_json_example")(
+    op(
+        "DecodeJSONExample",
+        "json_examples: string -> binary_examples: string",
+        infer=unchanged,
+        differentiable=False,
+        doc="Examples written as JSON in their binary form.",
+    )
 )
-parse_tensor = op(
-    "ParseTensor",
-    "serialized: string -> output: out_type",
-    out_type=attr.types(),
-    infer=_one_message,
-    differentiable=False,
-    doc="The value of a serialized TensorProto.",
+parse_tensor = export("parse_tensor", "io.parse_tensor")(
+    op(
+        "ParseTensor",
+        "serialized: string -> output: out_type",
+        out_type=attr.types(),
+        infer=_one_message,
+        differentiable=False,
+        doc="The value of a serialized TensorProto.",
+    )
 )
-serialize_tensor = op(
-    "SerializeTensor",
-    "tensor: T -> serialized: string",
-    T=attr.types(),
-    infer=_serialized,
-    differentiable=False,
-    doc="A tensor's value as a serialized TensorProto.",
+serialize_tensor = export("serialize_tensor", "io.serialize_tensor")(
+    op(
+        "SerializeTensor",
+        "tensor: T -> serialized: string",
+        T=attr.types(),
+        infer=_serialized,
+        differentiable=False,
+        doc="A tensor's value as a serialized TensorProto.",
+    )
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
@@ -44,18 +45,21 @@ extract_image_patches_op = op(
     infer=_patches,
     doc="The pixels of each window, row by row, as the depth of one pixel; zeros beyond the border.",
 )
-extract_volume_patches = op(
-    "ExtractVolumePatches",
-    "input: T -> patches: T",
-    ksizes=attr.integers(5),
-    strides=attr.integers(5),
-    T=dtypes.REAL,
-    padding=_PADDING,
-    infer=_patches,
-    doc="The cells of each window as the depth of one cell; zeros beyond the border.",
+extract_volume_patches = export("extract_volume_patches")(
+    op(
+        "ExtractVolumePatches",
+        "input: T -> patches: T",
+        ksizes=attr.integers(5),
+        strides=attr.integers(5),
+        T=dtypes.REAL,
+        padding=_PADDING,
+        infer=_patches,
+        doc="The cells of each window as the depth of one cell; zeros beyond the border.",
+    )
 )
 
 
+@export("extract_image_patches", "image.extract_image_patches")
 def extract_image_patches(
     images: Any,
     ksizes: Any = None,
@@ -70,6 +74,7 @@ def extract_image_patches(
     return extract_image_patches_op(images, ksizes=ksizes, strides=strides, rates=rates, padding=padding, name=name)
 
 
+@export("image.extract_patches")
 def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:
     """Returns the pixels of each window of each image as the depth of one pixel."""
     return extract_image_patches_op(images, ksizes=sizes, strides=strides, rates=rates, padding=padding, name=name)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -219,6 +220,7 @@ def _settings(data_format: str, ksize: Any, strides: Any, padding: Any) -> dict[
     }
 
 
+@export("nn.max_pool")
 def max_pool(
     value: Any = None,
     ksize: Any = None,
@@ -233,6 +235,7 @@ def max_pool(
     return max_pool_op(value, name=name, **_settings(data_format, ksize, strides, padding))
 
 
+@export("nn.max_pool2d")
 def max_pool2d(
     input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NHWC", name: str | None = None
 ) -> Tensor:
@@ -240,6 +243,7 @@ def max_pool2d(
     return max_pool_op(input, name=name, **_settings(data_format, ksize, strides, padding))
 
 
+@export("nn.avg_pool", "nn.avg_pool2d")
 def avg_pool(
     value: Any = None,
     ksize: Any = None,
@@ -257,6 +261,7 @@ def avg_pool(
 avg_pool2d = avg_pool
 
 
+@export("nn.max_pool3d")
 def max_pool3d(
     input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
 ) -> Tensor:
@@ -264,6 +269,7 @@ def max_pool3d(
     return max_pool3d_op(input, name=name, **_settings(data_format, ksize, strides, padding))
 
 
+@export("nn.avg_pool3d")
 def avg_pool3d(
     input: Any, ksize: Any, strides: Any, padding: Any, data_format: str = "NDHWC", name: str | None = None
 ) -> Tensor:
@@ -271,6 +277,7 @@ def avg_pool3d(
     return avg_pool3d_op(input, name=name, **_settings(data_format, ksize, strides, padding))
 
 
+@export("nn.max_pool1d")
 def max_pool1d(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NWC", name: str | None = None
 ) -> Tensor:
@@ -278,6 +285,7 @@ def max_pool1d(
     return _pool1d(max_pool, "MaxPool1d", input, ksize, strides, padding, data_format, name)
 
 
+@export("nn.avg_pool1d")
 def avg_pool1d(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NWC", name: str | None = None
 ) -> Tensor:
@@ -299,6 +307,7 @@ def _pool1d(
         return squeeze(pooled, [axis], name=scope)
 
 
+@export("nn.max_pool_v2")
 def max_pool_v2(
     input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
@@ -306,6 +315,7 @@ def max_pool_v2(
     return _pool_of_any_rank((max_pool1d, max_pool2d, max_pool3d), input, ksize, strides, padding, data_format, name)
 
 
+@export("nn.avg_pool_v2")
 def avg_pool_v2(
     input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
@@ -324,6 +334,7 @@ def _pool_of_any_rank(
     return functions[rank - 1](x, ksize, strides, padding, data_format=layout, name=name)  # type: ignore[no-any-return]
 
 
+@export("nn.max_pool_with_argmax")
 def max_pool_with_argmax(
     input: Any,
     ksize: Any,
@@ -350,6 +361,7 @@ def max_pool_with_argmax(
     )
 
 
+@export("nn.pool")
 def pool(
     input: Any,
     window_shape: Sequence[int],

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -83,6 +84,7 @@ assert_op = op(
 )
 
 
+@export("Print")
 def Print(
     input_: Any,
     data: Any,
@@ -102,11 +104,13 @@ def Print(
     )
 
 
+@export("Assert", "debugging.Assert")
 def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | None = None) -> Operation:
     """Returns an operation that fails the step with InvalidArgumentError unless the condition holds."""
     return assert_op.operation(condition, list(data), summarize=3 if summarize is None else summarize, name=name)
 
 
+@export("strings.format")
 def string_format(
     template: str, inputs: Any, placeholder: str = "{}", summarize: int = 3, name: str | None = None
 ) -> Tensor:
@@ -118,6 +122,7 @@ def string_format(
     return string_format_op(tensors, template=template, placeholder=placeholder, summarize=summarize, name=name)
 
 
+@export("print")
 def print_v2(
     *inputs: Any,
     output_stream: Any = None,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.by_type import add_by_type
 from thalweg._src.graph.convert import convert_to_tensor
@@ -46,6 +47,7 @@ def python_function(token: str) -> PythonFunction | None:
     return _functions.get(token)
 
 
+@export("py_func", "contrib.framework.py_func")
 def py_func(func: Function, inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
     """Calls a Python function on NumPy arrays in every step; gives tensors of the types Tout, a list if it is one.
 
@@ -69,6 +71,7 @@ def py_func(func: Function, inp: Any, Tout: Any, stateful: bool = True, name: st
     return operation.outputs if several else operation.outputs[0]
 
 
+@export("numpy_function")
 def numpy_function(func: Function, inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
     """Does the same as `py_func` under TensorFlow 2's name."""
     return py_func(func, inp, Tout, stateful, name)

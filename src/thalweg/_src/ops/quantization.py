@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -158,6 +159,7 @@ quantize_and_dequantize_v4_grad = op(
 )
 
 
+@export("quantize", "quantization.quantize")
 def quantize(
     input: Any,
     min_range: Any,
@@ -185,6 +187,7 @@ def quantize(
     )
 
 
+@export("quantize_v2")
 def quantize_v2(
     input: Any,
     min_range: Any,
@@ -201,6 +204,7 @@ def quantize_v2(
     return quantize(input, min_range, max_range, T, mode, round_mode, name, narrow_range, axis, ensure_minimum_range)
 
 
+@export("dequantize", "quantization.dequantize")
 def dequantize(
     input: Any,
     min_range: Any,
@@ -224,6 +228,7 @@ def dequantize(
     )
 
 
+@export("quantization.quantize_and_dequantize")
 def quantize_and_dequantize(
     input: Any,
     input_min: Any,
@@ -241,6 +246,7 @@ def quantize_and_dequantize(
     return _simulate(quantize_and_dequantize_v2_op, input, *given)
 
 
+@export("quantization.quantize_and_dequantize_v2")
 def quantize_and_dequantize_v2(
     input: Any,
     input_min: Any,

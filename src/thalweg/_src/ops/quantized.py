@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
@@ -234,6 +235,7 @@ quantized_concat_op = op(
 )
 
 
+@export("nn.quantized_relu_x")
 def quantized_relu_x(
     features: Any, max_value: Any, min_features: Any, max_features: Any, out_type: Any = dtypes.quint8, name: Any = None
 ) -> Any:
@@ -241,6 +243,7 @@ def quantized_relu_x(
     return quantized_relu_x_op.many(features, max_value, min_features, max_features, out_type=out_type, name=name)
 
 
+@export("nn.quantized_max_pool")
 def quantized_max_pool(
     input: Any, min_input: Any, max_input: Any, ksize: Any, strides: Any, padding: str, name: str | None = None
 ) -> Any:
@@ -250,6 +253,7 @@ def quantized_max_pool(
     )
 
 
+@export("nn.quantized_avg_pool")
 def quantized_avg_pool(
     input: Any, min_input: Any, max_input: Any, ksize: Any, strides: Any, padding: str, name: str | None = None
 ) -> Any:
@@ -259,6 +263,7 @@ def quantized_avg_pool(
     )
 
 
+@export("nn.quantized_conv2d")
 def quantized_conv2d(
     input: Any,
     filter: Any,
@@ -288,6 +293,7 @@ def quantized_conv2d(
     )
 
 
+@export("quantized_concat", "quantization.quantized_concat")
 def quantized_concat(concat_dim: Any, values: Any, input_mins: Any, input_maxes: Any, name: str | None = None) -> Any:
     """Returns quantized tensors joined along a dimension, and a range that holds all of theirs."""
     return quantized_concat_op.many(concat_dim, values, input_mins, input_maxes, name=name)

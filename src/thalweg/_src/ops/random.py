@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -244,6 +245,7 @@ def _floating(dtype: Any) -> dtypes.DType:
     return kind
 
 
+@export("random_uniform", "random.uniform")
 def random_uniform(
     shape: Any,
     minval: Any = 0,
@@ -291,6 +293,7 @@ def _scaled(standard: Tensor, mean: Tensor, stddev: Tensor, name: str) -> Tensor
     return add(multiply(standard, stddev, name="mul"), mean, name=name)
 
 
+@export("random_normal", "random.normal")
 def random_normal(
     shape: Any,
     mean: Any = 0.0,
@@ -307,6 +310,7 @@ def random_normal(
         return _scaled(random_standard_normal_op(sizes, dtype=dtype, **_seeds(seed)), mean, stddev, scope)
 
 
+@export("truncated_normal", "random.truncated_normal")
 def truncated_normal(
     shape: Any,
     mean: Any = 0.0,
@@ -323,11 +327,13 @@ def truncated_normal(
         return _scaled(truncated_normal_op(sizes, dtype=dtype, **_seeds(seed)), mean, stddev, scope)
 
 
+@export("random_shuffle", "random.shuffle")
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """Returns the rows of a tensor in random order."""
     return random_shuffle_op(value, name=name, **_seeds(seed))
 
 
+@export("random_gamma", "random.gamma")
 def random_gamma(
     shape: Any,
     alpha: Any,
@@ -348,6 +354,7 @@ def random_gamma(
         return maximum(np.finfo(sample.dtype.as_numpy_dtype).tiny, sample, name=scope)
 
 
+@export("random_poisson", "random.poisson")
 def random_poisson(
     lam: Any, shape: Any, dtype: Any = dtypes.float32, seed: int | None = None, name: str | None = None
 ) -> Tensor:
@@ -357,6 +364,7 @@ def random_poisson(
         return random_poisson_op(shape_tensor(shape), rate, dtype=dtype, **_seeds(seed))
 
 
+@export("multinomial", "random.multinomial")
 def multinomial(
     logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
 ) -> Tensor:
@@ -364,6 +372,7 @@ def multinomial(
     return _categorical("multinomial", logits, num_samples, output_dtype, seed, name)
 
 
+@export("random.categorical")
 def categorical(
     logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
 ) -> Tensor:
@@ -379,6 +388,7 @@ def _categorical(
         return multinomial_op(scores, num_samples, output_dtype=dtype or dtypes.int64, **_seeds(seed))
 
 
+@export("random_crop", "image.random_crop")
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """Cuts a block of the given size from a random place of the tensor."""
     with name_scope(name, "random_crop", [value, size]) as scope:
@@ -392,6 +402,7 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         return slice(value, floormod(offset, limit), size, name=scope)
 
 
+@export("random.stateless_uniform", "contrib.stateless.stateless_random_uniform")
 def stateless_uniform(
     shape: Any,
     seed: Any,
@@ -410,6 +421,7 @@ def stateless_uniform(
         return _between(stateless_uniform_op(sizes, seed, dtype=dtype), minval, maxval, scope)
 
 
+@export("random.stateless_normal", "contrib.stateless.stateless_normal", "contrib.stateless.stateless_random_normal")
 def stateless_normal(
     shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
@@ -421,6 +433,7 @@ def stateless_normal(
         return _scaled(stateless_normal_op(sizes, seed, dtype=dtype), mean, stddev, scope)
 
 
+@export("random.stateless_truncated_normal", "contrib.stateless.stateless_truncated_normal")
 def stateless_truncated_normal(
     shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
@@ -432,6 +445,7 @@ def stateless_truncated_normal(
         return _scaled(stateless_truncated_normal_op(sizes, seed, dtype=dtype), mean, stddev, scope)
 
 
+@export("random.stateless_categorical")
 def stateless_categorical(
     logits: Any, num_samples: Any, seed: Any, dtype: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:
@@ -441,6 +455,7 @@ def stateless_categorical(
         return stateless_multinomial_op(scores, num_samples, seed, output_dtype=dtype)
 
 
+@export("random.stateless_multinomial", "contrib.stateless.stateless_multinomial")
 def stateless_multinomial(
     logits: Any, num_samples: Any, seed: Any, output_dtype: Any = dtypes.int64, name: str | None = None
 ) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -115,6 +116,7 @@ def _reduce(
     return result
 
 
+@export("reduce_sum", "math.reduce_sum")
 def reduce_sum(
     input_tensor: Any,
     axis: Any = None,
@@ -127,6 +129,7 @@ def reduce_sum(
     return _reduce(sum_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
+@export("reduce_mean", "math.reduce_mean")
 def reduce_mean(
     input_tensor: Any,
     axis: Any = None,
@@ -139,6 +142,7 @@ def reduce_mean(
     return _reduce(mean_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
+@export("reduce_prod", "math.reduce_prod")
 def reduce_prod(
     input_tensor: Any,
     axis: Any = None,
@@ -151,6 +155,7 @@ def reduce_prod(
     return _reduce(prod_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
+@export("reduce_max", "math.reduce_max")
 def reduce_max(
     input_tensor: Any,
     axis: Any = None,
@@ -163,6 +168,7 @@ def reduce_max(
     return _reduce(max_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
+@export("reduce_min", "math.reduce_min")
 def reduce_min(
     input_tensor: Any,
     axis: Any = None,
@@ -175,6 +181,7 @@ def reduce_min(
     return _reduce(min_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
+@export("reduce_all", "math.reduce_all")
 def reduce_all(
     input_tensor: Any,
     axis: Any = None,
@@ -187,6 +194,7 @@ def reduce_all(
     return _reduce(all_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
+@export("reduce_any", "math.reduce_any")
 def reduce_any(
     input_tensor: Any,
     axis: Any = None,
@@ -199,6 +207,7 @@ def reduce_any(
     return _reduce(any_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
+@export("math.reduce_euclidean_norm")
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
@@ -221,30 +230,35 @@ def _without_axis(c: Inference) -> Sequence[Shape]:
 
 
 _ORDERED = dtypes.REAL | {dtypes.bool}
-arg_max = op(
-    "ArgMax",
-    "input: T, dimension: Tidx -> output: output_type",
-    T=_ORDERED,
-    Tidx=attr.types(dtypes.INDEX | {dtypes.int16}, dtypes.int32),
-    output_type=attr.types(dtypes.INDEX | {dtypes.int16, dtypes.uint16}, dtypes.int64),
-    host="dimension",
-    infer=_without_axis,
-    differentiable=False,
-    doc="The index of the greatest element along an axis, of the first among equals.",
+arg_max = export("arg_max")(
+    op(
+        "ArgMax",
+        "input: T, dimension: Tidx -> output: output_type",
+        T=_ORDERED,
+        Tidx=attr.types(dtypes.INDEX | {dtypes.int16}, dtypes.int32),
+        output_type=attr.types(dtypes.INDEX | {dtypes.int16, dtypes.uint16}, dtypes.int64),
+        host="dimension",
+        infer=_without_axis,
+        differentiable=False,
+        doc="The index of the greatest element along an axis, of the first among equals.",
+    )
 )
-arg_min = op(
-    "ArgMin",
-    "input: T, dimension: Tidx -> output: output_type",
-    T=_ORDERED,
-    Tidx=attr.types(dtypes.INDEX, dtypes.int32),
-    output_type=attr.types(dtypes.INDEX, dtypes.int64),
-    host="dimension",
-    infer=_without_axis,
-    differentiable=False,
-    doc="The index of the least element along an axis, of the first among equals.",
+arg_min = export("arg_min")(
+    op(
+        "ArgMin",
+        "input: T, dimension: Tidx -> output: output_type",
+        T=_ORDERED,
+        Tidx=attr.types(dtypes.INDEX, dtypes.int32),
+        output_type=attr.types(dtypes.INDEX, dtypes.int64),
+        host="dimension",
+        infer=_without_axis,
+        differentiable=False,
+        doc="The index of the least element along an axis, of the first among equals.",
+    )
 )
 
 
+@export("argmax", "math.argmax")
 def argmax(
     input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = dtypes.int64
 ) -> Tensor:
@@ -253,6 +267,7 @@ def argmax(
     return arg_max(input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
+@export("argmin", "math.argmin")
 def argmin(
     input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = dtypes.int64
 ) -> Tensor:
@@ -288,16 +303,19 @@ cumprod_op = _scan("Cumprod", dtypes.NUMERIC, "Running products along an axis.")
 cumulative_logsumexp_op = _scan("CumulativeLogsumexp", dtypes.FLOATING, "Logarithms of running sums of exponentials.")
 
 
+@export("cumsum", "math.cumsum")
 def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
     """Returns running sums along an axis; exclusive ones start with 0 and leave the element itself out."""
     return cumsum_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
+@export("cumprod", "math.cumprod")
 def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
     """Returns running products along an axis; exclusive ones start with 1 and leave the element itself out."""
     return cumprod_op(x, axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
+@export("math.cumulative_logsumexp")
 def cumulative_logsumexp(
     x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:

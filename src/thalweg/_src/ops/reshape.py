@@ -10,6 +10,7 @@ import numpy as np
 
 from thalweg._src import dtypes, shapes
 from thalweg._src.errors import ShapeError
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference, static_value
@@ -256,18 +257,21 @@ def _invert_permutation(c: Inference) -> Sequence[Shape]:
     return [c.shapes[0] or (None,)]
 
 
-invert_permutation = op(
-    "InvertPermutation",
-    "x: T -> y: T",
-    T=_INDEX,
-    host="x, y",
-    infer=_invert_permutation,
-    evaluate=lambda c: None if (perm := c.value(0)) is None else np.argsort(perm),
-    differentiable=False,
-    doc="The permutation that undoes another: y[x[i]] = i.",
+invert_permutation = export("invert_permutation", "math.invert_permutation")(
+    op(
+        "InvertPermutation",
+        "x: T -> y: T",
+        T=_INDEX,
+        host="x, y",
+        infer=_invert_permutation,
+        evaluate=lambda c: None if (perm := c.value(0)) is None else np.argsort(perm),
+        differentiable=False,
+        doc="The permutation that undoes another: y[x[i]] = i.",
+    )
 )
 
 
+@export("shape")
 def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
     """Returns the shape of a tensor as a vector; a constant if it is known."""
     out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
@@ -286,11 +290,13 @@ def _sparse_shape(input: Any, out_type: dtypes.DType, name: str | None = None) -
     return cast(convert_to_tensor(input.dense_shape, dtypes.int64), out_type, name=name)  # type: ignore[no-any-return]
 
 
+@export("shape_n")
 def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
     """Returns the shapes of several tensors."""
     return shape_n_op.many(list(input), out_type=out_type, name=name)  # type: ignore[no-any-return]
 
 
+@export("size")
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
     """Returns the number of elements of a tensor; a constant if it is known."""
     out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
@@ -306,6 +312,7 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
     return size_op(tensor, out_type=out_type, name=name)
 
 
+@export("rank")
 def rank(input: Any, name: str | None = None) -> Tensor:
     """Returns the number of dimensions of a tensor; a constant if it is known."""
     if is_sparse(input):
@@ -317,6 +324,7 @@ def rank(input: Any, name: str | None = None) -> Tensor:
     return rank_op(tensor, name=name)
 
 
+@export("reshape", "manip.reshape")
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """Returns the same elements in another shape; one size may be -1 and is computed."""
     if isinstance(shape, int | np.integer | shapes.Dimension):
@@ -331,12 +339,14 @@ def _shape_argument(value: Any) -> Any:
     return value
 
 
+@export("zeros")
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
     """Returns a tensor of zeros, of empty strings or of False."""
     dtype = dtypes.as_dtype(dtype).base_dtype
     return _filled(shape, b"" if dtype is dtypes.string else False if dtype.is_bool else 0, dtype, name or "zeros")
 
 
+@export("ones")
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
     """Returns a tensor of ones, or of True."""
     dtype = dtypes.as_dtype(dtype).base_dtype
@@ -378,6 +388,7 @@ def _known_sizes(shape: Any) -> list[int] | None:
     return list(sizes)  # type: ignore[arg-type]
 
 
+@export("zeros_like")
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Returns zeros in the shape of a tensor."""
     source = convert_to_tensor(tensor)
@@ -391,6 +402,7 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
     return zeros_like_op(source, name=name or "zeros_like")
 
 
+@export("ones_like")
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
     """Returns ones in the shape of a tensor."""
     source = convert_to_tensor(tensor)
@@ -404,6 +416,7 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize:
     return ones_like_op(source, name=name or "ones_like")
 
 
+@export("expand_dims")
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """Returns a tensor with a dimension of size 1 more."""
     axis = _one_of("axis", axis, "dim", dim)
@@ -412,6 +425,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     return expand_dims_op(input, axis, name=name)
 
 
+@export("squeeze")
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
     """Returns a tensor without its dimensions of size 1, or without those named."""
     axis = _one_of("axis", axis, "squeeze_dims", squeeze_dims)
@@ -429,6 +443,7 @@ def _one_of(key: str, value: Any, old_key: str, old_value: Any) -> Any:
     return old_value
 
 
+@export("transpose")
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
     """Returns a tensor with its dimensions permuted, by default reversed; conjugated if asked."""
     with name_scope(name, "transpose", [a]) as scope:
@@ -444,6 +459,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
         return kind(tensor, _shape_argument(perm), name=scope)
 
 
+@export("matrix_transpose", "linalg.matrix_transpose", "linalg.transpose")
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Tensor:
     """Returns a tensor with its last two dimensions exchanged."""
     with name_scope(name, "matrix_transpose", [a]) as scope:
@@ -458,6 +474,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
         return transpose(tensor, concat([axes[:-2], axes[-1:], axes[-2:-1]], 0), scope, conjugate)
 
 
+@export("get_static_value", "contrib.util.constant_value")
 def constant_value(tensor: Any, partial: bool = False) -> Any:
     """Returns the value of a tensor if the graph alone tells it, else None."""
     value = static_value(convert_to_tensor(tensor))

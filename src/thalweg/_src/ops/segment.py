@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from thalweg._src.graph.indexed_slices import IndexedSlices
@@ -69,27 +70,47 @@ def _sorted_op(name: str, types: frozenset[DType], doc: str) -> OpDef:
     return op(name, _SORTED, T=types, Tindices=dtypes.INDEX, infer=_sorted, doc=doc)
 
 
-unsorted_segment_sum = _unsorted_op(
-    "UnsortedSegmentSum",
-    dtypes.NUMERIC,
-    "Sums of the rows that share an id; negative ids drop theirs.",
-    dtypes.INDEX | {dtypes.int16},
+unsorted_segment_sum = export("unsorted_segment_sum", "math.unsorted_segment_sum")(
+    _unsorted_op(
+        "UnsortedSegmentSum",
+        dtypes.NUMERIC,
+        "Sums of the rows that share an id; negative ids drop theirs.",
+        dtypes.INDEX | {dtypes.int16},
+    )
 )
-unsorted_segment_prod = _unsorted_op("UnsortedSegmentProd", dtypes.NUMERIC, "Products of the rows that share an id.")
-unsorted_segment_max = _unsorted_op("UnsortedSegmentMax", dtypes.REAL, "The greatest of the rows that share an id.")
-unsorted_segment_min = _unsorted_op("UnsortedSegmentMin", dtypes.REAL, "The least of the rows that share an id.")
-segment_sum = _sorted_op("SegmentSum", dtypes.NUMERIC, "Sums of the rows of each segment.")
-segment_mean = _sorted_op("SegmentMean", dtypes.NUMERIC, "Means of the rows of each segment.")
-segment_prod = _sorted_op("SegmentProd", dtypes.NUMERIC, "Products of the rows of each segment.")
-segment_max = _sorted_op("SegmentMax", dtypes.REAL, "The greatest of the rows of each segment.")
-segment_min = _sorted_op("SegmentMin", dtypes.REAL, "The least of the rows of each segment.")
+unsorted_segment_prod = export("unsorted_segment_prod", "math.unsorted_segment_prod")(
+    _unsorted_op("UnsortedSegmentProd", dtypes.NUMERIC, "Products of the rows that share an id.")
+)
+unsorted_segment_max = export("unsorted_segment_max", "math.unsorted_segment_max")(
+    _unsorted_op("UnsortedSegmentMax", dtypes.REAL, "The greatest of the rows that share an id.")
+)
+unsorted_segment_min = export("unsorted_segment_min", "math.unsorted_segment_min")(
+    _unsorted_op("UnsortedSegmentMin", dtypes.REAL, "The least of the rows that share an id.")
+)
+segment_sum = export("segment_sum", "math.segment_sum")(
+    _sorted_op("SegmentSum", dtypes.NUMERIC, "Sums of the rows of each segment.")
+)
+segment_mean = export("segment_mean", "math.segment_mean")(
+    _sorted_op("SegmentMean", dtypes.NUMERIC, "Means of the rows of each segment.")
+)
+segment_prod = export("segment_prod", "math.segment_prod")(
+    _sorted_op("SegmentProd", dtypes.NUMERIC, "Products of the rows of each segment.")
+)
+segment_max = export("segment_max", "math.segment_max")(
+    _sorted_op("SegmentMax", dtypes.REAL, "The greatest of the rows of each segment.")
+)
+segment_min = export("segment_min", "math.segment_min")(
+    _sorted_op("SegmentMin", dtypes.REAL, "The least of the rows of each segment.")
+)
 
 
+@export("unsorted_segment_mean", "math.unsorted_segment_mean")
 def unsorted_segment_mean(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """Returns the means of the rows that share an id; 0 where there are none."""
     return _by_count(data, segment_ids, num_segments, name, "UnsortedSegmentMean", root=False)
 
 
+@export("unsorted_segment_sqrt_n", "math.unsorted_segment_sqrt_n")
 def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
     """Returns the sums of the rows that share an id, divided by the square root of their number."""
     return _by_count(data, segment_ids, num_segments, name, "UnsortedSegmentSqrtN", root=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes, shapes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -64,6 +65,7 @@ range_op = op(
 _RANGE_TYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
 
 
+@export("range")
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str = "range") -> Tensor:
     """Returns numbers from start up to limit, which is not reached, in steps of delta."""
     if limit is None:
@@ -107,14 +109,16 @@ def _linspace(c: Inference) -> Sequence[Shape]:
     return [(None if count is None else int(count),)]
 
 
-lin_space = op(
-    "LinSpace",
-    "start: T, stop: T, num: Tidx -> output: T",
-    T=dtypes.FLOATING,
-    Tidx=attr.types(dtypes.INDEX, dtypes.int32),
-    host="start, stop, num",
-    infer=_linspace,
-    differentiable=False,
-    doc="num values at equal distances, the first start and the last stop.",
+lin_space = export("lin_space", "linspace")(
+    op(
+        "LinSpace",
+        "start: T, stop: T, num: Tidx -> output: T",
+        T=dtypes.FLOATING,
+        Tidx=attr.types(dtypes.INDEX, dtypes.int32),
+        host="start, stop, num",
+        infer=_linspace,
+        differentiable=False,
+        doc="num values at equal distances, the first start and the last stop.",
+    )
 )
 linspace = lin_space

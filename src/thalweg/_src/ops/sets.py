@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.errors import ShapeError
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
@@ -112,6 +113,7 @@ sparse_to_sparse_set_operation = op(
 )
 
 
+@export("sets.set_size", "sets.size", "contrib.metrics.set_size")
 def set_size(a: Any, validate_indices: bool = True) -> Tensor:
     """Returns the number of different values in each set of a sparse tensor."""
     sparse = as_sparse(a)
@@ -136,17 +138,20 @@ def _operate(a: Any, b: Any, operation: str, reflected: str, validate: bool) -> 
     return SparseTensor(*definition.many(*first, *second, set_operation=operation, validate_indices=validate))
 
 
+@export("sets.intersection", "sets.set_intersection", "contrib.metrics.set_intersection")
 def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
     """Returns the values that are in both sets, for each pair of sets."""
     return _operate(a, b, "intersection", "intersection", validate_indices)
 
 
+@export("sets.difference", "sets.set_difference", "contrib.metrics.set_difference")
 def set_difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
     """Returns the values that are in a and not in b, or the other way round, for each pair of sets."""
     forward, backward = ("a-b", "b-a") if aminusb else ("b-a", "a-b")
     return _operate(a, b, forward, backward, validate_indices)
 
 
+@export("sets.set_union", "sets.union", "contrib.metrics.set_union")
 def set_union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
     """Returns the values that are in either set, for each pair of sets."""
     return _operate(a, b, "union", "union", validate_indices)

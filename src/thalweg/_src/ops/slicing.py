@@ -12,6 +12,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.errors import ShapeError
+from thalweg._src.export import export, export_constants
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -223,6 +224,7 @@ strided_slice_grad_op = op(
 )
 
 
+@export("slice")
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
     """Returns the part of a tensor that begins somewhere and has a size; -1 is all that is left."""
     if isinstance(begin, list | tuple) and isinstance(size, Tensor) and not begin:
@@ -235,6 +237,7 @@ def _integers(value: Any) -> Any:
     return np.zeros(0, np.int32) if isinstance(value, list | tuple) and not value else value
 
 
+@export("strided_slice")
 def strided_slice(
     input_: Any,
     begin: Any,
@@ -365,3 +368,7 @@ def _as_type(value: Any, kind: dtypes.DType) -> Tensor:
 
 _getitem: Callable[..., Any] = getitem
 Tensor._override_operator("__getitem__", _getitem)
+
+export_constants(
+    newaxis="newaxis",
+)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -85,27 +86,31 @@ def _approx_top_k(c: Inference) -> Sequence[Shape]:
     return [(*source[:axis], k, *source[axis + 1 :])] * 2
 
 
-approx_top_k = op(
-    "ApproxTopK",
-    "input: T -> values: T, indices: int32",
-    k=attr.integer(0),
-    reduction_dimension=-1,
-    recall_target=0.95,
-    is_max_k=True,
-    reduction_input_size_override=-1,
-    aggregate_to_topk=True,
-    T=frozenset((dtypes.float16, dtypes.bfloat16, dtypes.float32)),
-    infer=_approx_top_k,
-    doc="The k largest or smallest entries along a dimension, exact here whatever recall is asked for.",
+approx_top_k = export("approx_top_k")(
+    op(
+        "ApproxTopK",
+        "input: T -> values: T, indices: int32",
+        k=attr.integer(0),
+        reduction_dimension=-1,
+        recall_target=0.95,
+        is_max_k=True,
+        reduction_input_size_override=-1,
+        aggregate_to_topk=True,
+        T=frozenset((dtypes.float16, dtypes.bfloat16, dtypes.float32)),
+        infer=_approx_top_k,
+        doc="The k largest or smallest entries along a dimension, exact here whatever recall is asked for.",
+    )
 )
 
 
+@export("sort", "contrib.framework.sort")
 def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
     """Returns the values in order along an axis."""
     with name_scope(name, "sort", [values]):
         return _ordered(values, axis, direction, places=False)
 
 
+@export("argsort", "contrib.framework.argsort")
 def argsort(
     values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
@@ -158,6 +163,7 @@ def _swap(axis: int, count: Any) -> Tensor:
     return where_v2(equal(order, place), last, where_v2(equal(order, last), place, order))
 
 
+@export("searchsorted")
 def searchsorted(
     sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
@@ -181,6 +187,7 @@ def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = No
     return nth_element_op(input, n, reverse=reverse, name=name)
 
 
+@export("math.approx_max_k", "nn.approx_max_k")
 def approx_max_k(
     operand: Any,
     k: int,
@@ -203,6 +210,7 @@ def approx_max_k(
     )
 
 
+@export("math.approx_min_k", "nn.approx_min_k")
 def approx_min_k(
     operand: Any,
     k: int,

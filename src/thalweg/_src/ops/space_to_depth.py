@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
@@ -110,38 +111,45 @@ def _batch_to_space(c: Inference) -> Sequence[Shape]:
     return [(batch, *space, *source[1 + len(block) :])]
 
 
-space_to_batch_nd = op(
-    "SpaceToBatchND",
-    "input: T, block_shape: Tblock_shape, paddings: Tpaddings -> output: T",
-    T=attr.types(),
-    Tblock_shape=attr.types(dtypes.INDEX, dtypes.int32),
-    Tpaddings=attr.types(dtypes.INDEX, dtypes.int32),
-    host="block_shape, paddings",
-    infer=_space_to_batch,
-    doc="Blocks of space, after padding, as more examples of smaller space.",
+space_to_batch_nd = export("space_to_batch_nd", "manip.space_to_batch_nd")(
+    op(
+        "SpaceToBatchND",
+        "input: T, block_shape: Tblock_shape, paddings: Tpaddings -> output: T",
+        T=attr.types(),
+        Tblock_shape=attr.types(dtypes.INDEX, dtypes.int32),
+        Tpaddings=attr.types(dtypes.INDEX, dtypes.int32),
+        host="block_shape, paddings",
+        infer=_space_to_batch,
+        doc="Blocks of space, after padding, as more examples of smaller space.",
+    )
 )
-batch_to_space_nd = op(
-    "BatchToSpaceND",
-    "input: T, block_shape: Tblock_shape, crops: Tcrops -> output: T",
-    T=attr.types(),
-    Tblock_shape=attr.types(dtypes.INDEX, dtypes.int32),
-    Tcrops=attr.types(dtypes.INDEX, dtypes.int32),
-    host="block_shape, crops",
-    infer=_batch_to_space,
-    doc="Examples joined to blocks of a larger space, which is then cropped.",
+batch_to_space_nd = export("batch_to_space_nd", "manip.batch_to_space_nd")(
+    op(
+        "BatchToSpaceND",
+        "input: T, block_shape: Tblock_shape, crops: Tcrops -> output: T",
+        T=attr.types(),
+        Tblock_shape=attr.types(dtypes.INDEX, dtypes.int32),
+        Tcrops=attr.types(dtypes.INDEX, dtypes.int32),
+        host="block_shape, crops",
+        infer=_batch_to_space,
+        doc="Examples joined to blocks of a larger space, which is then cropped.",
+    )
 )
 
 
+@export("space_to_depth", "nn.space_to_depth")
 def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
     """Returns images with each block of pixels as one pixel of more depth."""
     return space_to_depth_op(input, block_size=block_size, data_format=data_format, name=name)
 
 
+@export("depth_to_space", "nn.depth_to_space")
 def depth_to_space(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
     """Returns images with each pixel as a block of pixels of less depth."""
     return depth_to_space_op(input, block_size=block_size, data_format=data_format, name=name)
 
 
+@export("space_to_batch", "nn.space_to_batch")
 def space_to_batch(
     input: Any, paddings: Any, block_size: int | None = None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:
@@ -150,6 +158,7 @@ def space_to_batch(
     return space_to_batch_nd(input, block, paddings, name=name)
 
 
+@export("batch_to_space")
 def batch_to_space(
     input: Any, crops: Any, block_size: int | None = None, name: str | None = None, block_shape: Any = None
 ) -> Tensor:

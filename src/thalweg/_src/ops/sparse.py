@@ -9,6 +9,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.errors import ShapeError
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.explain import argument_names
@@ -90,6 +91,7 @@ def as_sparse(value: Any) -> SparseTensor:
     raise TypeError(f"Input must be a SparseTensor, got {value!r} of type {type(value).__name__}.")
 
 
+@export("sparse_placeholder", "sparse.placeholder")
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
     """Returns a sparse tensor that must be fed: with a SparseTensorValue, or (indices, values, shape)."""
     prefix = "" if name is None else f"{name}/"
@@ -113,6 +115,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     return result
 
 
+@export("sparse_to_dense")
 def sparse_to_dense(
     sparse_indices: Any,
     output_shape: Any,
@@ -130,6 +133,7 @@ def sparse_to_dense(
     )
 
 
+@export("sparse_tensor_to_dense", "sparse.to_dense")
 def sparse_tensor_to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
@@ -144,6 +148,7 @@ def sparse_tensor_to_dense(
     return dense
 
 
+@export("sparse.from_dense")
 def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
     """Returns a dense tensor as a sparse one: the elements that are not 0, False or empty."""
     with name_scope(name, "dense_to_sparse", [tensor]):
@@ -153,6 +158,7 @@ def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
         return SparseTensor(indices, gather_nd(dense, indices), reshape_ops.shape(dense, out_type=dtypes.int64))
 
 
+@export("sparse.eye")
 def sparse_eye(
     num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None
 ) -> SparseTensor:
@@ -166,6 +172,7 @@ def sparse_eye(
         return SparseTensor(indices, reshape_ops.ones(expand_dims(count, 0), dtype), stack([rows, columns]))
 
 
+@export("sparse_retain", "sparse.retain")
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     """Returns the sparse tensor with those of its values that a vector of bools names."""
     sparse = as_sparse(sp_input)
@@ -180,6 +187,7 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     return result
 
 
+@export("sparse_mask", "sparse.mask")
 def sparse_mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:
     """Returns IndexedSlices without the rows at some indices."""
     with name_scope(name, "sparse_mask", [a, mask_indices]) as scope:
@@ -187,6 +195,7 @@ def sparse_mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) ->
         return IndexedSlices(gather(a.values, kept, name=scope), indices, a.dense_shape)
 
 
+@export("sparse_reset_shape", "sparse.reset_shape")
 def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     """Returns the sparse tensor with another shape: a larger one, or the tightest around its values."""
     sparse = as_sparse(sp_input)
@@ -210,6 +219,7 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     return SparseTensor(indices, values, shape)
 
 
+@export("sparse_to_indicator", "sparse.to_indicator")
 def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
     """Returns a dense tensor of bools that is True at [..., id] for the ids that are the sparse tensor's values."""
     sparse = as_sparse(sp_input)
@@ -219,6 +229,7 @@ def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None)
         return sparse_tensor_to_dense(merged, default_value=False, validate_indices=False, name=scope)
 
 
+@export("sparse_merge", "sparse.merge")
 def sparse_merge(
     sp_ids: Any, sp_values: Any, vocab_size: Any, name: str | None = None, already_sorted: bool = False
 ) -> SparseTensor:

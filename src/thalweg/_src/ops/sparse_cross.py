@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
@@ -98,12 +99,14 @@ def _wide(values: Any) -> Any:
     return math.cast(values, dtypes.int64) if values.dtype.is_integer else values
 
 
+@export("sparse.cross")
 def sparse_cross(inputs: Any, name: str | None = None, separator: str | None = None) -> SparseTensor:
     """Returns all combinations of the values in each row, joined by a separator, "_X_" if none is given."""
     given = _inputs(inputs)
     return SparseTensor(*sparse_cross_v2_op.many(*given, "_X_" if separator is None else separator, name=name))
 
 
+@export("sparse.cross_hashed")
 def sparse_cross_hashed(
     inputs: Any, num_buckets: int = 0, hash_key: int | None = None, name: str | None = None
 ) -> SparseTensor:

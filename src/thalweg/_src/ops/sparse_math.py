@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -235,6 +236,7 @@ sparse_softmax_op = op(
 )
 
 
+@export("sparse_add", "sparse.add")
 def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any:
     """Returns the sum of two tensors, one of them sparse at least; sparse if both are, without what is too small."""
     threshold = one_of("threshold", threshold, "thresh", thresh)
@@ -252,6 +254,7 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
     return sparse_tensor_dense_add_op(sparse.indices, sparse.values, sparse.dense_shape, dense)
 
 
+@export("sparse_tensor_dense_matmul", "sparse.matmul", "sparse.sparse_dense_matmul")
 def sparse_tensor_dense_matmul(
     sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
 ) -> Any:
@@ -282,11 +285,13 @@ def _extreme_of(definition: OpDef, sp_a: Any, sp_b: Any, name: str | None) -> Sp
     return result
 
 
+@export("sparse_maximum", "sparse.maximum")
 def sparse_maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
     """Returns the greater of the elements of two sparse tensors; those that are absent are 0."""
     return _extreme_of(sparse_maximum_op, sp_a, sp_b, name)
 
 
+@export("sparse_minimum", "sparse.minimum")
 def sparse_minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
     """Returns the smaller of the elements of two sparse tensors; those that are absent are 0."""
     return _extreme_of(sparse_minimum_op, sp_a, sp_b, name)
@@ -303,6 +308,7 @@ def _reduced(definition: OpDef, sp_input: Any, axis: Any, keepdims: Any, reducti
     return definition.many(sparse.indices, sparse.values, sparse.dense_shape, axis, keep_dims=bool(keep))
 
 
+@export("sparse_reduce_sum", "sparse.reduce_sum")
 def sparse_reduce_sum(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> Tensor:
@@ -310,6 +316,7 @@ def sparse_reduce_sum(
     return _reduced(sparse_reduce_sum_op, sp_input, axis, keepdims, reduction_axes, keep_dims)  # type: ignore[no-any-return]
 
 
+@export("sparse_reduce_max", "sparse.reduce_max")
 def sparse_reduce_max(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> Tensor:
@@ -317,6 +324,7 @@ def sparse_reduce_max(
     return _reduced(sparse_reduce_max_op, sp_input, axis, keepdims, reduction_axes, keep_dims)  # type: ignore[no-any-return]
 
 
+@export("sparse_reduce_sum_sparse", "sparse.reduce_sum_sparse")
 def sparse_reduce_sum_sparse(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> SparseTensor:
@@ -324,6 +332,7 @@ def sparse_reduce_sum_sparse(
     return SparseTensor(*_reduced(sparse_reduce_sum_sparse_op, sp_input, axis, keepdims, reduction_axes, keep_dims))
 
 
+@export("sparse_reduce_max_sparse", "sparse.reduce_max_sparse")
 def sparse_reduce_max_sparse(
     sp_input: Any, axis: Any = None, keepdims: Any = None, reduction_axes: Any = None, keep_dims: Any = None
 ) -> SparseTensor:
@@ -331,6 +340,7 @@ def sparse_reduce_max_sparse(
     return SparseTensor(*_reduced(sparse_reduce_max_sparse_op, sp_input, axis, keepdims, reduction_axes, keep_dims))
 
 
+@export("sparse_softmax", "sparse.softmax")
 def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     """Returns the softmax along the last dimension, over the values that are there."""
     sparse = as_sparse(sp_input)

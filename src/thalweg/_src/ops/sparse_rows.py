@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -131,6 +132,7 @@ dense_count_sparse_output_op = op(
 )
 
 
+@export("sparse_fill_empty_rows", "sparse.fill_empty_rows")
 def sparse_fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) -> tuple[SparseTensor, Tensor]:
     """Returns the sparse tensor with a default in the rows that have no values, and which rows those are."""
     sparse = as_sparse(sp_input)
@@ -144,6 +146,7 @@ def sparse_fill_empty_rows(sp_input: Any, default_value: Any, name: str | None =
         return result, empty
 
 
+@export("sparse.bincount")
 def sparse_bincount(
     values: Any,
     weights: Any = None,

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
@@ -76,6 +77,7 @@ def _reduce(ops: tuple[OpDef, OpDef], args: Sequence[Any], num_segments: Any, sp
     return ops[1](*args, num_segments, sparse_gradient=sparse, name=name)
 
 
+@export("sparse_segment_sum", "sparse.segment_sum")
 def sparse_segment_sum(
     data: Any,
     indices: Any,
@@ -88,6 +90,7 @@ def sparse_segment_sum(
     return _reduce(SUM, (data, indices, segment_ids), num_segments, sparse_gradient, name)
 
 
+@export("sparse_segment_mean", "sparse.segment_mean")
 def sparse_segment_mean(
     data: Any,
     indices: Any,
@@ -100,6 +103,7 @@ def sparse_segment_mean(
     return _reduce(MEAN, (data, indices, segment_ids), num_segments, sparse_gradient, name)
 
 
+@export("sparse_segment_sqrt_n", "sparse.segment_sqrt_n")
 def sparse_segment_sqrt_n(
     data: Any,
     indices: Any,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
@@ -84,12 +85,14 @@ deserialize_many_sparse_op = op(
 )
 
 
+@export("serialize_sparse", "io.serialize_sparse")
 def serialize_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
     """Returns a sparse tensor as a vector of three strings."""
     sparse = as_sparse(sp_input)
     return serialize_sparse_op(sparse.indices, sparse.values, sparse.dense_shape, out_type=out_type, name=name)
 
 
+@export("serialize_many_sparse", "io.serialize_many_sparse")
 def serialize_many_sparse(sp_input: Any, name: str | None = None, out_type: Any = dtypes.string) -> Tensor:
     """Returns each row of a sparse tensor as three strings."""
     sparse = as_sparse(sp_input)
@@ -104,6 +107,7 @@ def deserialize_sparse(
     return _ranked(indices, values, shape, rank)
 
 
+@export("deserialize_many_sparse", "io.deserialize_many_sparse")
 def deserialize_many_sparse(
     serialized_sparse: Any, dtype: Any, rank: int | None = None, name: str | None = None
 ) -> SparseTensor:

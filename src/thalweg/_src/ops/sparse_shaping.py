@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference, complete, static_value
@@ -173,6 +174,7 @@ sparse_slice_grad_op = op(
 )
 
 
+@export("sparse_reorder", "sparse.reorder")
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     """Returns the sparse tensor with its places in order, row by row."""
     sparse = as_sparse(sp_input)
@@ -185,6 +187,7 @@ def _with_shape(sparse: SparseTensor, shape: Shape) -> SparseTensor:
     return sparse
 
 
+@export("sparse_reshape", "sparse.reshape")
 def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     """Returns the sparse tensor in another shape of as many elements, one size of which may be -1."""
     sparse = as_sparse(sp_input)
@@ -200,6 +203,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
         return _with_shape(SparseTensor(indices, identity(sparse.values), sizes), known)
 
 
+@export("sparse.expand_dims")
 def sparse_expand_dims(sp_input: Any, axis: Any = None, name: str | None = None) -> SparseTensor:
     """Returns the sparse tensor with a dimension of size 1 more, the last one if none is named."""
     sparse = as_sparse(sp_input)
@@ -228,6 +232,7 @@ def _inserted_axis(sparse: SparseTensor, axis: Any, rank: int | None) -> Any:
     return where(axis < 0, axis + reshape_ops.size(sparse.dense_shape) + 1, axis)
 
 
+@export("sparse_transpose", "sparse.transpose")
 def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
     """Returns the sparse tensor with its dimensions in another order, reversed if none is given."""
     with name_scope(name, "SparseTranspose", [sp_input]):
@@ -245,6 +250,7 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
         return sparse_reorder(result)
 
 
+@export("sparse_concat", "sparse.concat")
 def sparse_concat(
     axis: Any = None,
     sp_inputs: Any = None,
@@ -297,6 +303,7 @@ def _concatenated(inputs: Sequence[SparseTensor], axis: int, expand: bool) -> Sh
     return tuple(result)
 
 
+@export("sparse_split", "sparse.split")
 def sparse_split(
     keyword_required: Any = None,
     sp_input: Any = None,
@@ -323,6 +330,7 @@ def sparse_split(
     return [SparseTensor(*piece) for piece in zip(*pieces)]
 
 
+@export("sparse_slice", "sparse.slice")
 def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
     """Returns the part of a sparse tensor that begins at `start` and has at most the size given."""
     sparse = as_sparse(sp_input)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import OpDef, op
@@ -32,38 +33,49 @@ def _betainc(c: Inference) -> Sequence[Shape]:
     return [result]
 
 
-erf = unary("Erf", dtypes.FLOATING, "The Gauss error function.")
-erfc = unary("Erfc", dtypes.FLOATING, "1 - erf(x), exact for great x.")
-erfinv = unary("Erfinv", dtypes.FLOATING, "The inverse of erf.")
-ndtri = unary("Ndtri", dtypes.FLOATING, "The quantile of the normal distribution.")
-lgamma = unary("Lgamma", dtypes.FLOATING, "log |gamma(x)|.")
-digamma = unary("Digamma", dtypes.FLOATING, "The derivative of lgamma.")
+erf = export("erf", "math.erf")(unary("Erf", dtypes.FLOATING, "The Gauss error function."))
+erfc = export("erfc", "math.erfc")(unary("Erfc", dtypes.FLOATING, "1 - erf(x), exact for great x."))
+erfinv = export("math.erfinv")(unary("Erfinv", dtypes.FLOATING, "The inverse of erf."))
+ndtri = export("math.ndtri")(unary("Ndtri", dtypes.FLOATING, "The quantile of the normal distribution."))
+lgamma = export("lgamma", "math.lgamma")(unary("Lgamma", dtypes.FLOATING, "log |gamma(x)|."))
+digamma = export("digamma", "math.digamma")(unary("Digamma", dtypes.FLOATING, "The derivative of lgamma."))
 bessel_i0e_op = unary("BesselI0e", dtypes.FLOATING, "The Bessel function i0(x) times exp(-|x|).")
 bessel_i1e_op = unary("BesselI1e", dtypes.FLOATING, "The Bessel function i1(x) times exp(-|x|).")
-igamma = _of_two("Igamma", "a: T, x: T -> z: T", dtypes.FLOATING, "The lower incomplete gamma function, regularized.")
-igammac = _of_two("Igammac", "a: T, x: T -> z: T", dtypes.FLOATING, "The upper incomplete gamma function, regularized.")
+igamma = export("igamma", "math.igamma")(
+    _of_two("Igamma", "a: T, x: T -> z: T", dtypes.FLOATING, "The lower incomplete gamma function, regularized.")
+)
+igammac = export("igammac", "math.igammac")(
+    _of_two("Igammac", "a: T, x: T -> z: T", dtypes.FLOATING, "The upper incomplete gamma function, regularized.")
+)
 igamma_grad_a = _of_two("IgammaGradA", "a: T, x: T -> z: T", _PRECISE, "The derivative of igamma by a.")
-zeta = _of_two("Zeta", "x: T, q: T -> z: T", _PRECISE, "The Hurwitz zeta function.")
-polygamma = _of_two("Polygamma", "a: T, x: T -> z: T", _PRECISE, "The derivative of order a of digamma.")
-betainc = op(
-    "Betainc",
-    "a: T, b: T, x: T -> z: T",
-    T=_PRECISE,
-    infer=_betainc,
-    doc="The regularized incomplete beta function.",
+zeta = export("zeta", "math.zeta")(_of_two("Zeta", "x: T, q: T -> z: T", _PRECISE, "The Hurwitz zeta function."))
+polygamma = export("polygamma", "math.polygamma")(
+    _of_two("Polygamma", "a: T, x: T -> z: T", _PRECISE, "The derivative of order a of digamma.")
+)
+betainc = export("betainc", "math.betainc")(
+    op(
+        "Betainc",
+        "a: T, b: T, x: T -> z: T",
+        T=_PRECISE,
+        infer=_betainc,
+        doc="The regularized incomplete beta function.",
+    )
 )
 
 
+@export("math.bessel_i0e", "math.special.bessel_i0e")
 def bessel_i0e(x: Any, name: str | None = None) -> Tensor:
     """Returns the modified Bessel function of order 0, times exp(-|x|)."""
     return bessel_i0e_op(x, name=name or "bessel_i0e")
 
 
+@export("math.bessel_i1e", "math.special.bessel_i1e")
 def bessel_i1e(x: Any, name: str | None = None) -> Tensor:
     """Returns the modified Bessel function of order 1, times exp(-|x|)."""
     return bessel_i1e_op(x, name=name or "bessel_i1e")
 
 
+@export("math.bessel_i0", "math.special.bessel_i0")
 def bessel_i0(x: Any, name: str | None = None) -> Tensor:
     """Returns the modified Bessel function of order 0."""
     with name_scope(name, "bessel_i0", [x]) as scope:
@@ -71,6 +83,7 @@ def bessel_i0(x: Any, name: str | None = None) -> Tensor:
         return multiply(exp(abs(x)), bessel_i0e_op(x), name=scope)
 
 
+@export("math.bessel_i1", "math.special.bessel_i1")
 def bessel_i1(x: Any, name: str | None = None) -> Tensor:
     """Returns the modified Bessel function of order 1."""
     with name_scope(name, "bessel_i1", [x]) as scope:
@@ -78,6 +91,7 @@ def bessel_i1(x: Any, name: str | None = None) -> Tensor:
         return multiply(exp(abs(x)), bessel_i1e_op(x), name=scope)
 
 
+@export("lbeta", "math.lbeta")
 def lbeta(x: Any, name: str | None = None) -> Tensor:
     """Returns log |beta(x)| along the last dimension."""
     from thalweg._src.ops.reduction import reduce_sum

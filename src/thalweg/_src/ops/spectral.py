@@ -10,6 +10,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -39,12 +40,24 @@ def _transform(name: str, rank: int, doc: str) -> OpDef:
     return op(name, signature, Tcomplex=_COMPLEX, infer=_keeps_shape(rank), doc=doc)
 
 
-fft = _transform("FFT", 1, "The Fourier transform along the last dimension.")
-ifft = _transform("IFFT", 1, "The inverse Fourier transform along the last dimension.")
-fft2d = _transform("FFT2D", 2, "The Fourier transform over the last two dimensions.")
-ifft2d = _transform("IFFT2D", 2, "The inverse Fourier transform over the last two dimensions.")
-fft3d = _transform("FFT3D", 3, "The Fourier transform over the last three dimensions.")
-ifft3d = _transform("IFFT3D", 3, "The inverse Fourier transform over the last three dimensions.")
+fft = export("fft", "signal.fft", "spectral.fft")(
+    _transform("FFT", 1, "The Fourier transform along the last dimension.")
+)
+ifft = export("ifft", "signal.ifft", "spectral.ifft")(
+    _transform("IFFT", 1, "The inverse Fourier transform along the last dimension.")
+)
+fft2d = export("fft2d", "signal.fft2d", "spectral.fft2d")(
+    _transform("FFT2D", 2, "The Fourier transform over the last two dimensions.")
+)
+ifft2d = export("ifft2d", "signal.ifft2d", "spectral.ifft2d")(
+    _transform("IFFT2D", 2, "The inverse Fourier transform over the last two dimensions.")
+)
+fft3d = export("fft3d", "signal.fft3d", "spectral.fft3d")(
+    _transform("FFT3D", 3, "The Fourier transform over the last three dimensions.")
+)
+ifft3d = export("ifft3d", "signal.ifft3d", "spectral.ifft3d")(
+    _transform("IFFT3D", 3, "The inverse Fourier transform over the last three dimensions.")
+)
 
 
 def half(length: int) -> int:
@@ -169,12 +182,12 @@ def _filled(x: Tensor, sizes: Tensor, rank: int) -> Tensor:
     return extend(x, sizes, rank)
 
 
-rfft = _real(rfft_op, 1, "rfft")
-rfft2d = _real(rfft2d_op, 2, "rfft2d")
-rfft3d = _real(rfft3d_op, 3, "rfft3d")
-irfft = _inverse_real(irfft_op, 1, "irfft")
-irfft2d = _inverse_real(irfft2d_op, 2, "irfft2d")
-irfft3d = _inverse_real(irfft3d_op, 3, "irfft3d")
+rfft = export("signal.rfft", "spectral.rfft")(_real(rfft_op, 1, "rfft"))
+rfft2d = export("signal.rfft2d", "spectral.rfft2d")(_real(rfft2d_op, 2, "rfft2d"))
+rfft3d = export("signal.rfft3d", "spectral.rfft3d")(_real(rfft3d_op, 3, "rfft3d"))
+irfft = export("signal.irfft", "spectral.irfft")(_inverse_real(irfft_op, 1, "irfft"))
+irfft2d = export("signal.irfft2d", "spectral.irfft2d")(_inverse_real(irfft2d_op, 2, "irfft2d"))
+irfft3d = export("signal.irfft3d", "spectral.irfft3d")(_inverse_real(irfft3d_op, 3, "irfft3d"))
 
 
 def number_of_terms(lengths: Any, dtype: DType) -> Any:
@@ -185,11 +198,13 @@ def number_of_terms(lengths: Any, dtype: DType) -> Any:
     return math.cast(reduce_prod(lengths), dtype)
 
 
+@export("signal.fftshift")
 def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
     """Moves the zero frequency from the start to the middle of the axes, of all of them by default."""
     return _shifted(x, axes, name, "fftshift", 1)
 
 
+@export("signal.ifftshift")
 def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
     """Moves the zero frequency from the middle back to the start."""
     return _shifted(x, axes, name, "ifftshift", -1)
@@ -208,6 +223,7 @@ def _shifted(x: Any, axes: Any, name: str | None, default: str, sign: int) -> Te
         return roll(x, sign * (gather(sizes, axes) // 2), axes, name=scope)
 
 
+@export("signal.dct", "spectral.dct")
 def dct(
     input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, name: str | None = None
 ) -> Tensor:
@@ -215,6 +231,7 @@ def dct(
     return _cosine(input, type, n, axis, norm, name, inverse=False)
 
 
+@export("signal.idct", "spectral.idct")
 def idct(
     input: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None, name: str | None = None
 ) -> Tensor:

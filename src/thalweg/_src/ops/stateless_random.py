@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -102,6 +103,7 @@ stateless_full_int_op = op(
 )
 
 
+@export("random.stateless_binomial")
 def stateless_binomial(
     shape: Any, seed: Any, counts: Any, probs: Any, output_dtype: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
@@ -112,6 +114,7 @@ def stateless_binomial(
         return stateless_binomial_op(shape_tensor(shape), seed, counts, probs, dtype=output_dtype, name=scope)
 
 
+@export("random.stateless_gamma")
 def stateless_gamma(
     shape: Any, seed: Any, alpha: Any, beta: Any = None, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
@@ -124,6 +127,7 @@ def stateless_gamma(
         return maximum(np.finfo(alpha.dtype.as_numpy_dtype).tiny, sample, name=scope)
 
 
+@export("random.stateless_poisson")
 def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = dtypes.int32, name: str | None = None) -> Tensor:
     """Returns numbers of the Poisson distribution with the given rates."""
     with name_scope(name, "stateless_random_poisson", [shape, seed, lam]) as scope:
@@ -131,6 +135,7 @@ def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = dtypes.int32
         return stateless_poisson_op(shape_tensor(shape), seed, lam, dtype=dtype, name=scope)
 
 
+@export("random.stateless_parameterized_truncated_normal")
 def stateless_parameterized_truncated_normal(
     shape: Any,
     seed: Any,
@@ -148,12 +153,14 @@ def stateless_parameterized_truncated_normal(
         return stateless_parameterized_truncated_normal_op(shape_tensor(shape), seed, *tensors, name=scope)
 
 
+@export("random.split")
 def split(seed: Any, num: int = 2, alg: str = "auto_select") -> Tensor:
     """Returns `num` pairs of seeds that follow from one."""
     seed = convert_to_tensor(seed)
     return stateless_full_int_op([num, 2], seed, dtype=seed.dtype)
 
 
+@export("random.fold_in")
 def fold_in(seed: Any, data: Any, alg: str = "auto_select") -> Tensor:
     """Returns a pair of seeds that follows from one and from a number."""
     data = convert_to_tensor(data)

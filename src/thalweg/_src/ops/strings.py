@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -143,12 +144,14 @@ string_split_v2_op = op(
     differentiable=False,
     doc="The pieces between separators, or between runs of white space, as the parts of a sparse matrix.",
 )
-string_strip = op(
-    "StringStrip",
-    "input: string -> output: string",
-    infer=unchanged,
-    differentiable=False,
-    doc="Strings without white space at their ends.",
+string_strip = export("string_strip", "strings.strip")(
+    op(
+        "StringStrip",
+        "input: string -> output: string",
+        infer=unchanged,
+        differentiable=False,
+        doc="Strings without white space at their ends.",
+    )
 )
 string_lower_op = op(
     "StringLower",
@@ -253,11 +256,13 @@ string_ngrams_op = op(
 )
 
 
+@export("string_join", "strings.join")
 def string_join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     """Returns strings of several tensors joined element by element."""
     return string_join_op(list(inputs), separator=separator, name=name)
 
 
+@export("string_split")
 def string_split(
     source: Any,
     sep: str | None = None,
@@ -276,6 +281,7 @@ def string_split(
         return SparseTensor(*string_split_op.many(source, " " if sep is None else sep, skip_empty=skip_empty))
 
 
+@export("strings.split")
 def split(
     input: Any = None,
     sep: str | None = None,
@@ -308,26 +314,31 @@ def only_one(value: Any, other: Any, name: str, old_name: str) -> Any:
     return other if value is None else value
 
 
+@export("strings.lower")
 def lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """Returns strings with small letters."""
     return string_lower_op(input, encoding=encoding, name=name)
 
 
+@export("strings.upper")
 def upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """Returns strings with capital letters."""
     return string_upper_op(input, encoding=encoding, name=name)
 
 
+@export("strings.length")
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Returns the number of bytes, or of UTF-8 characters, in each string."""
     return string_length_op(input, unit=unit, name=name)
 
 
+@export("substr", "strings.substr")
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Returns a part of each string: from a position, so many bytes or UTF-8 characters."""
     return substr_op(input, pos, len, unit=unit, name=name)
 
 
+@export("regex_replace", "strings.regex_replace")
 def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None) -> Any:
     """Returns strings with what matches an RE2 pattern replaced: every match, or the first alone."""
     if isinstance(pattern, str | bytes) and isinstance(rewrite, str | bytes):
@@ -337,6 +348,7 @@ def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool =
     return regex_replace_op(input, pattern, rewrite, replace_global=replace_global, name=name)
 
 
+@export("strings.regex_full_match")
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
     """Tells which strings match an RE2 pattern from end to end."""
     if isinstance(pattern, str | bytes):
@@ -344,6 +356,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
     return regex_full_match_op(input, pattern, name=name)
 
 
+@export("reduce_join", "strings.reduce_join")
 def reduce_join(
     inputs: Any,
     axis: Any = None,
@@ -371,6 +384,7 @@ def _all_axes_backwards(inputs: Tensor) -> Any:
     return sequence(rank(inputs) - 1, -1, -1)
 
 
+@export("strings.unsorted_segment_join")
 def unsorted_segment_join(
     inputs: Any, segment_ids: Any, num_segments: Any, separator: str = "", name: str | None = None
 ) -> Tensor:
@@ -378,6 +392,7 @@ def unsorted_segment_join(
     return unsorted_segment_join_op(inputs, segment_ids, num_segments, separator=separator, name=name)
 
 
+@export("strings.ngrams")
 def ngrams(
     data: Any,
     ngram_width: Any,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
@@ -69,6 +70,7 @@ tridiagonal_matmul_op = op(
 )
 
 
+@export("linalg.tridiagonal_solve")
 def tridiagonal_solve(
     diagonals: Any,
     rhs: Any,
@@ -95,6 +97,7 @@ def tridiagonal_solve(
         return tridiagonal_solve_op(rows, right, partial_pivoting, perturb_singular)
 
 
+@export("linalg.tridiagonal_matmul")
 def tridiagonal_matmul(diagonals: Any, rhs: Any, diagonals_format: str = "compact", name: str | None = None) -> Tensor:
     """Multiplies tridiagonal matrices, given compact, as a sequence of diagonals, or as matrices, by others."""
     with name_scope(name, "tridiagonal_matmul", [diagonals, rhs]):

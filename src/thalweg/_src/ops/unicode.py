@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -48,12 +49,14 @@ unicode_transcode_op = op(
     differentiable=False,
     doc="Strings in another encoding.",
 )
-unicode_script = op(
-    "UnicodeScript",
-    "input: int32 -> output: int32",
-    infer=unchanged,
-    differentiable=False,
-    doc="The script of each character, by ICU's numbers; -1 for what is no character.",
+unicode_script = export("strings.unicode_script")(
+    op(
+        "UnicodeScript",
+        "input: int32 -> output: int32",
+        infer=unchanged,
+        differentiable=False,
+        doc="The script of each character, by ICU's numbers; -1 for what is no character.",
+    )
 )
 unicode_encode_op = op(
     "UnicodeEncode",
@@ -92,6 +95,7 @@ unicode_decode_with_offsets_op = op(
 )
 
 
+@export("strings.unicode_transcode")
 def unicode_transcode(
     input: Any,
     input_encoding: str,
@@ -117,6 +121,7 @@ def unicode_transcode(
     )
 
 
+@export("strings.unicode_encode")
 def unicode_encode(
     input: Any, output_encoding: str, errors: str = "replace", replacement_char: int = 65533, name: str | None = None
 ) -> Tensor:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference
@@ -58,6 +59,7 @@ select_v2_op = op(
 )
 
 
+@export("where")
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Returns the positions where the condition holds; given x and y, x where it holds and y elsewhere."""
     if (x is None) != (y is None):
@@ -67,6 +69,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     return select_op(condition, x, y, name=name)
 
 
+@export("where_v2")
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Returns what `where` does, with condition, x and y broadcast to one shape."""
     if (x is None) != (y is None):
@@ -100,6 +103,7 @@ one_hot_op = op(
 )
 
 
+@export("one_hot")
 def one_hot(
     indices: Any,
     depth: Any,
@@ -131,6 +135,7 @@ def _default(value: int, kind: dtypes.DType) -> Any:
     return bool(value) if kind.is_bool else value
 
 
+@export("sequence_mask")
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None) -> Tensor:
     """Returns a mask that is true for the first `lengths` positions of each row."""
     from thalweg._src.ops.comparison import less
@@ -215,16 +220,19 @@ list_diff_op = op(
 )
 
 
+@export("unique")
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
     """Returns the distinct values in the order of first appearance, and which one each element is."""
     return unique_op.many(x, out_idx=out_idx, name=name)
 
 
+@export("unique_with_counts")
 def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:
     """Returns the distinct values, which one each element is, and how often each appears."""
     return unique_with_counts_op.many(x, out_idx=out_idx, name=name)
 
 
+@export("setdiff1d")
 def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> Any:
     """Returns the elements of x that are not in y, and where they were."""
     return list_diff_op.many(x, y, out_idx=index_dtype, name=name)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import colocate_with, name_scope
@@ -22,6 +23,7 @@ from thalweg._src.ops.reshape import ones_like, size
 from thalweg._src.ops.where import where
 
 
+@export("clip_by_norm")
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
     """Scales a tensor, or its slices along other axes than the given, to an L2 norm of at most `clip_norm`."""
     with name_scope(name, "clip_by_norm", [t, clip_norm]) as scope:
@@ -40,6 +42,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         return _like(t, identity(scaled / maximum(norm, clip_norm), name=scope))
 
 
+@export("global_norm", "linalg.global_norm")
 def global_norm(t_list: Any, name: str | None = None) -> Tensor:
     """Returns the L2 norm of all tensors together; None entries count for nothing."""
     tensors = _as_list(t_list)
@@ -54,6 +57,7 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
         return sqrt(multiply(half, constant(2.0, half.dtype)), name="global_norm")
 
 
+@export("clip_by_global_norm")
 def clip_by_global_norm(
     t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Tensor]:
@@ -78,6 +82,7 @@ def clip_by_global_norm(
     return clipped, norm
 
 
+@export("clip_by_average_norm")
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
     """Scales a tensor to an average L2 norm per element of at most `clip_norm`."""
     with name_scope(name, "clip_by_average_norm", [t, clip_norm]) as scope:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -30,6 +31,7 @@ def _rate(learning_rate: Any) -> Any:
     return convert_to_tensor(learning_rate, name="learning_rate")
 
 
+@export("train.exponential_decay")
 def exponential_decay(
     learning_rate: Any,
     global_step: Any,
@@ -46,6 +48,7 @@ def exponential_decay(
         return multiply(rate, pow(cast(decay_rate, rate.dtype), periods), name=scope)
 
 
+@export("train.natural_exp_decay")
 def natural_exp_decay(
     learning_rate: Any,
     global_step: Any,
@@ -60,6 +63,7 @@ def natural_exp_decay(
     return exponential_decay(learning_rate, global_step, decay_steps, factor, staircase, name)
 
 
+@export("train.inverse_time_decay")
 def inverse_time_decay(
     learning_rate: Any,
     global_step: Any,
@@ -81,6 +85,7 @@ def _periods(rate: Any, global_step: Any, decay_steps: Any, staircase: bool) -> 
     return floor(periods) if staircase else periods
 
 
+@export("train.piecewise_constant", "train.piecewise_constant_decay")
 def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Tensor:
     """Returns values[0] up to boundaries[0], values[1] up to boundaries[1], ..., the last value beyond."""
     boundaries, values = list(boundaries), list(values)
@@ -113,6 +118,7 @@ def _boundary(boundary: Any, dtype: dtypes.DType) -> Tensor:
     raise ValueError(f"a boundary has dtype {tensor.dtype.name}, x has {dtype.name}: expected one dtype for both")
 
 
+@export("train.polynomial_decay")
 def polynomial_decay(
     learning_rate: Any,
     global_step: Any,
@@ -141,6 +147,7 @@ def polynomial_decay(
         return add((rate - end) * pow(1 - step / steps, cast(power, dtype)), end, name=scope)
 
 
+@export("train.cosine_decay")
 def cosine_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = None
 ) -> Tensor:
@@ -159,6 +166,7 @@ def _half_cosine(fraction: Any) -> Any:
     return 0.5 * (1.0 + cosine)
 
 
+@export("train.cosine_decay_restarts")
 def cosine_decay_restarts(
     learning_rate: Any,
     global_step: Any,
@@ -189,6 +197,7 @@ def cosine_decay_restarts(
         return multiply(rate, decayed, name=scope)
 
 
+@export("train.linear_cosine_decay")
 def linear_cosine_decay(
     learning_rate: Any,
     global_step: Any,
@@ -206,6 +215,7 @@ def linear_cosine_decay(
         return _linear_cosine(rate, step, steps, (steps - step) / steps, num_periods, alpha, beta, scope)
 
 
+@export("train.noisy_linear_cosine_decay")
 def noisy_linear_cosine_decay(
     learning_rate: Any,
     global_step: Any,

@@ -9,6 +9,7 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.compat import logging
 from thalweg._src.control_flow.cond import cond
+from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
@@ -29,6 +30,7 @@ _HALVES = (dtypes.float16, dtypes.bfloat16)
 _enabled = False
 
 
+@export("mixed_precision.mixed_precision_getter")
 def mixed_precision_getter(
     getter: Callable[..., Any],
     name: str,
@@ -63,6 +65,7 @@ def mixed_precision_getter(
 # -- loss scales ------------------------------------------------------------------------------------------------------
 
 
+@export("mixed_precision.LossScale", "mixed_precision.experimental.LossScale", "train.experimental.LossScale")
 class LossScale(abc.ABC):
     """The factor of a loss that keeps small gradients from vanishing in half precision."""
 
@@ -93,6 +96,9 @@ class LossScale(abc.ABC):
         return self._weights[key]
 
 
+@export(
+    "mixed_precision.FixedLossScale", "mixed_precision.experimental.FixedLossScale", "train.experimental.FixedLossScale"
+)
 class FixedLossScale(LossScale):
     """A loss scale that never changes."""
 
@@ -117,6 +123,11 @@ class FixedLossScale(LossScale):
         return f"FixedLossScale({self._loss_scale_value})"
 
 
+@export(
+    "mixed_precision.DynamicLossScale",
+    "mixed_precision.experimental.DynamicLossScale",
+    "train.experimental.DynamicLossScale",
+)
 class DynamicLossScale(LossScale):
     """A loss scale as large as the gradients allow: it grows after many good steps and shrinks after each bad one.
 
@@ -203,6 +214,7 @@ def get_loss_scale(identifier: Any) -> LossScale | None:
 # -- optimizers -------------------------------------------------------------------------------------------------------
 
 
+@export("mixed_precision.MixedPrecisionLossScaleOptimizer", "train.experimental.MixedPrecisionLossScaleOptimizer")
 class MixedPrecisionLossScaleOptimizer(Optimizer):
     """Another optimizer on a scaled loss, whose gradients it sees at their true size.
 
@@ -274,6 +286,9 @@ def _times(grad: Any, factor: Tensor) -> Any:
     return grad * cast(factor, grad.dtype)
 
 
+@export(
+    "mixed_precision.enable_mixed_precision_graph_rewrite", "train.experimental.enable_mixed_precision_graph_rewrite"
+)
 def enable_mixed_precision_graph_rewrite(opt: Optimizer, loss_scale: Any = "dynamic") -> Optimizer:
     """Returns an optimizer that scales its loss, ready for gradients in half precision.
 
@@ -292,6 +307,9 @@ def enable_mixed_precision_graph_rewrite(opt: Optimizer, loss_scale: Any = "dyna
     return wrapped
 
 
+@export(
+    "mixed_precision.disable_mixed_precision_graph_rewrite", "train.experimental.disable_mixed_precision_graph_rewrite"
+)
 def disable_mixed_precision_graph_rewrite() -> None:
     """Takes back `enable_mixed_precision_graph_rewrite`; optimizers that it made go on scaling their losses."""
     global _enabled

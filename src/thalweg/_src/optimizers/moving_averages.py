@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
@@ -91,6 +92,7 @@ def weighted_moving_average(
         return divide(averages[0], averages[1], name=scope.name)
 
 
+@export("train.ExponentialMovingAverage")
 class ExponentialMovingAverage:
     """Keeps shadow copies that follow variables or tensors, each step by the fraction 1 - decay."""
 

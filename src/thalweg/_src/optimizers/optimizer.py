@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
@@ -32,6 +33,7 @@ from thalweg._src.variables.variable_scope import get_variable, variable_scope
 from thalweg._src.variables.variables import Variable, trainable_variables
 
 
+@export("train.Optimizer")
 class Optimizer:
     """A rule of improvement; subclasses say what they keep of each variable and how a gradient changes it.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.scopes import colocate_with, control_dependencies
@@ -33,6 +34,7 @@ class _Hyperparameters(Optimizer):
             self._get_or_make_slot(var, like(var, value), slot_name, op_name)
 
 
+@export("train.GradientDescentOptimizer")
 class GradientDescentOptimizer(_Hyperparameters):
     """Steps against the gradient."""
 
@@ -55,6 +57,7 @@ class GradientDescentOptimizer(_Hyperparameters):
         return resource_scatter_add.operation(handle.handle, indices, step)
 
 
+@export("train.MomentumOptimizer")
 class MomentumOptimizer(_Hyperparameters):
     """Steps against a running sum of gradients that forgets slowly."""
 
@@ -105,6 +108,7 @@ class MomentumOptimizer(_Hyperparameters):
         )
 
 
+@export("train.AdagradOptimizer")
 class AdagradOptimizer(_Hyperparameters):
     """Divides each coordinate's step by the root of the sum of its squared gradients."""
 
@@ -144,6 +148,7 @@ class AdagradOptimizer(_Hyperparameters):
         )
 
 
+@export("train.AdadeltaOptimizer")
 class AdadeltaOptimizer(_Hyperparameters):
     """Makes steps of the size of recent steps, so that the units of gradients do not matter."""
 
@@ -188,6 +193,7 @@ class AdadeltaOptimizer(_Hyperparameters):
         )
 
 
+@export("train.RMSPropOptimizer")
 class RMSPropOptimizer(_Hyperparameters):
     """Divides momentum steps by the root of the recent mean square of gradients, or by their deviation."""
 
@@ -243,6 +249,7 @@ class RMSPropOptimizer(_Hyperparameters):
         return update.operation(*self._arguments(handle, grad.dtype), grad, indices, use_locking=self._use_locking)
 
 
+@export("train.AdamOptimizer")
 class AdamOptimizer(_Hyperparameters):
     """Steps along the recent mean of gradients, divided by the root of their recent mean square."""
 
@@ -331,6 +338,7 @@ class AdamOptimizer(_Hyperparameters):
         return control.group(*update_ops, *updates, name=name_scope)
 
 
+@export("train.FtrlOptimizer")
 class FtrlOptimizer(_Hyperparameters):
     """Follows the regularized leader: keeps weights at zero that do not earn their l1 cost."""
 

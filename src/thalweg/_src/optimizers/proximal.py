@@ -6,6 +6,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.ops import training
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.math import cast
@@ -42,6 +43,7 @@ class _Penalized(_Hyperparameters):
         return [cast(t, dtype) for t in tensors]
 
 
+@export("train.ProximalGradientDescentOptimizer")
 class ProximalGradientDescentOptimizer(_Penalized):
     """Steps against the gradient, then towards zero as far as the penalties draw."""
 
@@ -66,6 +68,7 @@ class ProximalGradientDescentOptimizer(_Penalized):
         )
 
 
+@export("train.ProximalAdagradOptimizer")
 class ProximalAdagradOptimizer(_Penalized):
     """Makes an Adagrad step, then one towards zero as far as the penalties draw at the same rate."""
 
@@ -100,6 +103,7 @@ class ProximalAdagradOptimizer(_Penalized):
         )
 
 
+@export("train.AdagradDAOptimizer")
 class AdagradDAOptimizer(_Penalized):
     """Adagrad by dual averaging: variables follow from the sums of all gradients, so they start at zero in effect.
 

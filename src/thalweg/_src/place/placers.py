@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from thalweg._src import errors
+from thalweg._src.export import export
 from thalweg._src.graph.source_line import made_at
 from thalweg._src.place.groups import Group
 from thalweg._src.place.list_scheduling import critical_path_homes, greedy_homes
@@ -35,6 +36,7 @@ class Entry:
 PLACERS: Registry[Entry] = Registry("placer")
 
 
+@export("register_placer")
 def register_placer(name: str, function: Placer, compared: bool = True) -> Placer:
     """Makes a placer known to `config.experimental.placer`.
 
@@ -45,6 +47,7 @@ def register_placer(name: str, function: Placer, compared: bool = True) -> Place
     return function
 
 
+@export("placer")
 def placer(name: str, compared: bool = True) -> Callable[[Function], Function]:
     """Registers the decorated function as a placer."""
 

@@ -15,12 +15,6 @@ from thalweg._src.shapes import Shape
 _FIRST = -(2**63)
 
 
-class _Nobody:
-    """Stands for a step where nothing waits."""
-
-    cancellation: Any = None
-
-
 class Barrier:
     """Elements wait under their key until they are complete; then they leave in the order in which they began.
 
@@ -56,7 +50,7 @@ class Barrier:
                     self._incomplete.pop(key, None)
                     complete.append((entry[0], key, *[part for (part,) in entry[2:]]))
             self._calls += is_new
-        self._ready.enqueue_many(complete, _Nobody(), _nothing, _raise)
+        self._ready.enqueue_many(complete, Step(), _nothing, _raise)
         self._close_when_complete()
         if failed is not None:
             raise failed
@@ -107,7 +101,7 @@ class Barrier:
         with self._lock:
             over = self.is_closed and not self._incomplete and not self._ready.is_closed
         if over:
-            self._ready.close(True, _Nobody(), _nothing, _raise)
+            self._ready.close(True, Step(), _nothing, _raise)
 
     def ready_size(self) -> int:
         return self._ready.size()

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, Protocol
 
 from thalweg._src import errors
 from thalweg._src.resources.cancellation import Cancellation
 from thalweg._src.resources.rendezvous import Rendezvous
 
 _making = threading.Lock()
+
+
+class Finished(Protocol):
+    """What the caller of a step waits on."""
+
+    def set(self) -> None:
+        """Wakes the caller."""
 
 
 class Step:
@@ -21,7 +28,7 @@ class Step:
         self.cancelled = False
         self._cancellation: Cancellation | None = None
         self._rendezvous: Rendezvous | None = None
-        self.finished: threading.Event | None = None
+        self.finished: Finished | None = None
         self.waiting: set[str] = set()
         self.trace: Any = None
 

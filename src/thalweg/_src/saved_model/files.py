@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from thalweg._src.export import export, export_constants
 from thalweg._src.formats import durable
 from thalweg._src.formats.graph_messages import message_class, parse_text
 from thalweg._src.formats.text import as_text
@@ -33,6 +34,11 @@ def variables_prefix(export_dir: str) -> str:
     return os.path.join(export_dir, VARIABLES_DIRECTORY, VARIABLES_FILENAME)
 
 
+@export(
+    "saved_model.contains_saved_model",
+    "saved_model.maybe_saved_model_directory",
+    "saved_model.loader.maybe_saved_model_directory",
+)
 def contains_saved_model(export_dir: Any) -> bool:
     """Tells whether a folder may hold a saved model: the file with its graphs is there."""
     names = SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT
@@ -94,3 +100,29 @@ def meta_graph_with_tags(message: Any, tags: Any) -> Any:
     raise RuntimeError(
         f"MetaGraphDef associated with tags {sorted(wanted)} could not be found in SavedModel; it has {known or 'none'}"
     )
+
+
+export_constants(
+    ASSETS_DIRECTORY=("saved_model.ASSETS_DIRECTORY", "saved_model.constants.ASSETS_DIRECTORY"),
+    ASSETS_KEY=("saved_model.ASSETS_KEY", "saved_model.constants.ASSETS_KEY"),
+    DEBUG_DIRECTORY=("saved_model.DEBUG_DIRECTORY", "saved_model.constants.DEBUG_DIRECTORY"),
+    DEBUG_INFO_FILENAME_PB=("saved_model.DEBUG_INFO_FILENAME_PB", "saved_model.constants.DEBUG_INFO_FILENAME_PB"),
+    GPU=("saved_model.GPU", "saved_model.tag_constants.GPU"),
+    LEGACY_INIT_OP_KEY=("saved_model.LEGACY_INIT_OP_KEY", "saved_model.constants.LEGACY_INIT_OP_KEY"),
+    MAIN_OP_KEY=("saved_model.MAIN_OP_KEY", "saved_model.constants.MAIN_OP_KEY"),
+    SAVED_MODEL_FILENAME_PB=("saved_model.SAVED_MODEL_FILENAME_PB", "saved_model.constants.SAVED_MODEL_FILENAME_PB"),
+    SAVED_MODEL_FILENAME_PBTXT=(
+        "saved_model.SAVED_MODEL_FILENAME_PBTXT",
+        "saved_model.constants.SAVED_MODEL_FILENAME_PBTXT",
+    ),
+    SAVED_MODEL_SCHEMA_VERSION=(
+        "saved_model.SAVED_MODEL_SCHEMA_VERSION",
+        "saved_model.constants.SAVED_MODEL_SCHEMA_VERSION",
+    ),
+    SERVING=("saved_model.SERVING", "saved_model.tag_constants.SERVING"),
+    TPU=("saved_model.TPU", "saved_model.tag_constants.TPU"),
+    TRAINING=("saved_model.TRAINING", "saved_model.tag_constants.TRAINING"),
+    VARIABLES_DIRECTORY=("saved_model.VARIABLES_DIRECTORY", "saved_model.constants.VARIABLES_DIRECTORY"),
+    VARIABLES_FILENAME=("saved_model.VARIABLES_FILENAME", "saved_model.constants.VARIABLES_FILENAME"),
+    EVAL="saved_model.tag_constants.EVAL",
+)

@@ -12,6 +12,7 @@ from thalweg._src import dtypes
 from thalweg._src.checkpoint.meta_graph import import_meta_graph_with_return_elements
 from thalweg._src.checkpoint.saver import Saver
 from thalweg._src.compat import logging
+from thalweg._src.export import export
 from thalweg._src.formats import durable
 from thalweg._src.formats.text import as_text as to_text
 from thalweg._src.graph.default import get_default_graph
@@ -46,6 +47,7 @@ _INIT_KEY, _TRAIN_KEY = "__saved_model_init_op", "__saved_model_train_op"
 # -- saving -----------------------------------------------------------------------------------------------------------
 
 
+@export("saved_model.Builder", "saved_model.builder.SavedModelBuilder")
 class SavedModelBuilder:
     """Collects graphs, the first with its variables, and writes them into a folder."""
 
@@ -199,6 +201,7 @@ def _require_valid(signatures: Mapping[str, Any] | None) -> None:
                 raise AssertionError(f"signature {key!r}: a TensorInfo has no dtype: {info}")
 
 
+@export("saved_model.simple_save")
 def simple_save(
     session: Any, export_dir: Any, inputs: Mapping[str, Any], outputs: Mapping[str, Any], legacy_init_op: Any = None
 ) -> None:
@@ -215,12 +218,14 @@ def simple_save(
     builder.save()
 
 
+@export("saved_model.main_op.main_op")
 def main_op() -> Operation:
     """Returns an operation that initializes all variables and tables of the default graph."""
     tables = group(*get_collection(GraphKeys.TABLE_INITIALIZERS), name="init_all_tables")
     return group(global_variables_initializer(), local_variables_initializer(), tables)
 
 
+@export("saved_model.main_op_with_restore", "saved_model.main_op.main_op_with_restore")
 def main_op_with_restore(restore_op_name: Any) -> Operation:
     """Returns an operation that is over when `main_op` and another one, such as a Saver's restore, have run."""
     with control_dependencies([main_op()]):
@@ -230,6 +235,7 @@ def main_op_with_restore(restore_op_name: Any) -> Operation:
 # -- loading ----------------------------------------------------------------------------------------------------------
 
 
+@export("saved_model.load", "saved_model.loader.load")
 def load(sess: Any, tags: Any, export_dir: Any, import_scope: str | None = None, **saver_kwargs: Any) -> Any:
     """Adds the graph with these tags to a session's graph, restores its variables, runs its main operation.
 
@@ -280,6 +286,7 @@ def _first_op(message: Any) -> str | None:
     return None
 
 
+@export("saved_model.signature_def_utils.MethodNameUpdater")
 class MethodNameUpdater:
     """Gives signatures of a saved model other methods."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export, export_constants
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import message_type
@@ -29,6 +30,7 @@ REGRESS_OUTPUTS = "outputs"
 # -- tensors ----------------------------------------------------------------------------------------------------------
 
 
+@export("saved_model.build_tensor_info", "saved_model.utils.build_tensor_info")
 def build_tensor_info(tensor: Any) -> Any:
     """Returns name, type and shape of a tensor, dense or sparse, as a TensorInfo."""
     if isinstance(tensor, SparseTensor):
@@ -47,6 +49,7 @@ def _tensor_info(dtype: DType, shape: Any) -> Any:
     return message_type("TensorInfo")(dtype=dtype.base_dtype.as_datatype_enum, tensor_shape=shape_proto(shape))
 
 
+@export("saved_model.get_tensor_from_tensor_info", "saved_model.utils.get_tensor_from_tensor_info")
 def get_tensor_from_tensor_info(tensor_info: Any, graph: Graph | None = None, import_scope: str | None = None) -> Any:
     """Returns the tensor that a TensorInfo names; names are under the scope, if one is given."""
     graph = graph or get_default_graph()
@@ -67,6 +70,7 @@ def get_tensor_from_tensor_info(tensor_info: Any, graph: Graph | None = None, im
 # -- signatures -------------------------------------------------------------------------------------------------------
 
 
+@export("saved_model.build_signature_def", "saved_model.signature_def_utils.build_signature_def")
 def build_signature_def(
     inputs: Mapping[str, Any] | None = None, outputs: Mapping[str, Any] | None = None, method_name: str | None = None
 ) -> Any:
@@ -79,6 +83,7 @@ def build_signature_def(
     return message
 
 
+@export("saved_model.predict_signature_def", "saved_model.signature_def_utils.predict_signature_def")
 def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
     """Returns a signature of any inputs and outputs, tensors by names."""
     if not inputs:
@@ -90,6 +95,7 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
     return build_signature_def(taken, given, PREDICT_METHOD_NAME)
 
 
+@export("saved_model.regression_signature_def", "saved_model.signature_def_utils.regression_signature_def")
 def regression_signature_def(examples: Any, predictions: Any) -> Any:
     """Returns a signature that takes serialized examples and gives a number for each."""
     if examples is None:
@@ -105,6 +111,7 @@ def regression_signature_def(examples: Any, predictions: Any) -> Any:
     )
 
 
+@export("saved_model.classification_signature_def", "saved_model.signature_def_utils.classification_signature_def")
 def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
     """Returns a signature that takes serialized examples and gives classes, scores or both for each."""
     if examples is None:
@@ -129,6 +136,7 @@ def _info_of(tensor: Any, dtype: DType, what: str) -> Any:
     return info
 
 
+@export("saved_model.is_valid_signature", "saved_model.signature_def_utils.is_valid_signature")
 def is_valid_signature(signature_def: Any) -> bool:
     """Tells whether a signature has what its method promises to those who serve it."""
     if signature_def is None or not signature_def.inputs or not signature_def.outputs:
@@ -145,3 +153,27 @@ def is_valid_signature(signature_def: Any) -> bool:
     inputs = {key: info.dtype for key, info in signature_def.inputs.items()}
     outputs = {key: info.dtype for key, info in signature_def.outputs.items()}
     return inputs == {CLASSIFY_INPUTS: string} and needed <= set(outputs) and outputs.items() <= types.items()
+
+
+export_constants(
+    CLASSIFY_INPUTS=("saved_model.CLASSIFY_INPUTS", "saved_model.signature_constants.CLASSIFY_INPUTS"),
+    CLASSIFY_METHOD_NAME=("saved_model.CLASSIFY_METHOD_NAME", "saved_model.signature_constants.CLASSIFY_METHOD_NAME"),
+    CLASSIFY_OUTPUT_CLASSES=(
+        "saved_model.CLASSIFY_OUTPUT_CLASSES",
+        "saved_model.signature_constants.CLASSIFY_OUTPUT_CLASSES",
+    ),
+    CLASSIFY_OUTPUT_SCORES=(
+        "saved_model.CLASSIFY_OUTPUT_SCORES",
+        "saved_model.signature_constants.CLASSIFY_OUTPUT_SCORES",
+    ),
+    DEFAULT_SERVING_SIGNATURE_DEF_KEY=(
+        "saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY",
+        "saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY",
+    ),
+    PREDICT_INPUTS=("saved_model.PREDICT_INPUTS", "saved_model.signature_constants.PREDICT_INPUTS"),
+    PREDICT_METHOD_NAME=("saved_model.PREDICT_METHOD_NAME", "saved_model.signature_constants.PREDICT_METHOD_NAME"),
+    PREDICT_OUTPUTS=("saved_model.PREDICT_OUTPUTS", "saved_model.signature_constants.PREDICT_OUTPUTS"),
+    REGRESS_INPUTS=("saved_model.REGRESS_INPUTS", "saved_model.signature_constants.REGRESS_INPUTS"),
+    REGRESS_METHOD_NAME=("saved_model.REGRESS_METHOD_NAME", "saved_model.signature_constants.REGRESS_METHOD_NAME"),
+    REGRESS_OUTPUTS=("saved_model.REGRESS_OUTPUTS", "saved_model.signature_constants.REGRESS_OUTPUTS"),
+)

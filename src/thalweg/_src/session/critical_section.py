@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
@@ -28,6 +29,7 @@ class _Execution:
         self.exclusive_resource_access = is_exclusive
 
 
+@export("CriticalSection", "contrib.framework.CriticalSection")
 class CriticalSection:
     """Lets one execution at a time through, of all steps and sessions that share it."""
 

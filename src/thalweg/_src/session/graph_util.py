@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import message_type, write_attr
 from thalweg._src.graph.operation import Operation
@@ -24,6 +25,7 @@ def _source(name: str) -> str:
     return name.removeprefix("^").partition(":")[0]
 
 
+@export("graph_util.must_run_on_cpu")
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
     """Tells whether a node, an Operation or a NodeDef, belongs on the host: strings, and the numbers of shapes."""
     node_def = node.node_def if isinstance(node, Operation) else node
@@ -34,6 +36,7 @@ def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
     return dtypes.string.as_datatype_enum in kinds or (counts and dtypes.int32.as_datatype_enum in kinds)
 
 
+@export("graph_util.extract_sub_graph")
 def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
     """Returns the GraphDef of the nodes that some nodes depend on, these included, in their old order."""
     _require_graph_def(graph_def)
@@ -67,12 +70,14 @@ def _without_nodes(graph_def: Any) -> Any:
     return result
 
 
+@export("graph_util.tensor_shape_from_node_def_name")
 def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShape:
     """Returns the static shape of the tensor that a NodeDef's input names."""
     name = input_name if ":" in input_name else f"{input_name}:0"
     return graph.get_tensor_by_name(name).get_shape()
 
 
+@export("graph_util.convert_variables_to_constants")
 def convert_variables_to_constants(
     sess: Any,
     input_graph_def: Any,
@@ -149,6 +154,7 @@ def _write_read(graph_def: Any, node: Any) -> None:
         message.attr["batch_dims"].CopyFrom(node.attr["batch_dims"])
 
 
+@export("graph_util.remove_training_nodes")
 def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | None = None) -> Any:
     """Returns the GraphDef without the nodes that only check or pass on a value: CheckNumerics and Identity.
 

@@ -15,6 +15,7 @@ from thalweg._src import dtypes, errors
 from thalweg._src.autodiff.custom_gradient import custom_gradient
 from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
@@ -103,6 +104,7 @@ class ValuedGraph(Graph):
             self._session.close()
 
 
+@export("py_function")
 def py_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None = None) -> Any:
     """Calls a Python function on tensors whose `.numpy()` is their value; gives tensors of the types Tout.
 

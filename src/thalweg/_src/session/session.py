@@ -12,6 +12,7 @@ from typing import Any
 
 from thalweg._src import errors
 from thalweg._src.config import ConfigProto, GraphOptions, RunMetadata, RunOptions
+from thalweg._src.export import export
 from thalweg._src.graph.default import default_graph_scope, default_session_scope, get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.tensor import Tensor
@@ -268,6 +269,7 @@ class BaseSession:
         self._scopes.pop().close()
 
 
+@export("Session")
 class Session(BaseSession):
     """Runs operations of a graph; a context manager that closes itself."""
 
@@ -288,6 +290,7 @@ class Session(BaseSession):
             session.close()
 
 
+@export("InteractiveSession")
 class InteractiveSession(BaseSession):
     """A session that makes itself the default, for shells and notebooks."""
 

@@ -17,6 +17,7 @@ from absl.testing import absltest
 from thalweg._src import dtypes, errors
 from thalweg._src.config import ConfigProto
 from thalweg._src.devices import DeviceSpec
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_session, start_with_an_empty_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
@@ -31,6 +32,7 @@ from thalweg._src.session.session import Session
 _SEED = 87654321
 
 
+@export("test.get_temp_dir")
 def get_temp_dir() -> str:
     """Returns a folder for this process's tests."""
     return absltest.get_default_test_tmpdir()
@@ -74,6 +76,7 @@ class CheckedThread:
             self._test.fail("a checkedThread was started and never joined")
 
 
+@export("test.TestCase")
 class TestCase(absltest.TestCase):
     """Is a test of graphs: each starts with an empty default graph and with fixed seeds."""
 

@@ -7,48 +7,58 @@ import sys
 import time
 from collections.abc import Callable
 from typing import Any
+from unittest import mock as mock
 
 import numpy as np
 from absl.testing import absltest
 
 from thalweg._src.compat.logging import info
 from thalweg._src.config import ConfigProto, OptimizerOptions
+from thalweg._src.export import export, export_constants
 from thalweg._src.resources.accelerators import cuda_version, gpu_capability, gpu_count
 
 
+@export("test.main")
 def main(argv: list[str] | None = None) -> None:
     """Runs the tests of the main module."""
     absltest.main(argv=argv)
 
 
+@export("test.is_built_with_cuda")
 def is_built_with_cuda() -> bool:
     return cuda_version() is not None
 
 
+@export("test.is_built_with_gpu_support")
 def is_built_with_gpu_support() -> bool:
     return is_built_with_cuda()
 
 
+@export("test.is_built_with_rocm")
 def is_built_with_rocm() -> bool:
     return False
 
 
+@export("test.is_built_with_xla")
 def is_built_with_xla() -> bool:
     """Returns False: programs are compiled by torch."""
     return False
 
 
+@export("test.is_gpu_available")
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None) -> bool:
     """Tells whether a GPU is there, of at least some compute capability."""
     least = min_cuda_compute_capability or (0, 0)
     return any(gpu_capability(index) >= tuple(least) for index in range(gpu_count()))
 
 
+@export("test.gpu_device_name")
 def gpu_device_name() -> str:
     """Returns the name of the first GPU, empty if there is none."""
     return "/device:GPU:0" if gpu_count() else ""
 
 
+@export("test.test_src_dir_path")
 def test_src_dir_path(relative_path: str) -> str:
     """Returns a path beside the program that runs the tests."""
     return os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), relative_path)
@@ -57,6 +67,7 @@ def test_src_dir_path(relative_path: str) -> str:
 test_src_dir_path.__test__ = False  # type: ignore[attr-defined]  # its name looks like a test to pytest
 
 
+@export("test.assert_equal_graph_def")
 def assert_equal_graph_def(
     actual: Any, expected: Any, checkpoint_v2: bool = False, hash_table_shared_name: bool = False
 ) -> None:
@@ -75,6 +86,7 @@ def assert_equal_graph_def(
             raise AssertionError(f"{problem}: {', '.join(sorted(names))}\n{shown}")
 
 
+@export("test.StubOutForTesting")
 class StubOutForTesting:
     """Puts stubs in the place of attributes, and the attributes back."""
 
@@ -120,6 +132,7 @@ class StubOutForTesting:
         self._smart.clear()
 
 
+@export("test.benchmark_config")
 def benchmark_config() -> ConfigProto:
     """Returns the options of benchmarks: graphs run as they were written."""
     config = ConfigProto()
@@ -127,6 +140,7 @@ def benchmark_config() -> ConfigProto:
     return config
 
 
+@export("test.Benchmark")
 class Benchmark:
     """Times operations; the methods of a subclass whose names start with "benchmark" are its benchmarks."""
 
@@ -190,3 +204,5 @@ def _timed(run: Callable[..., Any], values: list[Any]) -> float:
     start = time.perf_counter()
     run(*values)
     return time.perf_counter() - start
+
+export_constants(mock="test.mock")

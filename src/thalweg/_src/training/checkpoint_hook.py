@@ -9,6 +9,7 @@ from typing import Any
 
 from thalweg._src.checkpoint.meta_graph import export_meta_graph
 from thalweg._src.compat import logging
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graphdef import write_graph
 from thalweg._src.graph.scopes import GraphKeys, get_collection
@@ -23,6 +24,7 @@ AUTOMATIC = "auto"
 _SLOWDOWN = 0.1  # of its speed, that training loses while a snapshot is written: to the writer, and to copies
 
 
+@export("estimator.CheckpointSaverListener", "train.CheckpointSaverListener")
 class CheckpointSaverListener:
     """Does nothing; what extends it is told of every checkpoint."""
 
@@ -39,6 +41,7 @@ class CheckpointSaverListener:
         """Is called when training ends."""
 
 
+@export("estimator.CheckpointSaverHook", "train.CheckpointSaverHook")
 class CheckpointSaverHook(SessionRunHook):
     """Saves a checkpoint when a session starts, every so many steps or seconds, and at the end.
 

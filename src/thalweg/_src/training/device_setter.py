@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src.devices import DeviceSpec
+from thalweg._src.export import export
 from thalweg._src.shapes import num_elements
 
 STANDARD_PS_OPS = (
@@ -80,6 +81,7 @@ def byte_size_load_fn(op: Any) -> float:
     return float(dtype.size * count)
 
 
+@export("train.replica_device_setter")
 def replica_device_setter(
     ps_tasks: int = 0,
     ps_device: str = "/job:ps",

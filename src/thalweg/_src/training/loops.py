@@ -7,9 +7,11 @@ from typing import Any
 
 from thalweg._src import errors
 from thalweg._src.compat import logging
+from thalweg._src.export import export
 from thalweg._src.training.supervisor import Supervisor
 
 
+@export("train.basic_train_loop")
 def basic_train_loop(
     supervisor: Supervisor,
     train_step_fn: Callable[..., Any],

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src import errors
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.scopes import GraphKeys, get_collection
 from thalweg._src.input.coordinator import Coordinator
@@ -155,6 +156,7 @@ class _MonitoredSession:
         return self._coordinated_creator.tf_sess
 
 
+@export("train.MonitoredSession")
 class MonitoredSession(_MonitoredSession):
     """A session with hooks that makes a new session, from the last checkpoint, when one is lost."""
 
@@ -167,6 +169,7 @@ class MonitoredSession(_MonitoredSession):
         super().__init__(session_creator, hooks, True, stop_grace_period_secs)
 
 
+@export("train.SingularMonitoredSession")
 class SingularMonitoredSession(_MonitoredSession):
     """A session with hooks that raises whatever happens to it, and gives access to the plain session."""
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from thalweg._src.compat import logging
 from thalweg._src.config import RunOptions
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.observe.file_writer import FileWriterCache
 from thalweg._src.observe.timeline import Timeline
@@ -18,6 +19,7 @@ from thalweg._src.training.step_hooks import required_global_step
 from thalweg._src.training.timers import NeverTriggerTimer, SecondOrStepTimer
 
 
+@export("estimator.LoggingTensorHook", "train.LoggingTensorHook")
 class LoggingTensorHook(SessionRunHook):
     """Writes values into the log every so many steps or seconds, or at the end.
 
@@ -73,6 +75,7 @@ class LoggingTensorHook(SessionRunHook):
         logging.info("%s", text if seconds is None else f"{text} ({seconds:.3f} sec)")
 
 
+@export("estimator.SummarySaverHook", "train.SummarySaverHook")
 class SummarySaverHook(SessionRunHook):
     """Writes summaries into an event file every so many steps or seconds."""
 
@@ -140,6 +143,7 @@ def add_status(writer: Any, status: str, step: Any = None, checkpoint_path: str 
     writer.add_session_log(message, step)
 
 
+@export("estimator.ProfilerHook", "train.ProfilerHook")
 class ProfilerHook(SessionRunHook):
     """Records a step now and then: as `timeline-<step>.json` for Perfetto or Chrome, as an event for TensorBoard."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src.checkpoint.saver import Saver
 from thalweg._src.compat import logging
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection, name_scope
@@ -23,6 +24,7 @@ from thalweg._src.variables.variables import (
 _SAVED_MODEL_INITIALIZERS = "saved_model_initializers"
 
 
+@export("train.Scaffold")
 class Scaffold:
     """Collects what is not given from the collections of the graph, or makes it, when it is finalized."""
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.session.session import Session
 from thalweg._src.training.scaffold import Scaffold
 from thalweg._src.training.session_manager import SessionManager
 
 
+@export("train.SessionCreator")
 class SessionCreator:
     """Makes sessions."""
 
@@ -38,6 +40,7 @@ class _ManagedCreator(SessionCreator):
         return self._session_manager
 
 
+@export("train.ChiefSessionCreator")
 class ChiefSessionCreator(_ManagedCreator):
     """Makes sessions by restoring the model, or initializing it."""
 
@@ -67,6 +70,7 @@ class ChiefSessionCreator(_ManagedCreator):
         )
 
 
+@export("train.WorkerSessionCreator")
 class WorkerSessionCreator(_ManagedCreator):
     """Makes sessions by waiting until the chief has made the model ready."""
 

@@ -12,6 +12,7 @@ import numpy as np
 from thalweg._src import errors
 from thalweg._src.checkpoint.state import check_checkpoint, get_checkpoint_state
 from thalweg._src.compat import logging
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.session.session import Session
@@ -19,6 +20,7 @@ from thalweg._src.session.session import Session
 Ready = tuple[bool, str | None]  # whether, and if not, why
 
 
+@export("train.SessionManager")
 class SessionManager:
     """Restores the model from a checkpoint, or initializes it, or waits until somebody else has."""
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from thalweg._src.export import export
 
+
+@export("estimator.SessionRunArgs", "train.SessionRunArgs")
 class SessionRunArgs(NamedTuple):
     """What a step is asked for: fetches, feeds and options."""
 
@@ -13,6 +16,7 @@ class SessionRunArgs(NamedTuple):
     options: Any = None
 
 
+@export("estimator.SessionRunValues", "train.SessionRunValues")
 class SessionRunValues(NamedTuple):
     """What came of a step: the values of the fetches that a hook asked for, and what the step reported."""
 
@@ -21,6 +25,7 @@ class SessionRunValues(NamedTuple):
     run_metadata: Any
 
 
+@export("estimator.SessionRunContext", "train.SessionRunContext")
 class SessionRunContext:
     """One call of `run`: what the caller asked for, the plain session, and whether somebody wants to stop."""
 
@@ -46,6 +51,7 @@ class SessionRunContext:
         self._stop_requested = True
 
 
+@export("estimator.SessionRunHook", "train.SessionRunHook")
 class SessionRunHook:
     """Does nothing; what extends it follows the life of a monitored session."""
 

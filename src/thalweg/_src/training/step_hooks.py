@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from thalweg._src.compat import logging
+from thalweg._src.export import export
 from thalweg._src.observe.file_writer import FileWriterCache
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 from thalweg._src.training.timers import SecondOrStepTimer
@@ -20,6 +21,7 @@ def required_global_step(user: str) -> Any:
     return step._as_graph_element() if hasattr(step, "_as_graph_element") else step
 
 
+@export("estimator.StopAtStepHook", "train.StopAtStepHook")
 class StopAtStepHook(SessionRunHook):
     """Stops after a number of steps, or at a step."""
 
@@ -48,6 +50,7 @@ class StopAtStepHook(SessionRunHook):
             run_context.request_stop()
 
 
+@export("estimator.StepCounterHook", "train.StepCounterHook")
 class StepCounterHook(SessionRunHook):
     """Writes how many steps a second there are, into the log and into an event file."""
 
@@ -106,6 +109,7 @@ class StepCounterHook(SessionRunHook):
         logging.info("%s: %g", self._summary_tag, rate)
 
 
+@export("estimator.GlobalStepWaiterHook", "train.GlobalStepWaiterHook")
 class GlobalStepWaiterHook(SessionRunHook):
     """Delays the first step until others have brought the global step to a value."""
 

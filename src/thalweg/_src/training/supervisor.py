@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from thalweg._src.checkpoint.meta_graph import export_meta_graph
 from thalweg._src.checkpoint.saver import Saver
 from thalweg._src.compat import logging
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import write_graph
@@ -27,6 +28,7 @@ from thalweg._src.variables.variables import global_variables, global_variables_
 _VARIABLES = ("Variable", "VariableV2")
 
 
+@export("train.Supervisor")
 class Supervisor:
     """Restores or initializes a model, saves it and its summaries in the background, and stops all threads together."""
 

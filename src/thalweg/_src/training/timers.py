@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 
+from thalweg._src.export import export
 
+
+@export("estimator.SecondOrStepTimer", "train.SecondOrStepTimer")
 class SecondOrStepTimer:
     """Is due for the first step, then every so many seconds or steps, never twice for one step."""
 

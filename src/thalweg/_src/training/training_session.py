@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.training.checkpoint_hook import AUTOMATIC, CheckpointSaverHook
 from thalweg._src.training.monitored_session import MonitoredSession
 from thalweg._src.training.report_hooks import SummarySaverHook
@@ -27,6 +28,7 @@ def _is_wanted(secs: Any, steps: Any) -> bool:
     return secs == AUTOMATIC or bool(secs and secs > 0) or bool(steps and steps > 0)
 
 
+@export("train.MonitoredTrainingSession")
 def MonitoredTrainingSession(
     master: str = "",
     is_chief: bool = True,

@@ -9,9 +9,11 @@ import numpy as np
 
 from thalweg._src import errors
 from thalweg._src.compat import logging
+from thalweg._src.export import export
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 
 
+@export("estimator.NanLossDuringTrainingError", "train.NanLossDuringTrainingError")
 class NanLossDuringTrainingError(RuntimeError):
     """Says that the loss is no number any more."""
 
@@ -19,6 +21,7 @@ class NanLossDuringTrainingError(RuntimeError):
         return "NaN loss during training."
 
 
+@export("estimator.NanTensorHook", "train.NanTensorHook")
 class NanTensorHook(SessionRunHook):
     """Looks at the loss in each step and fails, or stops, when it is NaN."""
 
@@ -39,6 +42,7 @@ class NanTensorHook(SessionRunHook):
         run_context.request_stop()
 
 
+@export("estimator.FinalOpsHook", "train.FinalOpsHook")
 class FinalOpsHook(SessionRunHook):
     """Runs fetches when training ends; `final_ops_values` are their values."""
 
@@ -65,6 +69,7 @@ class FinalOpsHook(SessionRunHook):
             raise
 
 
+@export("estimator.FeedFnHook", "train.FeedFnHook")
 class FeedFnHook(SessionRunHook):
     """Feeds each step with what a function returns."""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import control_dependencies, device, name_scope
@@ -36,6 +37,7 @@ def _written(ref: Any) -> Any:
         yield ref
 
 
+@export("assign")
 def assign(
     ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
@@ -46,72 +48,85 @@ def assign(
         return variable.assign(value, name=name)
 
 
+@export("assign_add")
 def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
     """Adds to a variable; returns the value read after the write."""
     with _written(ref) as variable:
         return variable.assign_add(value, name=name)
 
 
+@export("assign_sub")
 def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
     """Subtracts from a variable; returns the value read after the write."""
     with _written(ref) as variable:
         return variable.assign_sub(value, name=name)
 
 
+@export("scatter_update")
 def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
     """Replaces rows of a variable."""
     with _written(ref) as variable:
         return variable._write(state.resource_scatter_update, indices, variable._convert(updates), name=name)
 
 
+@export("scatter_add")
 def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
     """Adds to rows of a variable; equal indices add up."""
     with _written(ref) as variable:
         return variable._write(state.resource_scatter_add, indices, variable._convert(updates), name=name)
 
 
+@export("scatter_sub")
 def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
     """Subtracts from rows of a variable; equal indices add up."""
     with _written(ref) as variable:
         return variable._write(state.resource_scatter_sub, indices, variable._convert(updates), name=name)
 
 
+@export("scatter_mul")
 def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
     with _written(ref) as variable:
         return variable._write(state.resource_scatter_mul, indices, variable._convert(updates), name=name)
 
 
+@export("scatter_div")
 def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
     with _written(ref) as variable:
         return variable._write(state.resource_scatter_div, indices, variable._convert(updates), name=name)
 
 
+@export("scatter_min")
 def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
     with _written(ref) as variable:
         return variable._write(state.resource_scatter_min, indices, variable._convert(updates), name=name)
 
 
+@export("scatter_max")
 def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
     with _written(ref) as variable:
         return variable._write(state.resource_scatter_max, indices, variable._convert(updates), name=name)
 
 
+@export("scatter_nd_update")
 def scatter_nd_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
     """Replaces elements or slices of a variable, each addressed by a vector of indices."""
     with _written(ref) as variable:
         return variable.scatter_nd_update(indices, updates, name=name)
 
 
+@export("scatter_nd_add")
 def scatter_nd_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
     with _written(ref) as variable:
         return variable.scatter_nd_add(indices, updates, name=name)
 
 
+@export("scatter_nd_sub")
 def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
     with _written(ref) as variable:
         return variable.scatter_nd_sub(indices, updates, name=name)
 
 
+@export("batch_scatter_update")
 def batch_scatter_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
@@ -127,17 +142,20 @@ def batch_scatter_update(
         return scatter_nd_update(ref, rows, updates, use_locking, name=name)
 
 
+@export("count_up_to")
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     """Increments a variable, and fails with OutOfRangeError once it has reached the limit."""
     with _written(ref) as variable:
         return variable.count_up_to(limit, name=name)  # type: ignore[no-any-return]
 
 
+@export("is_variable_initialized")
 def is_variable_initialized(variable: Any) -> Tensor:
     """Tells whether a variable has a value."""
     return variable.is_initialized()  # type: ignore[no-any-return]
 
 
+@export("assert_variables_initialized")
 def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Operation | None:
     """Returns an operation that fails with FailedPreconditionError if a variable has no value."""
     variables = global_variables() + local_variables() if var_list is None else var_list
@@ -146,6 +164,7 @@ def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> 
     return group(*[variable.value().op for variable in variables])
 
 
+@export("report_uninitialized_variables")
 def report_uninitialized_variables(
     var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:

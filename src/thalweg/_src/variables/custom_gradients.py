@@ -8,10 +8,12 @@ from typing import Any
 
 from thalweg._src.autodiff.custom_gradient import custom_gradient
 from thalweg._src.autodiff.gradients import gradients
+from thalweg._src.export import export
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.variables.variable_scope import get_variable_scope, variable_scope
 
 
+@export("recompute_grad")
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a function like f whose gradient computes f again, so that nothing inside f is kept until then."""
 
@@ -38,6 +40,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
+@export("grad_pass_through")
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a function like f through which gradients go as if it were the identity."""
 

@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import GraphKeys
@@ -17,11 +18,13 @@ from thalweg._src.variables.variables import Variable
 _log = logging.getLogger("thalweg")
 
 
+@export("train.global_step")
 def global_step(sess: Any, global_step_tensor: Any) -> int:
     """Returns the value of the global step in a session."""
     return int(sess.run(global_step_tensor))
 
 
+@export("train.get_global_step", "contrib.framework.get_global_step", "contrib.slim.get_global_step")
 def get_global_step(graph: Graph | None = None) -> Any:
     """Returns the global step of a graph, by its collection or by its name, or None."""
     graph = graph or get_default_graph()
@@ -42,6 +45,7 @@ def get_global_step(graph: Graph | None = None) -> Any:
     return step
 
 
+@export("train.create_global_step", "contrib.framework.create_global_step", "contrib.slim.create_global_step")
 def create_global_step(graph: Graph | None = None) -> Any:
     """Makes the global step of a graph, an int64 variable that starts at 0."""
     graph = graph or get_default_graph()
@@ -58,6 +62,11 @@ def create_global_step(graph: Graph | None = None) -> Any:
         )
 
 
+@export(
+    "train.get_or_create_global_step",
+    "contrib.framework.get_or_create_global_step",
+    "contrib.slim.get_or_create_global_step",
+)
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
     """Returns the global step of a graph, made on first use."""
     graph = graph or get_default_graph()
@@ -65,6 +74,7 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
     return create_global_step(graph) if step is None else step
 
 
+@export("train.assert_global_step", "contrib.framework.assert_global_step", "contrib.slim.assert_global_step")
 def assert_global_step(global_step_tensor: Any) -> None:
     """Raises TypeError unless the argument is an integer scalar."""
     if not isinstance(global_step_tensor, Variable | Tensor):

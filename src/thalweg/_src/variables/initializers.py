@@ -10,6 +10,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.constants import array_constant, constant
 from thalweg._src.ops.decompositions import qr
@@ -62,6 +63,7 @@ def _full_sizes(shape: Any, partition_info: Any) -> list[int]:
     return _sizes(shape if partition_info is None else partition_info.full_shape)
 
 
+@export("zeros_initializer", "initializers.zeros")
 class Zeros(Initializer):
     """Gives zeros, false, or empty strings."""
 
@@ -72,6 +74,7 @@ class Zeros(Initializer):
         return zeros(shape, self._dtype(dtype))
 
 
+@export("ones_initializer", "initializers.ones")
 class Ones(Initializer):
     """Gives ones."""
 
@@ -82,6 +85,7 @@ class Ones(Initializer):
         return ones(shape, self._dtype(dtype))
 
 
+@export("constant_initializer", "initializers.constant")
 class Constant(Initializer):
     """Gives the values of a list; the last one fills what remains of the shape."""
 
@@ -104,6 +108,7 @@ class Constant(Initializer):
         return {"value": self.value, "dtype": self.dtype.name}
 
 
+@export("random_uniform_initializer", "initializers.random_uniform")
 class RandomUniform(Initializer):
     """Gives values between minval and maxval, maxval excluded."""
 
@@ -122,6 +127,7 @@ class RandomUniform(Initializer):
         return {"minval": self.minval, "maxval": self.maxval, "seed": self.seed, "dtype": self.dtype.name}
 
 
+@export("random_normal_initializer", "initializers.random_normal")
 class RandomNormal(Initializer):
     """Gives values of a normal distribution."""
 
@@ -140,6 +146,7 @@ class RandomNormal(Initializer):
         return {"mean": self.mean, "stddev": self.stddev, "seed": self.seed, "dtype": self.dtype.name}
 
 
+@export("truncated_normal_initializer", "initializers.truncated_normal")
 class TruncatedNormal(RandomNormal):
     """Gives values of a normal distribution, those beyond two standard deviations drawn again."""
 
@@ -147,6 +154,7 @@ class TruncatedNormal(RandomNormal):
         return truncated_normal(shape, self.mean, self.stddev, self._dtype(dtype), seed=self.seed)
 
 
+@export("uniform_unit_scaling_initializer", "initializers.uniform_unit_scaling")
 class UniformUnitScaling(Initializer):
     """Gives uniform values whose range keeps the variance of what a matrix product or convolution passes on."""
 
@@ -164,6 +172,7 @@ class UniformUnitScaling(Initializer):
         return {"factor": self.factor, "seed": self.seed, "dtype": self.dtype.name}
 
 
+@export("variance_scaling_initializer", "initializers.variance_scaling")
 class VarianceScaling(Initializer):
     """Gives values whose variance is `scale` over the number of inputs, of outputs, or their mean."""
 
@@ -219,6 +228,7 @@ def _fans(sizes: Sequence[int]) -> tuple[float, float]:
     return float(sizes[-2] * window), float(sizes[-1] * window)
 
 
+@export("glorot_uniform_initializer", "initializers.glorot_uniform")
 class GlorotUniform(VarianceScaling):
     """Gives uniform values by the mean of inputs and outputs, after Glorot and Bengio."""
 
@@ -229,6 +239,7 @@ class GlorotUniform(VarianceScaling):
         return {"seed": self.seed, "dtype": self.dtype.name}
 
 
+@export("glorot_normal_initializer", "initializers.glorot_normal")
 class GlorotNormal(VarianceScaling):
     """Gives normal values by the mean of inputs and outputs, after Glorot and Bengio."""
 
@@ -239,6 +250,7 @@ class GlorotNormal(VarianceScaling):
         return {"seed": self.seed, "dtype": self.dtype.name}
 
 
+@export("initializers.identity")
 class Identity(Initializer):
     """Gives a multiple of the identity matrix."""
 
@@ -259,6 +271,7 @@ class Identity(Initializer):
         return {"gain": self.gain, "dtype": self.dtype.name}
 
 
+@export("orthogonal_initializer", "initializers.orthogonal")
 class Orthogonal(Initializer):
     """Gives a matrix with orthonormal columns, or rows if they are fewer, times gain; other shapes as such a matrix."""
 
@@ -280,20 +293,24 @@ class Orthogonal(Initializer):
         return {"gain": self.gain, "seed": self.seed, "dtype": self.dtype.name}
 
 
+@export("initializers.he_normal")
 def he_normal(seed: int | None = None) -> VarianceScaling:
     """Returns the initializer of He et al. for rectified units, normal."""
     return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
 
 
+@export("initializers.he_uniform")
 def he_uniform(seed: int | None = None) -> VarianceScaling:
     return VarianceScaling(2.0, "fan_in", "uniform", seed)
 
 
+@export("initializers.lecun_normal")
 def lecun_normal(seed: int | None = None) -> VarianceScaling:
     """Returns the initializer of LeCun et al., normal."""
     return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
 
 
+@export("initializers.lecun_uniform")
 def lecun_uniform(seed: int | None = None) -> VarianceScaling:
     return VarianceScaling(1.0, "fan_in", "uniform", seed)
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.shapes import TensorShape
 from thalweg._src.variables.partitions import Partitioner
@@ -18,6 +19,7 @@ def _element_bytes(dtype: Any, bytes_per_string_element: int) -> int:
     return bytes_per_string_element if dtype is dtypes.string else dtype.size
 
 
+@export("fixed_size_partitioner")
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
     """Returns a partitioner that makes a fixed number of parts along an axis, or as many as it has elements."""
 
@@ -29,6 +31,7 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
     return partitioner
 
 
+@export("variable_axis_size_partitioner")
 def variable_axis_size_partitioner(
     max_shard_bytes: int, axis: int = 0, bytes_per_string_element: int = 16, max_shards: int | None = None
 ) -> Partitioner:
@@ -57,6 +60,7 @@ def variable_axis_size_partitioner(
     return partitioner
 
 
+@export("min_max_variable_partitioner")
 def min_max_variable_partitioner(
     max_partitions: int = 1, axis: int = 0, min_slice_size: int = 256 << 10, bytes_per_string_element: int = 16
 ) -> Partitioner:
@@ -74,6 +78,7 @@ def min_max_variable_partitioner(
     return partitioner
 
 
+@export("create_partitioned_variables")
 def create_partitioned_variables(
     shape: Sequence[int],
     slicing: Sequence[int],

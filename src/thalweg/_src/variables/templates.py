@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.scopes import GraphKeys, get_collection, get_collection_ref
 from thalweg._src.graph.source_line import made_at, user_stack
 from thalweg._src.variables.variable_scope import VariableScope, variable_scope
@@ -128,6 +129,7 @@ class Template:
     non_trainable_weights = non_trainable_variables
 
 
+@export("make_template")
 def make_template(
     name_: str,
     func_: Callable[..., Any],

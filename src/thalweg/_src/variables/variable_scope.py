@@ -11,6 +11,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export, export_constants
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
@@ -26,6 +27,7 @@ class _ReuseMode(enum.Enum):
 AUTO_REUSE = _ReuseMode.AUTO_REUSE
 
 
+@export("VariableScope")
 class VariableScope:
     """The defaults that `get_variable` uses: a name prefix, reuse, initializer, and the rest."""
 
@@ -217,16 +219,19 @@ def variable_store() -> VariableStore:
     return get_default_graph().kept("variable_store", VariableStore)  # type: ignore[no-any-return]
 
 
+@export("get_variable_scope")
 def get_variable_scope() -> VariableScope:
     """Returns the variable scope in force."""
     return _scope_store().current
 
 
+@export("no_regularizer")
 def no_regularizer(_: Any) -> None:
     """Regularizes nothing, in a scope whose parent has a regularizer."""
     return None
 
 
+@export("get_variable")
 def get_variable(
     name: str,
     shape: Any = None,
@@ -265,6 +270,7 @@ def get_variable(
     )
 
 
+@export("get_local_variable")
 def get_local_variable(
     name: str,
     shape: Any = None,
@@ -302,6 +308,7 @@ def get_local_variable(
     )
 
 
+@export("variable_scope")
 class variable_scope:
     """A context manager: `with tf.variable_scope("layer", reuse=tf.AUTO_REUSE) as scope`."""
 
@@ -441,6 +448,7 @@ def _jump(target: VariableScope, scope: VariableScope) -> Iterator[VariableScope
         store.current = before
 
 
+@export("variable_op_scope")
 def variable_op_scope(
     values: Any,
     name_or_scope: Any,
@@ -470,3 +478,8 @@ def variable_op_scope(
         use_resource,
         constraint,
     )
+
+
+export_constants(
+    AUTO_REUSE="AUTO_REUSE",
+)

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from thalweg._src import dtypes, shapes
 from thalweg._src.compat.logging import WARN, log_first_n
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
@@ -28,6 +29,7 @@ from thalweg._src.shapes import TensorShape
 from thalweg._src.variables.partitions import SaveSliceInfo
 
 
+@export("VariableSynchronization")
 class VariableSynchronization(enum.Enum):
     """When the copies of a replicated variable are brought together."""
 
@@ -37,6 +39,7 @@ class VariableSynchronization(enum.Enum):
     ON_READ = 3
 
 
+@export("VariableAggregation")
 class VariableAggregation(enum.Enum):
     """How the copies of a replicated variable are brought together."""
 
@@ -59,6 +62,7 @@ def _creators() -> _Creators:
     return get_default_graph().kept("variable_creators", _Creators)  # type: ignore[no-any-return]
 
 
+@export("variable_creator_scope")
 @contextlib.contextmanager
 def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
     """Lets `variable_creator(next_creator, **kwargs)` make every variable inside."""
@@ -70,6 +74,7 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
         stack.pop()
 
 
+@export("Variable")
 class Variable:
     """A tensor that keeps its value between steps; operations read it, `assign` and its kin write it."""
 
@@ -495,38 +500,46 @@ def _then(creator: Callable[..., Any], next_creator: Callable[..., Any]) -> Call
     return lambda **kwargs: creator(next_creator, **kwargs)
 
 
+@export("all_variables", "global_variables")
 def global_variables(scope: str | None = None) -> list[Any]:
     """Returns the variables that all tasks share, those whose names match the scope."""
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
+@export("local_variables")
 def local_variables(scope: str | None = None) -> list[Any]:
     """Returns the variables of this process alone."""
     return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
+@export("trainable_variables")
 def trainable_variables(scope: str | None = None) -> list[Any]:
     """Returns the variables that optimizers change."""
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
+@export("model_variables")
 def model_variables(scope: str | None = None) -> list[Any]:
     return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
+@export("moving_average_variables")
 def moving_average_variables(scope: str | None = None) -> list[Any]:
     return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
+@export("initialize_variables", "variables_initializer", "initializers.variables")
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
     """Returns an operation that initializes the variables, all at once."""
     return group(*[variable.initializer for variable in var_list], name=name)
 
 
+@export("global_variables_initializer", "initialize_all_variables", "initializers.global_variables")
 def global_variables_initializer() -> Operation:
     return variables_initializer(global_variables())
 
 
+@export("initialize_local_variables", "local_variables_initializer", "initializers.local_variables")
 def local_variables_initializer() -> Operation:
     return variables_initializer(local_variables())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -17,6 +18,7 @@ from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import expand_dims, ones_like, squeeze, zeros_like
 
 
+@export("contrib.distributions.bijectors.Bijector")
 class Bijector:
     """A function of events; a subclass defines `_forward`, `_inverse` and one `_..._log_det_jacobian`.
 
@@ -122,6 +124,7 @@ class Bijector:
         raise NotImplementedError("inverse_log_det_jacobian not implemented")
 
 
+@export("contrib.distributions.bijectors.Identity")
 class Identity(Bijector):
     """Returns x itself."""
 
@@ -145,6 +148,7 @@ class _OfNumbers(Bijector):
         super().__init__(validate_args=validate_args, forward_min_event_ndims=0, name=name)
 
 
+@export("contrib.distributions.bijectors.Exp")
 class Exp(_OfNumbers):
     """Returns exp(x)."""
 
@@ -158,6 +162,7 @@ class Exp(_OfNumbers):
         return x
 
 
+@export("contrib.distributions.bijectors.Sigmoid")
 class Sigmoid(_OfNumbers):
     """Returns 1 / (1 + exp(-x))."""
 
@@ -171,6 +176,7 @@ class Sigmoid(_OfNumbers):
         return -softplus(-x) - softplus(x)
 
 
+@export("contrib.distributions.bijectors.Tanh")
 class Tanh(_OfNumbers):
     """Returns tanh(x)."""
 
@@ -184,6 +190,7 @@ class Tanh(_OfNumbers):
         return 2.0 * (0.6931471805599453 - x - softplus(-2.0 * x))
 
 
+@export("contrib.distributions.bijectors.Softplus")
 class Softplus(_OfNumbers):
     """Returns log(1 + exp(x))."""
 
@@ -202,6 +209,7 @@ class Softplus(_OfNumbers):
         return -softplus(-x / self._softness)
 
 
+@export("contrib.distributions.bijectors.Affine")
 class Affine(Bijector):
     """Returns scale * x + shift, the scale being a number, a diagonal, a lower triangular matrix, or a sum."""
 
@@ -256,6 +264,7 @@ class Affine(Bijector):
         return reduce_sum(math.log(math.abs(ones_like(x) * self._factor())), -1)
 
 
+@export("contrib.distributions.bijectors.AffineScalar")
 class AffineScalar(Bijector):
     """Returns scale * x + shift, of numbers."""
 
@@ -276,6 +285,7 @@ class AffineScalar(Bijector):
         return math.log(math.abs(ones_like(x) * self._scale))
 
 
+@export("contrib.distributions.bijectors.Invert")
 class Invert(Bijector):
     """Another bijector the other way round."""
 
@@ -298,6 +308,7 @@ class Invert(Bijector):
         return self.bijector.inverse_log_det_jacobian(x)
 
 
+@export("contrib.distributions.bijectors.Chain")
 class Chain(Bijector):
     """Several bijectors, the last of them first."""
 

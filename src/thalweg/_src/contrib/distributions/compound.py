@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.distributions.base import FULLY_REPARAMETERIZED, NOT_REPARAMETERIZED, Distribution
@@ -19,6 +20,7 @@ from thalweg._src.ops.reshape import expand_dims
 from thalweg._src.ops.where import one_hot
 
 
+@export("contrib.distributions.Independent")
 class Independent(Distribution):
     """Another distribution whose last batch dimensions count as dimensions of the event."""
 
@@ -153,6 +155,7 @@ class _Mixed(Distribution):
         return reduce_sum(draws * _widened(mask, rank), -1 - rank)
 
 
+@export("contrib.distributions.MixtureSameFamily")
 class MixtureSameFamily(_Mixed):
     """A mixture of the distributions along the last batch axis of one."""
 
@@ -224,6 +227,7 @@ class MixtureSameFamily(_Mixed):
         return reduce_sum(self._components.cdf(expand_dims(value, -1)) * self._mixture.probs, -1)
 
 
+@export("contrib.distributions.Mixture")
 class Mixture(_Mixed):
     """A mixture of distributions in a list, chosen by a Categorical."""
 
@@ -311,6 +315,7 @@ class Mixture(_Mixed):
             return reduce_sum(stack([c.entropy() for c in self._list], -1) * self._cat.probs, -1)
 
 
+@export("contrib.distributions.TransformedDistribution")
 class TransformedDistribution(Distribution):
     """Another distribution's samples, each through a bijector."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log as log_of, pi
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -148,6 +149,7 @@ def _lower(matrix: Any) -> Tensor:
     return matrix_band_part(matrix, -1, 0)
 
 
+@export("contrib.distributions.MultivariateNormalDiag")
 class MultivariateNormalDiag(MultivariateNormal):
     """A normal distribution with independent elements; diagonal and multiplier of the identity add up."""
 
@@ -175,6 +177,7 @@ class MultivariateNormalDiag(MultivariateNormal):
         super().__init__(loc, diagonal, None, validate_args, allow_nan_stats, scope, given)
 
 
+@export("contrib.distributions.MultivariateNormalDiagWithSoftplusScale")
 class MultivariateNormalDiagWithSoftplusScale(MultivariateNormalDiag):
     """MultivariateNormalDiag whose diagonal is the softplus of what is given."""
 
@@ -191,6 +194,7 @@ class MultivariateNormalDiagWithSoftplusScale(MultivariateNormalDiag):
         self._parameters = given
 
 
+@export("contrib.distributions.MultivariateNormalTriL")
 class MultivariateNormalTriL(MultivariateNormal):
     """A normal distribution by a lower triangular scale; what is above its diagonal does not count."""
 
@@ -218,6 +222,7 @@ class MultivariateNormalTriL(MultivariateNormal):
         super().__init__(loc, diagonal, triangle, validate_args, allow_nan_stats, scope, given)
 
 
+@export("contrib.distributions.MultivariateNormalFullCovariance")
 class MultivariateNormalFullCovariance(MultivariateNormal):
     """A normal distribution by its covariance matrix."""
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -64,6 +65,7 @@ class _OverClasses(Distribution):
         return reshape_ops.shape(self.logits)[-1:]
 
 
+@export("contrib.distributions.OneHotCategorical")
 class OneHotCategorical(_OverClasses):
     """One of several classes, as a vector that is 1 there and 0 elsewhere."""
 
@@ -177,6 +179,7 @@ class _Relaxed(_OverClasses):
         return constant + reduce_sum(log_softmax(self.logits - log_value * self._heat()), -1)  # type: ignore[no-any-return]
 
 
+@export("contrib.distributions.RelaxedOneHotCategorical")
 class RelaxedOneHotCategorical(_Relaxed):
     """A vector of the simplex that is near one-hot at low temperatures, after Maddison et al. and Jang et al."""
 
@@ -188,6 +191,7 @@ class RelaxedOneHotCategorical(_Relaxed):
         return self._log_density(logs) - reduce_sum(logs, -1)
 
 
+@export("contrib.distributions.ExpRelaxedOneHotCategorical")
 class ExpRelaxedOneHotCategorical(_Relaxed):
     """The logs of a RelaxedOneHotCategorical, which do not underflow."""
 
@@ -198,6 +202,7 @@ class ExpRelaxedOneHotCategorical(_Relaxed):
         return self._log_density(value)
 
 
+@export("contrib.distributions.RelaxedBernoulli")
 class RelaxedBernoulli(ScalarDistribution):
     """A number between 0 and 1 that is near one of them at low temperatures."""
 
@@ -253,6 +258,7 @@ class RelaxedBernoulli(ScalarDistribution):
         return math.sigmoid(self.temperature * (math.log(value) - math.log1p(-value)) - self.logits)
 
 
+@export("contrib.distributions.Binomial")
 class Binomial(ScalarDistribution):
     """The number of successes in total_count trials."""
 
@@ -310,6 +316,7 @@ class Binomial(ScalarDistribution):
         return math.floor((1.0 + self.total_count) * self.probs)
 
 
+@export("contrib.distributions.Poisson")
 class Poisson(ScalarDistribution):
     """The number of events at a rate."""
 

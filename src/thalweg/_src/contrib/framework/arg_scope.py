@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from thalweg._src.export import export
+
 Scope = dict[str, dict[str, Any]]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _ARGUMENTS: dict[str, tuple[str, ...]] = {}
@@ -24,21 +26,25 @@ class _Scopes(threading.local):
 _scopes = _Scopes()
 
 
+@export("contrib.framework.current_arg_scope", "contrib.slim.current_arg_scope")
 def current_arg_scope() -> Scope:
     """Returns the arguments in force, by function."""
     return _scopes.stack[-1]
 
 
+@export("contrib.framework.arg_scope_func_key", "contrib.slim.arg_scope_func_key")
 def arg_scope_func_key(op: Any) -> str:
     """Returns what stands for a function in scopes."""
     return getattr(op, "_key_op", None) or str(op)
 
 
+@export("contrib.framework.has_arg_scope", "contrib.slim.has_arg_scope")
 def has_arg_scope(func: Any) -> bool:
     """Tells whether a function takes arguments from scopes."""
     return arg_scope_func_key(func) in _ARGUMENTS
 
 
+@export("contrib.framework.arg_scoped_arguments", "contrib.slim.arg_scoped_arguments")
 def arg_scoped_arguments(func: Any) -> tuple[str, ...]:
     """Returns the names of the arguments that scopes can set."""
     if not has_arg_scope(func):
@@ -46,6 +52,7 @@ def arg_scoped_arguments(func: Any) -> tuple[str, ...]:
     return _ARGUMENTS[arg_scope_func_key(func)]
 
 
+@export("contrib.framework.arg_scope", "contrib.slim.arg_scope")
 @contextlib.contextmanager
 def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[Scope]:
     """Gives arguments to all functions of a list inside, or puts a scope in force that `with ... as` gave before."""
@@ -84,6 +91,7 @@ def _full_name(function: Any) -> str:
     return f"{getattr(function, '__module__', '?')}.{getattr(function, '__name__', function)}"
 
 
+@export("contrib.framework.add_arg_scope", "contrib.slim.add_arg_scope")
 def add_arg_scope(func: _Function) -> _Function:
     """Lets a function take arguments from scopes; those of the call itself win."""
     key = arg_scope_func_key(func)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src.compat import logging
+from thalweg._src.export import export
 
 Function = Callable[..., Any]
 
@@ -23,6 +24,7 @@ def _require_instructions(instructions: str) -> None:
         raise ValueError("Don't deprecate things without conveying how to update to new behavior.")
 
 
+@export("contrib.framework.deprecated")
 def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Callable[[Any], Any]:
     """Returns a decorator for a function or class whose use is warned of, once or every time."""
     _require_instructions(instructions)
@@ -57,6 +59,7 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> C
     return decorate
 
 
+@export("contrib.framework.deprecated_args")
 def deprecated_args(
     date: str | None, instructions: str, *deprecated_arg_names_or_tuples: Any, **kwargs: Any
 ) -> Callable[[Function], Function]:
@@ -74,6 +77,7 @@ def deprecated_args(
     )
 
 
+@export("contrib.framework.deprecated_arg_values")
 def deprecated_arg_values(
     date: str | None, instructions: str, warn_once: bool = True, **deprecated_kwargs: Any
 ) -> Callable[[Function], Function]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src.devices import DeviceSpec
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import graph_of
@@ -12,6 +13,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.variables.initializers import Zeros
 
 
+@export("contrib.framework.get_graph_from_inputs")
 def get_graph_from_inputs(op_input_list: Any, graph: Graph | None = None) -> Graph:
     """Returns the graph that tensors and operations belong to; one that is given must be that of all."""
     for element in op_input_list:
@@ -21,21 +23,25 @@ def get_graph_from_inputs(op_input_list: Any, graph: Graph | None = None) -> Gra
     return graph or graph_of(list(op_input_list)) or get_default_graph()
 
 
+@export("contrib.framework.get_name_scope")
 def get_name_scope() -> str:
     """Returns the name scope in force."""
     return get_default_graph().get_name_scope()
 
 
+@export("contrib.framework.get_placeholders")
 def get_placeholders(graph: Graph) -> list[Tensor]:
     """Returns the placeholders of a graph."""
     return [op.outputs[0] for op in graph.get_operations() if op.type == "Placeholder"]
 
 
+@export("contrib.framework.zero_initializer")
 def zero_initializer(ref: Any, use_locking: bool = True, name: str | None = None) -> Any:
     """Returns an operation that sets a variable to zero, whether or not it had a value."""
     return ref.assign(Zeros()(ref.get_shape(), ref.dtype.base_dtype), use_locking=use_locking, name=name)
 
 
+@export("contrib.framework.VariableDeviceChooser")
 class VariableDeviceChooser:
     """Gives each variable the next parameter server in turn; to be called for each."""
 

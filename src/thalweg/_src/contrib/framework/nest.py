@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.nest import (
     _same_type,
     _sorted_keys,
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 
+@export("contrib.framework.nest.assert_shallow_structure")
 def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> None:
     """Raises an error unless the input has the shallow structure, with anything for its leaves."""
     if not is_nested(shallow_tree):
@@ -52,6 +54,7 @@ def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bo
         assert_shallow_structure(shallow, part, check_types)
 
 
+@export("contrib.framework.nest.flatten_up_to")
 def flatten_up_to(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> list[Any]:
     """Returns the parts of the input that are in the places of the shallow structure's leaves."""
     assert_shallow_structure(shallow_tree, input_tree, check_types)
@@ -66,6 +69,7 @@ def _parts_up_to(shallow: Any, value: Any) -> Iterator[Any]:
         yield from _parts_up_to(inner, part)
 
 
+@export("contrib.framework.nest.map_structure_up_to")
 def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any, **kwargs: Any) -> Any:
     """Applies a function to the parts in the places of the shallow structure's leaves."""
     if not inputs:
@@ -74,6 +78,7 @@ def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: An
     return pack_sequence_as(shallow_tree, [func(*values) for values in zip(*flat)])
 
 
+@export("contrib.framework.nest.flatten_dict_items")
 def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
     """Returns a dictionary whose structured keys and values are taken apart together."""
     if not isinstance(dictionary, Mapping):
@@ -90,6 +95,7 @@ def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
     return result
 
 
+@export("contrib.framework.nest.flatten_with_joined_string_paths")
 def flatten_with_joined_string_paths(
     structure: Any, separator: str = "/", expand_composites: bool = False
 ) -> list[tuple[str, Any]]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes, shapes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -18,6 +19,7 @@ from thalweg._src.ops.reduction import reduce_all, reduce_sum
 from thalweg._src.ops.reshape import shape
 
 
+@export("contrib.framework.with_shape")
 def with_shape(expected_shape: Any, tensor: Any) -> Any:
     """Returns the tensor, having checked that it has a shape: now if both are known, otherwise in the step."""
     tensor = convert_to_tensor(tensor)
@@ -40,6 +42,7 @@ def with_shape(expected_shape: Any, tensor: Any) -> Any:
     return checked
 
 
+@export("contrib.framework.with_same_shape")
 def with_same_shape(expected_tensor: Any, tensor: Any) -> Any:
     """Returns the tensor, having checked that it has the shape of another."""
     expected = convert_to_tensor(expected_tensor)
@@ -47,6 +50,7 @@ def with_same_shape(expected_tensor: Any, tensor: Any) -> Any:
     return with_shape(expected.shape if known else shape(expected), tensor)
 
 
+@export("contrib.framework.remove_squeezable_dimensions")
 def remove_squeezable_dimensions(predictions: Any, labels: Any, name: str | None = None) -> tuple[Any, Any]:
     """Drops a last axis of size one of that which has one axis more."""
     with name_scope(name, "remove_squeezable_dimensions", [predictions, labels]):
@@ -54,6 +58,7 @@ def remove_squeezable_dimensions(predictions: Any, labels: Any, name: str | None
         return predictions, labels
 
 
+@export("contrib.framework.assert_scalar_int")
 def assert_scalar_int(tensor: Any, name: str | None = None) -> Any:
     """Raises ValueError unless the tensor is an int32 or int64 scalar."""
     with name_scope(name, "assert_scalar_int", [tensor]):
@@ -65,6 +70,7 @@ def assert_scalar_int(tensor: Any, name: str | None = None) -> Any:
         return tensor
 
 
+@export("contrib.framework.reduce_sum_n")
 def reduce_sum_n(tensors: Sequence[Any], name: str | None = None) -> Tensor:
     """Returns the sum of all elements of all tensors."""
     if not tensors:

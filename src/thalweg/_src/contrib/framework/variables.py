@@ -10,6 +10,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.contrib.framework.arg_scope import add_arg_scope
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, device as device_scope, get_collection
@@ -19,6 +20,7 @@ from thalweg._src.variables.variable_scope import VariableScope, get_variable, v
 from thalweg._src.variables.variables import Variable, VariableAggregation, VariableSynchronization
 
 
+@export("contrib.framework.variable", "contrib.slim.variable")
 @add_arg_scope
 def variable(
     name: str,
@@ -55,6 +57,7 @@ def variable(
         )
 
 
+@export("contrib.framework.model_variable", "contrib.slim.model_variable")
 @add_arg_scope
 def model_variable(
     name: str,
@@ -91,6 +94,7 @@ def model_variable(
     )
 
 
+@export("contrib.framework.local_variable", "contrib.slim.local_variable")
 def local_variable(
     initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
 ) -> Any:
@@ -105,6 +109,7 @@ def local_variable(
     )
 
 
+@export("contrib.framework.global_variable", "contrib.slim.global_variable")
 def global_variable(
     initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
 ) -> Any:
@@ -119,6 +124,7 @@ def global_variable(
     )
 
 
+@export("contrib.framework.add_model_variable", "contrib.slim.add_model_variable")
 def add_model_variable(var: Any) -> None:
     """Adds a variable to the collection of model variables, if it is not there."""
     if not any(var is member for member in get_collection(GraphKeys.MODEL_VARIABLES)):
@@ -128,6 +134,7 @@ def add_model_variable(var: Any) -> None:
 # -- finding ----------------------------------------------------------------------------------------------------------
 
 
+@export("contrib.framework.get_variables", "contrib.slim.get_variables")
 def get_variables(
     scope: Any = None, suffix: str | None = None, collection: str = GraphKeys.GLOBAL_VARIABLES
 ) -> list[Any]:
@@ -138,27 +145,33 @@ def get_variables(
     return get_collection(collection, scope)
 
 
+@export("contrib.framework.get_model_variables", "contrib.slim.get_model_variables")
 def get_model_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
     return get_variables(scope, suffix, GraphKeys.MODEL_VARIABLES)
 
 
+@export("contrib.framework.get_local_variables", "contrib.slim.get_local_variables")
 def get_local_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
     return get_variables(scope, suffix, GraphKeys.LOCAL_VARIABLES)
 
 
+@export("contrib.framework.get_trainable_variables", "contrib.slim.get_trainable_variables")
 def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
     return get_variables(scope, suffix, GraphKeys.TRAINABLE_VARIABLES)
 
 
+@export("contrib.framework.get_variables_by_suffix", "contrib.slim.get_variables_by_suffix")
 def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
     return get_variables(scope, suffix)
 
 
+@export("contrib.framework.get_variables_by_name", "contrib.slim.get_variables_by_name")
 def get_variables_by_name(given_name: str, scope: Any = None) -> list[Any]:
     """Returns the variables whose last part of the name is the given one."""
     return get_variables(scope, f"/{given_name}:|^{given_name}:")
 
 
+@export("contrib.framework.get_unique_variable", "contrib.slim.get_unique_variable")
 def get_unique_variable(var_op_name: str) -> Any:
     """Returns the one variable of a full name."""
     found = [v for v in get_variables(var_op_name) if v.op.name == var_op_name]
@@ -169,6 +182,7 @@ def get_unique_variable(var_op_name: str) -> Any:
     return found[0]
 
 
+@export("contrib.framework.get_variables_to_restore", "contrib.slim.get_variables_to_restore")
 def get_variables_to_restore(include: Sequence[str] | None = None, exclude: Sequence[str] | None = None) -> list[Any]:
     """Returns the variables of some scopes, of all if none is given, without those of others."""
     for name, scopes in (("include", include), ("exclude", exclude)):
@@ -179,6 +193,7 @@ def get_variables_to_restore(include: Sequence[str] | None = None, exclude: Sequ
     return [v for v in chosen if id(v) not in unwanted]
 
 
+@export("contrib.framework.filter_variables", "contrib.slim.filter_variables")
 def filter_variables(
     var_list: Sequence[Any],
     include_patterns: Sequence[str] | None = None,
@@ -194,6 +209,7 @@ def filter_variables(
     return list(var_list)
 
 
+@export("contrib.framework.get_variable_full_name", "contrib.slim.get_variable_full_name")
 def get_variable_full_name(var: Any) -> str:
     """Returns the name under which a variable is saved: of a part, that of the whole."""
     part = getattr(var, "_save_slice_info", None)
@@ -203,6 +219,7 @@ def get_variable_full_name(var: Any) -> str:
 # -- values -----------------------------------------------------------------------------------------------------------
 
 
+@export("contrib.framework.assign_from_values", "contrib.slim.assign_from_values")
 def assign_from_values(var_names_to_values: dict[str, Any]) -> tuple[Operation, dict[Any, Any]]:
     """Returns an operation that gives variables their values, and what to feed to it."""
     assigns, feeds = [], {}
@@ -216,6 +233,7 @@ def assign_from_values(var_names_to_values: dict[str, Any]) -> tuple[Operation, 
     return group(*assigns), feeds
 
 
+@export("contrib.framework.assign_from_values_fn", "contrib.slim.assign_from_values_fn")
 def assign_from_values_fn(var_names_to_values: dict[str, Any]) -> Callable[[Any], None]:
     """Returns a function of a session that gives variables their values."""
     assign, feeds = assign_from_values(var_names_to_values)
@@ -226,6 +244,7 @@ def assign_from_values_fn(var_names_to_values: dict[str, Any]) -> Callable[[Any]
     return assigned
 
 
+@export("contrib.framework.assert_or_get_global_step")
 def assert_or_get_global_step(graph: Any = None, global_step_tensor: Any = None) -> Any:
     """Returns the global step given, having checked it, or that of the graph."""
     from thalweg._src.variables.global_step import assert_global_step, get_global_step

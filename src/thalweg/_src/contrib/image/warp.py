@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -24,6 +25,7 @@ from thalweg._src.ops.sequences import range as range_of
 _LEAST = 1e-10  # keeps roots and logs of squared distances finite
 
 
+@export("contrib.image.dense_image_warp")
 def dense_image_warp(image: Any, flow: Any, name: str = "dense_image_warp") -> Tensor:
     """Reads each output pixel at its place minus the flow there, between pixels bilinearly; edges go on outside."""
     with name_scope(name, "dense_image_warp", [image, flow]):
@@ -82,6 +84,7 @@ def _floor_and_rest(points: Tensor, size: Any, dtype: Any) -> tuple[Tensor, Tens
 # -- splines ----------------------------------------------------------------------------------------------------------
 
 
+@export("contrib.image.interpolate_spline")
 def interpolate_spline(
     train_points: Any,
     train_values: Any,
@@ -144,6 +147,7 @@ def _kernel(r: Tensor, order: Any) -> Tensor:
         return 0.5 * power * log(positive)
 
 
+@export("contrib.image.sparse_image_warp")
 def sparse_image_warp(
     image: Any,
     source_control_point_locations: Any,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -21,6 +22,7 @@ from thalweg._src.ops.reshape import reshape
 _TO_YIQ = np.array([[0.299, 0.596, 0.211], [0.587, -0.274, -0.523], [0.114, -0.322, 0.312]], np.float32)
 
 
+@export("contrib.image.adjust_hsv_in_yiq")
 def adjust_hsv_in_yiq(
     image: Any, delta_hue: Any = 0, scale_saturation: Any = 1, scale_value: Any = 1, name: str | None = None
 ) -> Tensor:
@@ -36,6 +38,7 @@ def adjust_hsv_in_yiq(
         return convert_image_dtype(changed, image.dtype)
 
 
+@export("contrib.image.random_hsv_in_yiq")
 def random_hsv_in_yiq(
     image: Any,
     max_delta_hue: float = 0,

@@ -8,6 +8,7 @@ from thalweg._src import dtypes
 from thalweg._src.contrib.framework.arg_scope import add_arg_scope
 from thalweg._src.contrib.framework.variables import layer_scope, model_variable
 from thalweg._src.contrib.layers.outputs import add_to_variable_collections, finished, get_variable_collections
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import GraphKeys, add_to_collections, control_dependencies
 from thalweg._src.graph.tensor import Tensor
@@ -25,6 +26,7 @@ _SMALL = (dtypes.float16, dtypes.bfloat16)
 _DEFAULTS = {"beta": Zeros(), "gamma": Ones(), "moving_mean": Zeros(), "moving_variance": Ones()}
 
 
+@export("contrib.layers.batch_norm", "contrib.slim.batch_norm")
 @add_arg_scope
 def batch_norm(
     inputs: Any,

@@ -14,6 +14,7 @@ from thalweg._src.contrib.layers.outputs import (
     get_variable_collections,
     two_element_tuple,
 )
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.layers.convolution import Conv1D, Conv2D, Conv3D
@@ -32,6 +33,7 @@ def _layout(data_format: str | None, *allowed: str) -> str:
     return "channels_first" if data_format and data_format.startswith("NC") else "channels_last"
 
 
+@export("contrib.layers.convolution", "contrib.slim.convolution")
 @add_arg_scope
 def convolution(
     inputs: Any,
@@ -140,9 +142,15 @@ def _of_rank(dims: int, name: str) -> Any:
     return add_arg_scope(function)
 
 
-convolution1d = _of_rank(1, "convolution1d")
-convolution2d = _of_rank(2, "convolution2d")
-convolution3d = _of_rank(3, "convolution3d")
+convolution1d = export(
+    "contrib.layers.conv1d", "contrib.layers.convolution1d", "contrib.slim.conv1d", "contrib.slim.convolution1d"
+)(_of_rank(1, "convolution1d"))
+convolution2d = export(
+    "contrib.layers.conv2d", "contrib.layers.convolution2d", "contrib.slim.conv2d", "contrib.slim.convolution2d"
+)(_of_rank(2, "convolution2d"))
+convolution3d = export(
+    "contrib.layers.conv3d", "contrib.layers.convolution3d", "contrib.slim.conv3d", "contrib.slim.convolution3d"
+)(_of_rank(3, "convolution3d"))
 
 
 def _transposed(layer_class: Any, default: str, name: str, formats: tuple[str, str]) -> Any:
@@ -196,12 +204,26 @@ def _transposed(layer_class: Any, default: str, name: str, formats: tuple[str, s
     return add_arg_scope(function)
 
 
-convolution2d_transpose = _transposed(Conv2DTranspose, "Conv2d_transpose", "convolution2d_transpose", ("NHWC", "NCHW"))
-convolution3d_transpose = _transposed(
-    Conv3DTranspose, "Conv3d_transpose", "convolution3d_transpose", ("NDHWC", "NCDHW")
+convolution2d_transpose = export(
+    "contrib.layers.conv2d_transpose",
+    "contrib.layers.convolution2d_transpose",
+    "contrib.slim.conv2d_transpose",
+    "contrib.slim.convolution2d_transpose",
+)(_transposed(Conv2DTranspose, "Conv2d_transpose", "convolution2d_transpose", ("NHWC", "NCHW")))
+convolution3d_transpose = export(
+    "contrib.layers.conv3d_transpose",
+    "contrib.layers.convolution3d_transpose",
+    "contrib.slim.conv3d_transpose",
+    "contrib.slim.convolution3d_transpose",
+)(_transposed(Conv3DTranspose, "Conv3d_transpose", "convolution3d_transpose", ("NDHWC", "NCDHW")))
+
+
+@export(
+    "contrib.layers.separable_conv2d",
+    "contrib.layers.separable_convolution2d",
+    "contrib.slim.separable_conv2d",
+    "contrib.slim.separable_convolution2d",
 )
-
-
 @add_arg_scope
 def separable_convolution2d(
     inputs: Any,

@@ -16,6 +16,7 @@ from thalweg._src.contrib.layers.outputs import (
     finished,
     get_variable_collections,
 )
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -34,6 +35,7 @@ XAVIER = xavier_initializer()
 RENAMED = {"bias": "biases", "kernel": "weights"}
 
 
+@export("contrib.layers.fully_connected", "contrib.slim.fully_connected")
 @add_arg_scope
 def fully_connected(
     inputs: Any,
@@ -75,12 +77,13 @@ def fully_connected(
         return finished(outputs, opened, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
 
 
-relu = functools.partial(fully_connected, activation_fn=nn.relu)
-relu6 = functools.partial(fully_connected, activation_fn=nn.relu6)
-elu = functools.partial(fully_connected, activation_fn=nn.elu)
-linear = functools.partial(fully_connected, activation_fn=None)
+relu = export("contrib.layers.relu", "contrib.slim.relu")(functools.partial(fully_connected, activation_fn=nn.relu))
+relu6 = export("contrib.layers.relu6", "contrib.slim.relu6")(functools.partial(fully_connected, activation_fn=nn.relu6))
+elu = export("contrib.layers.elu", "contrib.slim.elu")(functools.partial(fully_connected, activation_fn=nn.elu))
+linear = export("contrib.layers.linear", "contrib.slim.linear")(functools.partial(fully_connected, activation_fn=None))
 
 
+@export("contrib.layers.bias_add", "contrib.slim.bias_add")
 @add_arg_scope
 def bias_add(
     inputs: Any,
@@ -112,6 +115,7 @@ def bias_add(
         return finished(outputs, opened, None, None, activation_fn, outputs_collections)
 
 
+@export("contrib.layers.one_hot_encoding", "contrib.slim.one_hot_encoding")
 @add_arg_scope
 def one_hot_encoding(
     labels: Any,
@@ -130,6 +134,7 @@ def one_hot_encoding(
         return collect_named_outputs(outputs_collections, opened, outputs)  # type: ignore[no-any-return]
 
 
+@export("contrib.layers.embed_sequence", "contrib.slim.embed_sequence")
 def embed_sequence(
     ids: Any,
     vocab_size: int | None = None,
@@ -154,6 +159,7 @@ def embed_sequence(
         return embedding_lookup_unique(table, ids) if unique else embedding_lookup(table, ids)
 
 
+@export("contrib.layers.embedding_lookup_unique", "contrib.slim.embedding_lookup_unique")
 def embedding_lookup_unique(params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None) -> Tensor:
     """Returns the rows that ids name, each different id looked up once."""
     with name_scope(name, "EmbeddingLookupUnique", [params, ids]):
@@ -168,6 +174,7 @@ def embedding_lookup_unique(params: Any, ids: Any, partition_strategy: str = "mo
         return outputs
 
 
+@export("contrib.layers.unit_norm", "contrib.slim.unit_norm")
 @add_arg_scope
 def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: str | None = None) -> Tensor:
     """Scales inputs along an axis to unit length."""
@@ -181,6 +188,7 @@ def unit_norm(inputs: Any, dim: int, epsilon: float = 1e-7, scope: str | None = 
         return inputs / sqrt(epsilon + reduce_sum(square(inputs), dim, keepdims=True))  # type: ignore[no-any-return]
 
 
+@export("contrib.layers.softmax", "contrib.slim.softmax")
 @add_arg_scope
 def softmax(logits: Any, scope: str | None = None) -> Tensor:
     """Returns the softmax along the last axis."""

@@ -18,6 +18,7 @@ from thalweg._src.contrib.layers.outputs import (
     get_variable_collections,
     two_element_tuple,
 )
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import GraphKeys, add_to_collections
 from thalweg._src.graph.tensor import Tensor
@@ -32,6 +33,12 @@ from thalweg._src.variables.initializers import Constant
 from thalweg._src.variables.variable_scope import get_variable, variable_scope
 
 
+@export(
+    "contrib.layers.conv2d_in_plane",
+    "contrib.layers.convolution2d_in_plane",
+    "contrib.slim.conv2d_in_plane",
+    "contrib.slim.convolution2d_in_plane",
+)
 @add_arg_scope
 def convolution2d_in_plane(
     inputs: Any,
@@ -84,6 +91,7 @@ def convolution2d_in_plane(
 conv2d_in_plane = convolution2d_in_plane
 
 
+@export("contrib.layers.legacy_fully_connected", "contrib.slim.legacy_fully_connected")
 def legacy_fully_connected(
     x: Any,
     num_output_units: int,
@@ -134,10 +142,15 @@ def legacy_fully_connected(
         return outputs
 
 
-legacy_linear = functools.partial(legacy_fully_connected, activation_fn=None)
-legacy_relu = functools.partial(legacy_fully_connected, activation_fn=nn.relu)
+legacy_linear = export("contrib.layers.legacy_linear", "contrib.slim.legacy_linear")(
+    functools.partial(legacy_fully_connected, activation_fn=None)
+)
+legacy_relu = export("contrib.layers.legacy_relu", "contrib.slim.legacy_relu")(
+    functools.partial(legacy_fully_connected, activation_fn=nn.relu)
+)
 
 
+@export("contrib.layers.gdn", "contrib.slim.gdn")
 @add_arg_scope
 def gdn(
     inputs: Any,

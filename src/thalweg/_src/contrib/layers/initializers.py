@@ -7,12 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.ops.random import random_uniform, truncated_normal
 from thalweg._src.shapes import as_shape
 
 _MODES = ("FAN_IN", "FAN_OUT", "FAN_AVG")
 
 
+@export(
+    "contrib.layers.variance_scaling_initializer",
+    "contrib.slim.variance_scaling_initializer",
+    "contrib.slim.initializers.variance_scaling_initializer",
+)
 def variance_scaling_initializer(
     factor: float = 2.0,
     mode: str = "FAN_IN",
@@ -44,6 +50,14 @@ def variance_scaling_initializer(
     return initializer
 
 
+@export(
+    "contrib.layers.xavier_initializer",
+    "contrib.layers.xavier_initializer_conv2d",
+    "contrib.slim.xavier_initializer",
+    "contrib.slim.xavier_initializer_conv2d",
+    "contrib.slim.initializers.xavier_initializer",
+    "contrib.slim.initializers.xavier_initializer_conv2d",
+)
 def xavier_initializer(
     uniform: bool = True, seed: int | None = None, dtype: Any = dtypes.float32
 ) -> Callable[..., Any]:

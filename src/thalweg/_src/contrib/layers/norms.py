@@ -8,6 +8,7 @@ from thalweg._src import dtypes
 from thalweg._src.contrib.framework.arg_scope import add_arg_scope
 from thalweg._src.contrib.framework.variables import layer_scope, model_variable
 from thalweg._src.contrib.layers.outputs import finished, get_variable_collections
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import concat
@@ -49,6 +50,7 @@ def _rank(inputs: Tensor) -> int:
     return len(inputs.dims)
 
 
+@export("contrib.layers.layer_norm", "contrib.slim.layer_norm")
 @add_arg_scope
 def layer_norm(
     inputs: Any,
@@ -85,6 +87,7 @@ def layer_norm(
         return finished(outputs, opened, None, None, activation_fn, outputs_collections)
 
 
+@export("contrib.layers.instance_norm", "contrib.slim.instance_norm")
 @add_arg_scope
 def instance_norm(
     inputs: Any,
@@ -119,6 +122,7 @@ def instance_norm(
         return finished(outputs, opened, None, None, activation_fn, outputs_collections)
 
 
+@export("contrib.layers.group_norm", "contrib.slim.group_norm")
 @add_arg_scope
 def group_norm(
     inputs: Any,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.export import export, export_constants
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import GraphKeys, get_collection
 from thalweg._src.graph.tensor import Tensor
@@ -32,6 +33,7 @@ OPTIMIZER_CLS_NAMES: dict[str, Any] = {
 OPTIMIZER_SUMMARIES = ["learning_rate", "loss", "gradients", "gradient_norm", "global_gradient_norm"]
 
 
+@export("contrib.layers.optimize_loss", "contrib.slim.optimize_loss")
 def optimize_loss(
     loss: Any,
     global_step: Any,
@@ -181,3 +183,9 @@ def _summarize(loss: Any, pairs: Any, summaries: Any, clipped: bool) -> None:
             summary.scalar(f"gradient_norm/{name}", global_norm([values]))
     if clipped and ("global_gradient_norm" in summaries or "gradient_norm" in summaries):
         summary.scalar("global_norm/clipped_gradient_norm", global_norm([g for g, _ in pairs if g is not None]))
+
+
+export_constants(
+    OPTIMIZER_CLS_NAMES="contrib.layers.OPTIMIZER_CLS_NAMES",
+    OPTIMIZER_SUMMARIES="contrib.layers.OPTIMIZER_SUMMARIES",
+)

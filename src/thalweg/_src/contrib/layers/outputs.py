@@ -5,12 +5,14 @@ from __future__ import annotations
 import collections as containers
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.scopes import add_to_collections, get_collection, get_collection_ref
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.smart_cond import smart_cond as smart_cond, smart_constant_value as constant_value  # noqa: F401
 from thalweg._src.shapes import TensorShape, as_shape
 
 
+@export("contrib.layers.utils.get_variable_collections", "contrib.slim.utils.get_variable_collections")
 def get_variable_collections(variables_collections: Any, name: str) -> Any:
     """Returns the collections that variables of a kind go to: one list for all, or a dictionary by kind."""
     if isinstance(variables_collections, dict):
@@ -18,6 +20,7 @@ def get_variable_collections(variables_collections: Any, name: str) -> Any:
     return variables_collections
 
 
+@export("contrib.layers.utils.add_to_variable_collections", "contrib.slim.utils.add_to_variable_collections")
 def add_to_variable_collections(variable: Any, variables_collections: Any, name: str) -> None:
     """Adds a variable, or the parts of a partitioned one, to the collections for its kind."""
     keys = get_variable_collections(variables_collections, name)
@@ -29,6 +32,7 @@ def add_to_variable_collections(variable: Any, variables_collections: Any, name:
         members += [part for part in parts if not any(part is member for member in members)]
 
 
+@export("contrib.layers.utils.append_tensor_alias", "contrib.slim.utils.append_tensor_alias")
 def append_tensor_alias(tensor: Any, alias: str) -> Any:
     """Gives a tensor one more name."""
     alias = alias.rstrip("/")
@@ -39,17 +43,20 @@ def append_tensor_alias(tensor: Any, alias: str) -> Any:
     return tensor
 
 
+@export("contrib.layers.utils.gather_tensors_aliases", "contrib.slim.utils.gather_tensors_aliases")
 def gather_tensors_aliases(tensors: Any) -> list[str]:
     """Returns the other names of all tensors."""
     return [alias for tensor in tensors for alias in get_tensor_aliases(tensor)]
 
 
+@export("contrib.layers.utils.get_tensor_aliases", "contrib.slim.utils.get_tensor_aliases")
 def get_tensor_aliases(tensor: Any) -> list[str]:
     """Returns the other names of a tensor, or its own without the number of the output."""
     aliases = getattr(tensor, "aliases", None)
     return list(aliases) if aliases else [tensor.name.removesuffix(":0")]
 
 
+@export("contrib.layers.utils.collect_named_outputs", "contrib.slim.utils.collect_named_outputs")
 def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
     """Adds outputs to collections, where they are known by an alias."""
     if collections:
@@ -58,6 +65,7 @@ def collect_named_outputs(collections: Any, alias: str, outputs: Any) -> Any:
     return outputs
 
 
+@export("contrib.layers.utils.convert_collection_to_dict", "contrib.slim.utils.convert_collection_to_dict")
 def convert_collection_to_dict(collection: Any, clear_collection: bool = False) -> dict[str, Any]:
     """Returns the members of a collection by their aliases."""
     outputs = containers.OrderedDict(
@@ -68,6 +76,7 @@ def convert_collection_to_dict(collection: Any, clear_collection: bool = False) 
     return outputs
 
 
+@export("contrib.layers.utils.finished", "contrib.slim.utils.finished")
 def finished(
     outputs: Tensor, scope: Any, normalizer_fn: Any, normalizer_params: Any, activation_fn: Any, collections: Any
 ) -> Tensor:
@@ -79,15 +88,18 @@ def finished(
     return collect_named_outputs(collections, scope.name, outputs)  # type: ignore[no-any-return]
 
 
+@export("contrib.layers.utils.last_dimension", "contrib.slim.utils.last_dimension")
 def last_dimension(shape: Any, min_rank: int = 1) -> int | None:
     """Returns the last size of a shape of at least some rank."""
     return _dimension(shape, -1, min_rank)
 
 
+@export("contrib.layers.utils.first_dimension", "contrib.slim.utils.first_dimension")
 def first_dimension(shape: Any, min_rank: int = 1) -> int | None:
     return _dimension(shape, 0, min_rank)
 
 
+@export("contrib.layers.utils.channel_dimension", "contrib.slim.utils.channel_dimension")
 def channel_dimension(shape: Any, data_format: str, min_rank: int = 1) -> int | None:
     """Returns the number of channels, which come last unless the format begins with NC."""
     return _dimension(shape, 1 if data_format.startswith("NC") else -1, min_rank)
@@ -105,6 +117,7 @@ def _dimension(shape: Any, axis: int, min_rank: int) -> int | None:
     return size
 
 
+@export("contrib.layers.utils.two_element_tuple", "contrib.slim.utils.two_element_tuple")
 def two_element_tuple(int_or_tuple: Any) -> tuple[int, int]:
     """Returns a pair: two numbers, or one twice."""
     if isinstance(int_or_tuple, TensorShape):
@@ -116,6 +129,7 @@ def two_element_tuple(int_or_tuple: Any) -> tuple[int, int]:
     return int(int_or_tuple), int(int_or_tuple)
 
 
+@export("contrib.layers.utils.n_positive_integers", "contrib.slim.utils.n_positive_integers")
 def n_positive_integers(n: int, value: Any) -> tuple[int, ...]:
     """Returns n positive numbers: those given, or one n times."""
     values = tuple(int(v) for v in value) if isinstance(value, list | tuple) else (int(value),) * n

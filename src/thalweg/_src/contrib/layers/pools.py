@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._src.contrib.framework.arg_scope import add_arg_scope
 from thalweg._src.contrib.framework.variables import layer_scope
 from thalweg._src.contrib.layers.outputs import collect_named_outputs
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -42,12 +43,21 @@ def _pool(layer_class: Any, default: str, name: str, formats: tuple[str, str]) -
     return add_arg_scope(function)
 
 
-max_pool2d = _pool(MaxPooling2D, "MaxPool2D", "max_pool2d", ("NHWC", "NCHW"))
-avg_pool2d = _pool(AveragePooling2D, "AvgPool2D", "avg_pool2d", ("NHWC", "NCHW"))
-max_pool3d = _pool(MaxPooling3D, "MaxPool3D", "max_pool3d", ("NDHWC", "NCDHW"))
-avg_pool3d = _pool(AveragePooling3D, "AvgPool3D", "avg_pool3d", ("NDHWC", "NCDHW"))
+max_pool2d = export("contrib.layers.max_pool2d", "contrib.slim.max_pool2d")(
+    _pool(MaxPooling2D, "MaxPool2D", "max_pool2d", ("NHWC", "NCHW"))
+)
+avg_pool2d = export("contrib.layers.avg_pool2d", "contrib.slim.avg_pool2d")(
+    _pool(AveragePooling2D, "AvgPool2D", "avg_pool2d", ("NHWC", "NCHW"))
+)
+max_pool3d = export("contrib.layers.max_pool3d", "contrib.slim.max_pool3d")(
+    _pool(MaxPooling3D, "MaxPool3D", "max_pool3d", ("NDHWC", "NCDHW"))
+)
+avg_pool3d = export("contrib.layers.avg_pool3d", "contrib.slim.avg_pool3d")(
+    _pool(AveragePooling3D, "AvgPool3D", "avg_pool3d", ("NDHWC", "NCDHW"))
+)
 
 
+@export("contrib.layers.pool", "contrib.slim.pool")
 @add_arg_scope
 def pool(
     inputs: Any,
@@ -80,6 +90,7 @@ def pool(
         return collect_named_outputs(outputs_collections, opened, outputs)  # type: ignore[no-any-return]
 
 
+@export("contrib.layers.flatten", "contrib.slim.flatten")
 @add_arg_scope
 def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = None) -> Tensor:
     """Makes all axes but the first one."""
@@ -88,6 +99,7 @@ def flatten(inputs: Any, outputs_collections: Any = None, scope: str | None = No
         return collect_named_outputs(outputs_collections, opened, outputs)  # type: ignore[no-any-return]
 
 
+@export("contrib.layers.dropout", "contrib.slim.dropout")
 @add_arg_scope
 def dropout(
     inputs: Any,
@@ -110,6 +122,7 @@ def _name_of(layer: Any, default: str) -> str:
     return str(getattr(layer, "__name__", None) or getattr(getattr(layer, "func", None), "__name__", None) or default)
 
 
+@export("contrib.layers.repeat", "contrib.slim.repeat")
 @add_arg_scope
 def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Applies a layer several times, under the scopes name_1, name_2, ..."""
@@ -122,6 +135,7 @@ def repeat(inputs: Any, repetitions: int, layer: Callable[..., Any], *args: Any,
         return outputs
 
 
+@export("contrib.layers.stack", "contrib.slim.stack")
 @add_arg_scope
 def stack(inputs: Any, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Any:
     """Applies a layer several times with different arguments, under the scopes name_1, name_2, ..."""

@@ -10,6 +10,7 @@ from thalweg._src.autodiff.custom_gradient import custom_gradient
 from thalweg._src.contrib.framework.arg_scope import add_arg_scope
 from thalweg._src.contrib.framework.variables import layer_scope, model_variable
 from thalweg._src.contrib.layers.outputs import collect_named_outputs, get_variable_collections
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
@@ -29,6 +30,7 @@ from thalweg._src.variables.custom_gradients import recompute_grad as recomputed
 from thalweg._src.variables.initializers import Constant, Ones
 
 
+@export("contrib.layers.maxout", "contrib.slim.maxout")
 @add_arg_scope
 def maxout(inputs: Any, num_units: int, axis: int = -1, scope: str | None = None) -> Tensor:
     """Returns the largest of each group of neighbours along an axis, which are num_units afterwards."""
@@ -46,6 +48,7 @@ def maxout(inputs: Any, num_units: int, axis: int = -1, scope: str | None = None
         return reduce_max(reshape(inputs, [*sizes, features // num_units]), -1)
 
 
+@export("contrib.layers.spatial_softmax", "contrib.slim.spatial_softmax")
 @add_arg_scope
 def spatial_softmax(
     features: Any,
@@ -83,6 +86,7 @@ def spatial_softmax(
         return result
 
 
+@export("contrib.layers.bow_encoder", "contrib.slim.bow_encoder")
 def bow_encoder(
     ids: Any,
     vocab_size: int,
@@ -111,6 +115,7 @@ def bow_encoder(
         return reduce_mean(embedding_lookup(table, ids), 1)
 
 
+@export("contrib.layers.dense_to_sparse", "contrib.slim.dense_to_sparse")
 @add_arg_scope
 def dense_to_sparse(
     tensor: Any, eos_token: Any = 0, outputs_collections: Any = None, scope: str | None = None
@@ -123,6 +128,7 @@ def dense_to_sparse(
         return collect_named_outputs(outputs_collections, opened, sparse)  # type: ignore[no-any-return]
 
 
+@export("contrib.layers.images_to_sequence", "contrib.slim.images_to_sequence")
 @add_arg_scope
 def images_to_sequence(
     inputs: Any, data_format: str = "NHWC", outputs_collections: Any = None, scope: str | None = None
@@ -140,6 +146,7 @@ def images_to_sequence(
         return collect_named_outputs(outputs_collections, opened, transpose(rows, [1, 0, 2]))  # type: ignore[no-any-return]
 
 
+@export("contrib.layers.sequence_to_images", "contrib.slim.sequence_to_images")
 @add_arg_scope
 def sequence_to_images(
     inputs: Any,
@@ -158,6 +165,7 @@ def sequence_to_images(
         return collect_named_outputs(outputs_collections, opened, transpose(images, order))  # type: ignore[no-any-return]
 
 
+@export("contrib.layers.poincare_normalize", "contrib.slim.poincare_normalize")
 @add_arg_scope
 def poincare_normalize(x: Any, axis: int = 1, epsilon: float = 1e-5, name: str | None = None) -> Tensor:
     """Brings vectors along an axis into the unit ball, if they are outside."""
@@ -167,6 +175,7 @@ def poincare_normalize(x: Any, axis: int = 1, epsilon: float = 1e-5, name: str |
         return x * minimum((1.0 - epsilon) * inverse, cast(1.0, x.dtype))  # type: ignore[no-any-return]
 
 
+@export("contrib.layers.scale_gradient", "contrib.slim.scale_gradient")
 def scale_gradient(inputs: Any, gradient_multiplier: Any) -> Tensor:
     """Returns the inputs; their gradient is multiplied by a number."""
 
@@ -178,6 +187,7 @@ def scale_gradient(inputs: Any, gradient_multiplier: Any) -> Tensor:
     return result
 
 
+@export("contrib.layers.recompute_grad")
 def recompute_grad(fn: Any = None, use_data_dep: Any = None, tupleize_grads: bool = False) -> Callable[..., Any]:
     """Returns a function whose gradient computes it again, or the decorator for that.
 

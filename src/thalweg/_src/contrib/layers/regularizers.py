@@ -6,6 +6,7 @@ import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from thalweg._src.export import export, export_constants
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection, name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -17,11 +18,13 @@ from thalweg._src.ops.reduction import reduce_sum
 Regularizer = Callable[[Any], Any]
 
 
+@export("contrib.layers.l1_regularizer", "contrib.slim.l1_regularizer", "contrib.slim.regularizers.l1_regularizer")
 def l1_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
     """Returns the regularizer scale * sum(|weights|)."""
     return _scaled(scale, scope, "l1_regularizer", lambda weights: reduce_sum(abs(weights)))
 
 
+@export("contrib.layers.l2_regularizer", "contrib.slim.l2_regularizer", "contrib.slim.regularizers.l2_regularizer")
 def l2_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
     """Returns the regularizer scale * sum(weights ** 2) / 2."""
     return _scaled(scale, scope, "l2_regularizer", l2_loss)
@@ -44,6 +47,9 @@ def _scaled(scale: Any, scope: str | None, title: str, measure: Callable[[Any], 
     return regularizer
 
 
+@export(
+    "contrib.layers.l1_l2_regularizer", "contrib.slim.l1_l2_regularizer", "contrib.slim.regularizers.l1_l2_regularizer"
+)
 def l1_l2_regularizer(scale_l1: Any = 1.0, scale_l2: Any = 1.0, scope: str | None = None) -> Regularizer:
     """Returns the sum of an l1 and an l2 regularizer."""
     for key, scale in (("scale_l1", scale_l1), ("scale_l2", scale_l2)):
@@ -59,6 +65,7 @@ def l1_l2_regularizer(scale_l1: Any = 1.0, scale_l2: Any = 1.0, scope: str | Non
     return both
 
 
+@export("contrib.layers.sum_regularizer", "contrib.slim.sum_regularizer", "contrib.slim.regularizers.sum_regularizer")
 def sum_regularizer(regularizer_list: Sequence[Regularizer | None], scope: str | None = None) -> Regularizer | None:
     """Returns the sum of regularizers, those that are None left out; None for none."""
     regularizers = [regularizer for regularizer in regularizer_list if regularizer is not None]
@@ -73,6 +80,11 @@ def sum_regularizer(regularizer_list: Sequence[Regularizer | None], scope: str |
     return regularizer
 
 
+@export(
+    "contrib.layers.apply_regularization",
+    "contrib.slim.apply_regularization",
+    "contrib.slim.regularizers.apply_regularization",
+)
 def apply_regularization(regularizer: Regularizer, weights_list: Sequence[Any] | None = None) -> Tensor:
     """Returns the summed penalty of weights, by default of the collection WEIGHTS; adds it to the losses."""
     weights = get_collection(GraphKeys.WEIGHTS) if weights_list is None else list(weights_list)
@@ -89,3 +101,8 @@ def apply_regularization(regularizer: Regularizer, weights_list: Sequence[Any] |
         total = add_n(penalties, name=scope)
         add_to_collection(GraphKeys.REGULARIZATION_LOSSES, total)
         return total
+
+
+export_constants(
+    Regularizer="contrib.slim.regularizers.Regularizer",
+)

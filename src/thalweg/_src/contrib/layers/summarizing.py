@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.scopes import GraphKeys, get_collection
 from thalweg._src.nn import summaries as summary
 from thalweg._src.ops.nn import zero_fraction
@@ -16,6 +17,7 @@ def _tag(tensor: Any, suffix: str = "") -> str:
     return re.sub("tower_[0-9]*/", "", tensor.op.name) + suffix
 
 
+@export("contrib.layers.summarize_tensor", "contrib.slim.summarize_tensor")
 def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
     """Adds a scalar or histogram of a tensor, whichever its shape says."""
     shape = tensor.get_shape()
@@ -23,6 +25,7 @@ def summarize_tensor(tensor: Any, tag: str | None = None) -> Any:
     return make(tag or f"{_tag(tensor)}_summary", tensor)
 
 
+@export("contrib.layers.summarize_activation", "contrib.slim.summarize_activation")
 def summarize_activation(op: Any) -> Any:
     """Adds the share of zeros of a rectifier and the distribution of any activation."""
     if op.op.type in ("Relu", "Softplus", "Relu6"):
@@ -30,10 +33,12 @@ def summarize_activation(op: Any) -> Any:
     return summary.histogram(_tag(op, "/activation"), op)
 
 
+@export("contrib.layers.summarize_tensors", "contrib.slim.summarize_tensors")
 def summarize_tensors(tensors: Sequence[Any], summarizer: Callable[[Any], Any] = summarize_tensor) -> list[Any]:
     return [summarizer(tensor) for tensor in tensors]
 
 
+@export("contrib.layers.summarize_collection", "contrib.slim.summarize_collection")
 def summarize_collection(
     collection: Any, name_filter: str | None = None, summarizer: Callable[[Any], Any] = summarize_tensor
 ) -> list[Any]:
@@ -44,11 +49,18 @@ def summarize_collection(
     return summarize_tensors(members, summarizer)
 
 
-summarize_variables = functools.partial(summarize_collection, GraphKeys.GLOBAL_VARIABLES)
-summarize_weights = functools.partial(summarize_collection, GraphKeys.WEIGHTS)
-summarize_biases = functools.partial(summarize_collection, GraphKeys.BIASES)
+summarize_variables = export("contrib.layers.summarize_variables", "contrib.slim.summarize_variables")(
+    functools.partial(summarize_collection, GraphKeys.GLOBAL_VARIABLES)
+)
+summarize_weights = export("contrib.layers.summarize_weights", "contrib.slim.summarize_weights")(
+    functools.partial(summarize_collection, GraphKeys.WEIGHTS)
+)
+summarize_biases = export("contrib.layers.summarize_biases", "contrib.slim.summarize_biases")(
+    functools.partial(summarize_collection, GraphKeys.BIASES)
+)
 
 
+@export("contrib.layers.summarize_activations", "contrib.slim.summarize_activations")
 def summarize_activations(
     name_filter: str | None = None, summarizer: Callable[[Any], Any] = summarize_activation
 ) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.contrib.rnn.projections import linear
+from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.nn.embedding import embedding_lookup
@@ -23,6 +24,7 @@ Feedback = Callable[[Any, int], Any]
 Decoded = tuple[list[Any], Any]
 
 
+@export("contrib.legacy_seq2seq.rnn_decoder")
 def rnn_decoder(
     decoder_inputs: Any, initial_state: Any, cell: Any, loop_function: Feedback | None = None, scope: Any = None
 ) -> Decoded:
@@ -57,6 +59,7 @@ def embedded_argmax(embedding: Any, output_projection: Any = None, update_embedd
     return loop_function
 
 
+@export("contrib.legacy_seq2seq.embedding_rnn_decoder")
 def embedding_rnn_decoder(
     decoder_inputs: Any,
     initial_state: Any,
@@ -123,6 +126,7 @@ class _Attention:
             return reshape(seen, [-1, self.depth])
 
 
+@export("contrib.legacy_seq2seq.attention_decoder")
 def attention_decoder(
     decoder_inputs: Any,
     initial_state: Any,
@@ -169,6 +173,7 @@ def attention_decoder(
     return outputs, state
 
 
+@export("contrib.legacy_seq2seq.embedding_attention_decoder")
 def embedding_attention_decoder(
     decoder_inputs: Any,
     initial_state: Any,

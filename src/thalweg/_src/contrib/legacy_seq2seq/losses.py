@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.math import add_n, cast
@@ -13,6 +14,7 @@ from thalweg._src.ops.reshape import reshape, shape
 from thalweg._src.variables.variable_scope import get_variable_scope, variable_scope
 
 
+@export("contrib.legacy_seq2seq.sequence_loss_by_example")
 def sequence_loss_by_example(
     logits: Any,
     targets: Any,
@@ -37,6 +39,7 @@ def _cross_entropy(labels: Any, logits: Any) -> Tensor:
     return sparse_softmax_cross_entropy_with_logits(labels=reshape(labels, [-1]), logits=logits)
 
 
+@export("contrib.legacy_seq2seq.sequence_loss")
 def sequence_loss(
     logits: Any,
     targets: Any,
@@ -54,6 +57,7 @@ def sequence_loss(
         return cost / cast(shape(targets[0])[0], cost.dtype) if average_across_batch else cost
 
 
+@export("contrib.legacy_seq2seq.model_with_buckets")
 def model_with_buckets(
     encoder_inputs: Any,
     decoder_inputs: Any,

@@ -17,6 +17,7 @@ from thalweg._src.contrib.legacy_seq2seq.decoders import (
 )
 from thalweg._src.contrib.rnn.projections import EmbeddingWrapper, OutputProjectionWrapper
 from thalweg._src.control_flow.cond import cond
+from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.nn.embedding import embedding_lookup
 from thalweg._src.nn.rnn.static import static_rnn
@@ -25,6 +26,7 @@ from thalweg._src.ops.reshape import reshape
 from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 
+@export("contrib.legacy_seq2seq.basic_rnn_seq2seq")
 def basic_rnn_seq2seq(
     encoder_inputs: Any, decoder_inputs: Any, cell: Any, dtype: Any = dtypes.float32, scope: Any = None
 ) -> Decoded:
@@ -34,6 +36,7 @@ def basic_rnn_seq2seq(
         return rnn_decoder(decoder_inputs, state, cell)
 
 
+@export("contrib.legacy_seq2seq.tied_rnn_seq2seq")
 def tied_rnn_seq2seq(
     encoder_inputs: Any,
     decoder_inputs: Any,
@@ -50,6 +53,7 @@ def tied_rnn_seq2seq(
         return rnn_decoder(decoder_inputs, state, cell, loop_function=loop_function, scope=scope)
 
 
+@export("contrib.legacy_seq2seq.embedding_rnn_seq2seq")
 def embedding_rnn_seq2seq(
     encoder_inputs: Any,
     decoder_inputs: Any,
@@ -85,6 +89,7 @@ def embedding_rnn_seq2seq(
         return _decoded(decode, feed_previous, state)
 
 
+@export("contrib.legacy_seq2seq.embedding_tied_rnn_seq2seq")
 def embedding_tied_rnn_seq2seq(
     encoder_inputs: Any,
     decoder_inputs: Any,
@@ -113,6 +118,7 @@ def embedding_tied_rnn_seq2seq(
         return _decoded(decode, feed_previous, cell.state_size)
 
 
+@export("contrib.legacy_seq2seq.embedding_attention_seq2seq")
 def embedding_attention_seq2seq(
     encoder_inputs: Any,
     decoder_inputs: Any,
@@ -177,6 +183,7 @@ def _decoded(decode: Callable[[bool, bool], Decoded], feed_previous: Any, like: 
     return values[:-parts], nest.pack_sequence_as(like, values[-parts:])
 
 
+@export("contrib.legacy_seq2seq.one2many_rnn_seq2seq")
 def one2many_rnn_seq2seq(
     encoder_inputs: Any,
     decoder_inputs_dict: dict[str, Any],

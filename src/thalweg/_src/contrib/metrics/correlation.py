@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
@@ -26,6 +27,7 @@ from thalweg._src.variables.variable_scope import variable_scope
 _SMALL = 1e-7
 
 
+@export("contrib.metrics.streaming_covariance")
 def streaming_covariance(
     predictions: Any,
     labels: Any,
@@ -69,6 +71,7 @@ def _unbiased(moment: Tensor, count: Tensor) -> Tensor:
     return where_v2(less(count, 1.5), float("nan"), moment / (count - 1))
 
 
+@export("contrib.metrics.streaming_pearson_correlation")
 def streaming_pearson_correlation(
     predictions: Any,
     labels: Any,
@@ -86,6 +89,7 @@ def streaming_pearson_correlation(
         return collected(value, update, metrics_collections, updates_collections)
 
 
+@export("contrib.metrics.streaming_concat")
 def streaming_concat(
     values: Any,
     axis: int = 0,
@@ -119,6 +123,7 @@ def streaming_concat(
         return collected(value, update, metrics_collections, updates_collections)
 
 
+@export("contrib.metrics.f1_score")
 def f1_score(
     labels: Any,
     predictions: Any,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -68,33 +69,87 @@ def _turned(metric: Callable[..., Result]) -> Callable[..., Result]:
     return turned
 
 
-streaming_accuracy = _turned(means.accuracy)
-streaming_auc = _turned(thresholds.auc)
-streaming_false_negatives = _turned(confusion.false_negatives)
-streaming_false_negatives_at_thresholds = _turned(thresholds.false_negatives_at_thresholds)
-streaming_false_positives = _turned(confusion.false_positives)
-streaming_false_positives_at_thresholds = _turned(thresholds.false_positives_at_thresholds)
-streaming_mean_absolute_error = _turned(means.mean_absolute_error)
-streaming_mean_cosine_distance = _turned(means.mean_cosine_distance)
-streaming_mean_iou = _turned(confusion.mean_iou)
-streaming_mean_relative_error = _turned(means.mean_relative_error)
-streaming_mean_squared_error = _turned(means.mean_squared_error)
-streaming_precision = _turned(confusion.precision)
-streaming_precision_at_thresholds = _turned(thresholds.precision_at_thresholds)
-streaming_recall = _turned(confusion.recall)
-streaming_recall_at_thresholds = _turned(thresholds.recall_at_thresholds)
-streaming_root_mean_squared_error = _turned(means.root_mean_squared_error)
-streaming_sensitivity_at_specificity = _turned(thresholds.sensitivity_at_specificity)
-streaming_sparse_average_precision_at_k = _turned(ranking.average_precision_at_k)
-streaming_sparse_precision_at_k = _turned(ranking.precision_at_k)
-streaming_sparse_recall_at_k = _turned(ranking.recall_at_k)
-streaming_specificity_at_sensitivity = _turned(thresholds.specificity_at_sensitivity)
-streaming_true_negatives = _turned(confusion.true_negatives)
-streaming_true_negatives_at_thresholds = _turned(thresholds.true_negatives_at_thresholds)
-streaming_true_positives = _turned(confusion.true_positives)
-streaming_true_positives_at_thresholds = _turned(thresholds.true_positives_at_thresholds)
+streaming_accuracy = export("contrib.metrics.streaming_accuracy", "contrib.slim.metrics.streaming_accuracy")(
+    _turned(means.accuracy)
+)
+streaming_auc = export("contrib.metrics.streaming_auc", "contrib.slim.metrics.streaming_auc")(_turned(thresholds.auc))
+streaming_false_negatives = export(
+    "contrib.metrics.streaming_false_negatives", "contrib.slim.metrics.streaming_false_negatives"
+)(_turned(confusion.false_negatives))
+streaming_false_negatives_at_thresholds = export(
+    "contrib.metrics.streaming_false_negatives_at_thresholds",
+    "contrib.slim.metrics.streaming_false_negatives_at_thresholds",
+)(_turned(thresholds.false_negatives_at_thresholds))
+streaming_false_positives = export(
+    "contrib.metrics.streaming_false_positives", "contrib.slim.metrics.streaming_false_positives"
+)(_turned(confusion.false_positives))
+streaming_false_positives_at_thresholds = export(
+    "contrib.metrics.streaming_false_positives_at_thresholds",
+    "contrib.slim.metrics.streaming_false_positives_at_thresholds",
+)(_turned(thresholds.false_positives_at_thresholds))
+streaming_mean_absolute_error = export(
+    "contrib.metrics.streaming_mean_absolute_error", "contrib.slim.metrics.streaming_mean_absolute_error"
+)(_turned(means.mean_absolute_error))
+streaming_mean_cosine_distance = export(
+    "contrib.metrics.streaming_mean_cosine_distance", "contrib.slim.metrics.streaming_mean_cosine_distance"
+)(_turned(means.mean_cosine_distance))
+streaming_mean_iou = export("contrib.metrics.streaming_mean_iou", "contrib.slim.metrics.streaming_mean_iou")(
+    _turned(confusion.mean_iou)
+)
+streaming_mean_relative_error = export(
+    "contrib.metrics.streaming_mean_relative_error", "contrib.slim.metrics.streaming_mean_relative_error"
+)(_turned(means.mean_relative_error))
+streaming_mean_squared_error = export(
+    "contrib.metrics.streaming_mean_squared_error", "contrib.slim.metrics.streaming_mean_squared_error"
+)(_turned(means.mean_squared_error))
+streaming_precision = export("contrib.metrics.streaming_precision", "contrib.slim.metrics.streaming_precision")(
+    _turned(confusion.precision)
+)
+streaming_precision_at_thresholds = export(
+    "contrib.metrics.streaming_precision_at_thresholds", "contrib.slim.metrics.streaming_precision_at_thresholds"
+)(_turned(thresholds.precision_at_thresholds))
+streaming_recall = export("contrib.metrics.streaming_recall", "contrib.slim.metrics.streaming_recall")(
+    _turned(confusion.recall)
+)
+streaming_recall_at_thresholds = export(
+    "contrib.metrics.streaming_recall_at_thresholds", "contrib.slim.metrics.streaming_recall_at_thresholds"
+)(_turned(thresholds.recall_at_thresholds))
+streaming_root_mean_squared_error = export(
+    "contrib.metrics.streaming_root_mean_squared_error", "contrib.slim.metrics.streaming_root_mean_squared_error"
+)(_turned(means.root_mean_squared_error))
+streaming_sensitivity_at_specificity = export(
+    "contrib.metrics.streaming_sensitivity_at_specificity", "contrib.slim.metrics.streaming_sensitivity_at_specificity"
+)(_turned(thresholds.sensitivity_at_specificity))
+streaming_sparse_average_precision_at_k = export(
+    "contrib.metrics.streaming_sparse_average_precision_at_k",
+    "contrib.slim.metrics.streaming_sparse_average_precision_at_k",
+)(_turned(ranking.average_precision_at_k))
+streaming_sparse_precision_at_k = export(
+    "contrib.metrics.streaming_sparse_precision_at_k", "contrib.slim.metrics.streaming_sparse_precision_at_k"
+)(_turned(ranking.precision_at_k))
+streaming_sparse_recall_at_k = export(
+    "contrib.metrics.streaming_sparse_recall_at_k", "contrib.slim.metrics.streaming_sparse_recall_at_k"
+)(_turned(ranking.recall_at_k))
+streaming_specificity_at_sensitivity = export(
+    "contrib.metrics.streaming_specificity_at_sensitivity", "contrib.slim.metrics.streaming_specificity_at_sensitivity"
+)(_turned(thresholds.specificity_at_sensitivity))
+streaming_true_negatives = export(
+    "contrib.metrics.streaming_true_negatives", "contrib.slim.metrics.streaming_true_negatives"
+)(_turned(confusion.true_negatives))
+streaming_true_negatives_at_thresholds = export(
+    "contrib.metrics.streaming_true_negatives_at_thresholds",
+    "contrib.slim.metrics.streaming_true_negatives_at_thresholds",
+)(_turned(thresholds.true_negatives_at_thresholds))
+streaming_true_positives = export(
+    "contrib.metrics.streaming_true_positives", "contrib.slim.metrics.streaming_true_positives"
+)(_turned(confusion.true_positives))
+streaming_true_positives_at_thresholds = export(
+    "contrib.metrics.streaming_true_positives_at_thresholds",
+    "contrib.slim.metrics.streaming_true_positives_at_thresholds",
+)(_turned(thresholds.true_positives_at_thresholds))
 
 
+@export("contrib.metrics.streaming_recall_at_k", "contrib.slim.metrics.streaming_recall_at_k")
 def streaming_recall_at_k(
     predictions: Any,
     labels: Any,
@@ -109,6 +164,7 @@ def streaming_recall_at_k(
     return means.mean(found, weights, metrics_collections, updates_collections, name or f"recall_at_{k}")
 
 
+@export("contrib.metrics.accuracy", "contrib.slim.metrics.accuracy")
 def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | None = None) -> Tensor:
     """Returns the share of equal predictions and labels in one batch."""
     predictions, labels = convert_to_tensor(predictions), convert_to_tensor(labels)
@@ -122,6 +178,7 @@ def accuracy(predictions: Any, labels: Any, weights: Any = None, name: str | Non
         return div_no_nan(reduce_sum(correct * weights), reduce_sum(weights))
 
 
+@export("contrib.metrics.aggregate_metrics", "contrib.slim.metrics.aggregate_metrics")
 def aggregate_metrics(*value_update_tuples: Result) -> tuple[list[Any], list[Any]]:
     """Returns the values of several metrics, and their updates."""
     if not value_update_tuples:
@@ -130,6 +187,7 @@ def aggregate_metrics(*value_update_tuples: Result) -> tuple[list[Any], list[Any
     return list(values), list(updates)
 
 
+@export("contrib.metrics.aggregate_metric_map", "contrib.slim.metrics.aggregate_metric_map")
 def aggregate_metric_map(names_to_tuples: dict[str, Result]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the values of several metrics by name, and their updates by name."""
     values = {name: value for name, (value, _) in names_to_tuples.items()}

@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.control_flow.cond import cond
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
@@ -30,6 +31,7 @@ from thalweg._src.variables.slots import create_zeros_slot
 from thalweg._src.variables.variables import Variable
 
 
+@export("contrib.opt.AccumulatingOptimizer")
 class AccumulatingOptimizer(Optimizer):
     """Another optimizer that updates variables in every `steps`-th run of its training operation only.
 

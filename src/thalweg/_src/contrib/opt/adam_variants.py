@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.scopes import colocate_with, control_dependencies
 from thalweg._src.ops import control, training
@@ -20,6 +21,7 @@ def _set_rows(variable: Any, indices: Any, rows: Any) -> Any:
     return resource_scatter_update.operation(variable.handle, indices, rows)
 
 
+@export("contrib.opt.LazyAdamOptimizer")
 class LazyAdamOptimizer(AdamOptimizer):
     """Adam whose sparse updates touch the rows that have gradients and leave the moments of the others alone.
 
@@ -37,6 +39,7 @@ class LazyAdamOptimizer(AdamOptimizer):
         return control.group(update, _set_rows(m, indices, mean), _set_rows(v, indices, square_mean))
 
 
+@export("contrib.opt.NadamOptimizer")
 class NadamOptimizer(AdamOptimizer):
     """Adam with Nesterov's momentum: the step is one along the mean that the gradient would have next."""
 
@@ -71,6 +74,7 @@ class NadamOptimizer(AdamOptimizer):
             return _rows(moment, indices)
 
 
+@export("contrib.opt.AdaMaxOptimizer")
 class AdaMaxOptimizer(AdamOptimizer):
     """Adam with the largest recent gradient in place of the root of the mean square."""
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import control_dependencies
@@ -20,6 +21,7 @@ from thalweg._src.optimizers.optimizer import Optimizer
 from thalweg._src.optimizers.optimizers import AdamOptimizer, MomentumOptimizer
 
 
+@export("contrib.opt.DecoupledWeightDecayExtension")
 class DecoupledWeightDecayExtension:
     """A class to put before an optimizer in a list of bases: it shrinks variables before the optimizer's update.
 
@@ -89,6 +91,7 @@ class DecoupledWeightDecayExtension:
         return resource_scatter_add.operation(variable.handle, rows, part)
 
 
+@export("contrib.opt.extend_with_decoupled_weight_decay")
 def extend_with_decoupled_weight_decay(base_optimizer: type) -> type:
     """Returns a subclass of an optimizer class whose first argument is a weight decay."""
 
@@ -98,6 +101,7 @@ def extend_with_decoupled_weight_decay(base_optimizer: type) -> type:
     return OptimizerWithDecoupledWeightDecay
 
 
+@export("contrib.opt.MomentumWOptimizer")
 class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
     """Momentum with decoupled weight decay."""
 
@@ -113,6 +117,7 @@ class MomentumWOptimizer(DecoupledWeightDecayExtension, MomentumOptimizer):
         super().__init__(weight_decay, learning_rate, momentum, use_locking, name, use_nesterov)
 
 
+@export("contrib.opt.AdamWOptimizer")
 class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
     """Adam with decoupled weight decay."""
 
@@ -129,6 +134,7 @@ class AdamWOptimizer(DecoupledWeightDecayExtension, AdamOptimizer):
         super().__init__(weight_decay, learning_rate, beta1, beta2, epsilon, use_locking, name)
 
 
+@export("contrib.opt.LAMBOptimizer")
 class LAMBOptimizer(AdamOptimizer):
     """Adam with weight decay, each variable's step made as long as the rate's part of the variable itself.
 
@@ -175,6 +181,7 @@ class LAMBOptimizer(AdamOptimizer):
         return LAMBOptimizer._resource_apply_dense(self, self._as_dense(grad, handle, indices), handle)
 
 
+@export("contrib.opt.LARSOptimizer")
 class LARSOptimizer(MomentumOptimizer):
     """Momentum whose rate for each variable is `eeta` times its size over that of its gradient."""
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.compat import logging
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_session
 from thalweg._src.ops.concat import concat
@@ -19,6 +20,7 @@ from thalweg._src.variables.variables import trainable_variables
 Function = Callable[[Any], Any]
 
 
+@export("contrib.opt.ExternalOptimizerInterface")
 class ExternalOptimizerInterface:
     """Joins variables, loss and constraints to a solver; a subclass calls the solver in `_minimize`.
 
@@ -143,6 +145,7 @@ def _pack(tensors: Sequence[Any]) -> Any:
     return concat([reshape(convert_to_tensor(tensor), [-1]) for tensor in tensors], 0)
 
 
+@export("contrib.opt.ScipyOptimizerInterface")
 class ScipyOptimizerInterface(ExternalOptimizerInterface):
     """Hands the loss to `scipy.optimize.minimize`; further arguments are its own, such as `method` and `options`."""
 

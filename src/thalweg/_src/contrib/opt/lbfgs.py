@@ -11,6 +11,7 @@ from thalweg._src.control_flow.cond import cond
 from thalweg._src.control_flow.context import bring
 from thalweg._src.control_flow.while_loop import while_loop
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.operation import Operation
@@ -31,6 +32,7 @@ from thalweg._src.variables.variables import Variable, trainable_variables
 Loss = Callable[[], Any]
 
 
+@export("contrib.opt.LBFGSOptimizer")
 class LBFGSOptimizer(Optimizer):
     """Quasi-Newton steps along a direction that the last gradients suggest, as long as the Wolfe conditions ask for.
 

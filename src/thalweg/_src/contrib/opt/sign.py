@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.ops import training
@@ -62,6 +63,7 @@ class _SignOptimizer(_Hyperparameters):
         return resource_scatter_sub.operation(handle.handle, indices, grad * factor * cast(self._lr_t, grad.dtype))
 
 
+@export("contrib.opt.AddSignOptimizer")
 class AddSignOptimizer(_SignOptimizer):
     """Adds the agreement to `alpha` for the factor of the gradient."""
 
@@ -96,6 +98,7 @@ class AddSignOptimizer(_SignOptimizer):
         )
 
 
+@export("contrib.opt.PowerSignOptimizer")
 class PowerSignOptimizer(_SignOptimizer):
     """Raises `base` to the power of the agreement for the factor of the gradient."""
 

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from thalweg._src.contrib.opt.adam_variants import LazyAdamOptimizer
+from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops import control, training
 from thalweg._src.ops.math import cast, pow
 from thalweg._src.optimizers.optimizers import AdagradOptimizer, AdamOptimizer
 
 
+@export("contrib.opt.AdamGSOptimizer")
 class AdamGSOptimizer(AdamOptimizer):
     """Adam whose powers of beta follow from a global step, so that several losses may share one optimizer."""
 
@@ -49,12 +51,14 @@ class AdamGSOptimizer(AdamOptimizer):
         return control.group(*update_ops, name=name_scope)
 
 
+@export("contrib.opt.LazyAdamGSOptimizer")
 class LazyAdamGSOptimizer(AdamGSOptimizer):
     """AdamGSOptimizer whose sparse updates touch only the rows that have gradients."""
 
     _resource_apply_sparse = LazyAdamOptimizer._resource_apply_sparse
 
 
+@export("contrib.opt.RegAdagradOptimizer")
 class RegAdagradOptimizer(AdagradOptimizer):
     """Adagrad that, within `avoid_updating_slots()`, makes its step and leaves its sums of squares alone.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.control_flow.cond import cond
+from thalweg._src.export import export
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, colocate_with, control_dependencies, name_scope
@@ -48,6 +49,7 @@ class WrappingOptimizer(Optimizer):
         return self._opt.variables()
 
 
+@export("contrib.opt.MovingAverageOptimizer")
 class MovingAverageOptimizer(WrappingOptimizer):
     """Keeps a moving average of each variable that the optimizer inside improves."""
 
@@ -99,6 +101,7 @@ class MovingAverageOptimizer(WrappingOptimizer):
         return Saver(self.swapped(global_variables() if var_list is None else var_list), name=name, **kwargs)
 
 
+@export("contrib.opt.VariableClippingOptimizer")
 class VariableClippingOptimizer(WrappingOptimizer):
     """Clips variables after each update, so that their norm over some dimensions stays below a bound.
 
@@ -142,6 +145,7 @@ class VariableClippingOptimizer(WrappingOptimizer):
         return variable.assign(value, use_locking=self._use_locking, read_value=False)  # type: ignore[no-any-return]
 
 
+@export("contrib.opt.MultitaskOptimizerWrapper")
 class MultitaskOptimizerWrapper:
     """Lets another optimizer leave a variable and its slots alone in steps where its gradient is zero everywhere.
 
@@ -168,6 +172,7 @@ class MultitaskOptimizerWrapper:
         return getattr(self._opt, name)
 
 
+@export("contrib.opt.clip_gradients_by_global_norm")
 def clip_gradients_by_global_norm(gradients_variables: Pairs, clip_norm: Any = 20.0) -> list[tuple[Any, Any]]:
     """Returns the pairs of gradients and variables with the gradients clipped by their common norm."""
     gradients, variables = zip(*gradients_variables)
@@ -175,6 +180,7 @@ def clip_gradients_by_global_norm(gradients_variables: Pairs, clip_norm: Any = 2
     return list(zip(clipped, variables))
 
 
+@export("contrib.opt.DropStaleGradientOptimizer")
 class DropStaleGradientOptimizer(WrappingOptimizer):
     """Leaves out gradients that were computed more than `staleness` global steps ago, and counts them."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.nn.rnn.cells import LSTMStateTuple, RNNCell
 from thalweg._src.ops.concat import concat, split
 from thalweg._src.ops.convolution import conv1d, conv2d, conv3d
@@ -14,6 +15,7 @@ from thalweg._src.variables.initializers import Zeros
 from thalweg._src.variables.variable_scope import get_variable
 
 
+@export("contrib.rnn.ConvLSTMCell")
 class ConvLSTMCell(RNNCell):
     """An LSTM over `conv_ndims` dimensions of space, after Shi et al."""
 
@@ -69,6 +71,7 @@ class ConvLSTMCell(RNNCell):
         return result + get_variable("biases", [width], x.dtype, Zeros()) if self._use_bias else result
 
 
+@export("contrib.rnn.Conv1DLSTMCell")
 class Conv1DLSTMCell(ConvLSTMCell):
     """An LSTM over lines."""
 
@@ -76,6 +79,7 @@ class Conv1DLSTMCell(ConvLSTMCell):
         super().__init__(conv_ndims=1, name=name, **kwargs)
 
 
+@export("contrib.rnn.Conv2DLSTMCell")
 class Conv2DLSTMCell(ConvLSTMCell):
     """An LSTM over images."""
 
@@ -83,6 +87,7 @@ class Conv2DLSTMCell(ConvLSTMCell):
         super().__init__(conv_ndims=2, name=name, **kwargs)
 
 
+@export("contrib.rnn.Conv3DLSTMCell")
 class Conv3DLSTMCell(ConvLSTMCell):
     """An LSTM over volumes."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.layers.base import Layer
@@ -18,11 +19,13 @@ from thalweg._src.shapes import as_shape
 from thalweg._src.variables.initializers import Zeros
 
 
+@export("contrib.rnn.best_effort_input_batch_size")
 def best_effort_input_batch_size(flat_input: Any) -> Any:
     """Returns the batch size of sequences [time, batch, ...], as a number if one of them tells it."""
     return batch_size_of(list(flat_input))
 
 
+@export("contrib.rnn.FusedRNNCell")
 class FusedRNNCell(abc.ABC):
     """A function of a whole sequence: (outputs, final state) of inputs [time, batch, ...], or a list of steps."""
 
@@ -33,6 +36,7 @@ class FusedRNNCell(abc.ABC):
         """Runs all steps."""
 
 
+@export("contrib.rnn.FusedRNNCellAdaptor")
 class FusedRNNCellAdaptor(FusedRNNCell):
     """Makes a plain cell run whole sequences, by a loop or unrolled."""
 
@@ -68,6 +72,7 @@ class FusedRNNCellAdaptor(FusedRNNCell):
         return (outputs if listed else stack(outputs)), state
 
 
+@export("contrib.rnn.TimeReversedFusedRNN")
 class TimeReversedFusedRNN(FusedRNNCell):
     """Runs another fused cell from the end of each sequence to its beginning."""
 
@@ -94,6 +99,7 @@ def _reversed(sequence: Any, lengths: Any) -> Any:
     return reverse(sequence, [0]) if lengths is None else reverse_sequence(sequence, lengths, 0, 1)
 
 
+@export("contrib.rnn.LSTMBlockWrapper")
 class LSTMBlockWrapper(Layer):
     """A layer over whole sequences; a subclass runs them in `_call_cell`."""
 
@@ -109,6 +115,7 @@ class LSTMBlockWrapper(Layer):
         raise NotImplementedError(f"{type(self).__name__} runs no cell")
 
 
+@export("contrib.rnn.LSTMBlockFusedCell")
 class LSTMBlockFusedCell(LSTMBlockWrapper):
     """An LSTM over whole sequences, under the constructor of TensorFlow's fused one."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src.contrib.rnn.projections import linear
+from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.layers.named import activation_of
 from thalweg._src.nn.rnn.cells import GRUCell, LSTMCell, LSTMStateTuple, RNNCell, affine
@@ -17,6 +18,7 @@ from thalweg._src.variables.initializers import Constant
 from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 
+@export("contrib.rnn.LSTMBlockCell")
 class LSTMBlockCell(LSTMCell):
     """Is an LSTMCell under the constructor of TensorFlow's fused one; the step is fused where that pays."""
 
@@ -42,6 +44,7 @@ class LSTMBlockCell(LSTMCell):
         )
 
 
+@export("contrib.rnn.GRUBlockCellV2")
 class GRUBlockCellV2(GRUCell):
     """Is a GRUCell under the constructor of TensorFlow's fused one."""
 
@@ -53,12 +56,14 @@ class GRUBlockCellV2(GRUCell):
         super().__init__(int(num_units if cell_size is None else cell_size), reuse=reuse, name=name)  # type: ignore[arg-type]
 
 
+@export("contrib.rnn.GRUBlockCell")
 class GRUBlockCell(GRUBlockCellV2):
     """Is GRUBlockCellV2 with older names of variables."""
 
     _names = ("w_ru", "b_ru", "w_c", "b_c")
 
 
+@export("contrib.rnn.LayerNormBasicLSTMCell")
 class LayerNormBasicLSTMCell(RNNCell):
     """An LSTM whose gates and memory are normalized over the units, with dropout of the candidate."""
 
@@ -124,6 +129,7 @@ class LayerNormBasicLSTMCell(RNNCell):
         return h, LSTMStateTuple(c, h)
 
 
+@export("contrib.rnn.UGRNNCell")
 class UGRNNCell(RNNCell):
     """A cell with one gate between its state and the candidate, after Collins et al."""
 
@@ -158,6 +164,7 @@ class UGRNNCell(RNNCell):
         return state, state
 
 
+@export("contrib.rnn.IntersectionRNNCell")
 class IntersectionRNNCell(RNNCell):
     """A cell with one gate along time and one along depth, after Collins et al."""
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src.contrib.rnn.lstm_variants import input_width, sharded
+from thalweg._src.export import export
 from thalweg._src.nn.rnn.cells import RNNCell
 from thalweg._src.ops.concat import concat, split
 from thalweg._src.ops.math import clip_by_value, sigmoid, tanh
@@ -31,6 +32,7 @@ def _zeros(inputs: Any, units: int) -> Any:
     return zeros([inputs.shape[0].value or shape_of(inputs)[0], units], inputs.dtype)
 
 
+@export("contrib.rnn.TimeFreqLSTMCell")
 class TimeFreqLSTMCell(RNNCell):
     """An LSTM that goes over windows of its input in every step, after Sainath and Li."""
 
@@ -86,6 +88,7 @@ class TimeFreqLSTMCell(RNNCell):
         return concat(outputs, 1), concat(states, 1)
 
 
+@export("contrib.rnn.GridLSTMCell")
 class GridLSTMCell(RNNCell):
     """Two LSTMs, one along time and one along frequency, that see each other, after Kalchbrenner et al."""
 
@@ -251,6 +254,7 @@ def _seen(gate: Any, letter: str, memories: Any, peepholes: Any) -> Any:
     return gate + by_freq * c_freq + by_time * c_time
 
 
+@export("contrib.rnn.BidirectionalGridLSTMCell")
 class BidirectionalGridLSTMCell(GridLSTMCell):
     """A GridLSTMCell in each direction along frequency."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.nn.rnn.wrappers import CellWrapper
 from thalweg._src.ops.math import sigmoid
@@ -13,6 +14,7 @@ from thalweg._src.variables.initializers import Constant
 from thalweg._src.variables.variable_scope import get_variable
 
 
+@export("contrib.rnn.HighwayWrapper")
 class HighwayWrapper(CellWrapper):
     """Mixes the inputs of a cell into its outputs, by gates that see the inputs, after Srivastava et al."""
 
@@ -45,6 +47,7 @@ class HighwayWrapper(CellWrapper):
         return nest.map_structure(self._highway, inputs, outputs), new_state
 
 
+@export("contrib.rnn.CompiledWrapper")
 class CompiledWrapper(CellWrapper):
     """Passes everything on: steps are compiled whenever that pays, whether or not somebody asks."""
 

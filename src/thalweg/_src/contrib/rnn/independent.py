@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.nn.layers.input_spec import InputSpec
 from thalweg._src.nn.layers.named import activation_of, initializer_of
 from thalweg._src.nn.rnn.cells import LayerRNNCell, LSTMStateTuple
@@ -59,6 +60,7 @@ def _mixed(inputs: Any, state: Any, weights: tuple[Any, Any, Any], gates: int = 
     return bias_add(matmul(inputs, w) + (tile(state, [1, gates]) if gates > 1 else state) * u, bias)
 
 
+@export("contrib.rnn.IndRNNCell")
 class IndRNNCell(_IndependentCell):
     """Returns activation(inputs * W + state * u + b), with one weight of the state for each unit, after Li et al."""
 
@@ -78,6 +80,7 @@ class IndRNNCell(_IndependentCell):
         return output, output
 
 
+@export("contrib.rnn.IndyGRUCell")
 class IndyGRUCell(_IndependentCell):
     """A GRU whose units see only their own past."""
 
@@ -95,6 +98,7 @@ class IndyGRUCell(_IndependentCell):
         return state, state
 
 
+@export("contrib.rnn.IndyLSTMCell")
 class IndyLSTMCell(_IndependentCell):
     """An LSTM whose units see only their own past."""
 
@@ -130,6 +134,7 @@ class IndyLSTMCell(_IndependentCell):
         return h, LSTMStateTuple(c, h)
 
 
+@export("contrib.rnn.SRUCell")
 class SRUCell(_IndependentCell):
     """A simple recurrent unit: its gates do not see the state at all, after Lei et al."""
 

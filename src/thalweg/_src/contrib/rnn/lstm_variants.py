@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.contrib.rnn.projections import linear
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.layers.named import activation_of
@@ -66,6 +67,7 @@ class _MemoryCell(RNNCell):
         return self._num_units if self._num_proj is None else self._num_proj
 
 
+@export("contrib.rnn.CoupledInputForgetGateLSTMCell")
 class CoupledInputForgetGateLSTMCell(_MemoryCell):
     """An LSTM that writes exactly as much as it forgets, after Greff et al."""
 
@@ -132,6 +134,7 @@ class CoupledInputForgetGateLSTMCell(_MemoryCell):
         return m, LSTMStateTuple(c, m) if self._state_is_tuple else concat([c, m], 1)
 
 
+@export("contrib.rnn.NASCell")
 class NASCell(_MemoryCell):
     """The cell that Zoph and Le found by search."""
 
@@ -169,6 +172,7 @@ class NASCell(_MemoryCell):
         return m, LSTMStateTuple(c, m)
 
 
+@export("contrib.rnn.GLSTMCell")
 class GLSTMCell(_MemoryCell):
     """An LSTM whose units work in groups that do not see each other, after Kuchaiev and Ginsburg."""
 
@@ -219,6 +223,7 @@ class GLSTMCell(_MemoryCell):
         return m, LSTMStateTuple(c, m)
 
 
+@export("contrib.rnn.PhasedLSTMCell")
 class PhasedLSTMCell(_MemoryCell):
     """An LSTM whose units open for a part of a period of their own; inputs are (time, features), after Neil et al."""
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.scopes import device, name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -68,6 +69,7 @@ class _Around(RNNCell):
             return self._cell.zero_state(batch_size, dtype)
 
 
+@export("contrib.rnn.InputProjectionWrapper")
 class InputProjectionWrapper(_Around):
     """Projects the inputs before the cell sees them."""
 
@@ -84,6 +86,7 @@ class InputProjectionWrapper(_Around):
         return self._cell(projected if self._activation is None else self._activation(projected), state)
 
 
+@export("contrib.rnn.OutputProjectionWrapper")
 class OutputProjectionWrapper(_Around):
     """Projects what the cell gives."""
 
@@ -105,6 +108,7 @@ class OutputProjectionWrapper(_Around):
         return projected if self._activation is None else self._activation(projected), state
 
 
+@export("contrib.rnn.EmbeddingWrapper")
 class EmbeddingWrapper(_Around):
     """Looks integer inputs up in a table before the cell sees them."""
 
@@ -133,6 +137,7 @@ class EmbeddingWrapper(_Around):
             return self._cell(embedded, state)
 
 
+@export("contrib.rnn.AttentionCellWrapper")
 class AttentionCellWrapper(_Around):
     """Attends over the outputs of the last steps, after Bahdanau et al."""
 

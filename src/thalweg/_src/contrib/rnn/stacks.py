@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.nn.rnn.dynamic import bidirectional_dynamic_rnn
 from thalweg._src.nn.rnn.static import static_bidirectional_rnn
 from thalweg._src.ops.concat import concat
@@ -21,6 +22,7 @@ def _require_layers(cells_fw: Any, cells_bw: Any, states_fw: Any, states_bw: Any
             raise ValueError(f"{name} must be a list of one state for each cell")
 
 
+@export("contrib.rnn.stack_bidirectional_dynamic_rnn")
 def stack_bidirectional_dynamic_rnn(
     cells_fw: Any,
     cells_bw: Any,
@@ -58,6 +60,7 @@ def stack_bidirectional_dynamic_rnn(
     return inputs, tuple(states_fw), tuple(states_bw)
 
 
+@export("contrib.rnn.stack_bidirectional_rnn")
 def stack_bidirectional_rnn(
     cells_fw: Any,
     cells_bw: Any,

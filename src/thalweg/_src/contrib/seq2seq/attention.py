@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from thalweg._src import dtypes
 from thalweg._src.control_flow.tensor_array import TensorArray
+from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
@@ -26,6 +27,7 @@ from thalweg._src.variables.initializers import Constant, Ones, Zeros
 from thalweg._src.variables.variable_scope import get_variable, variable_scope
 
 
+@export("contrib.seq2seq.hardmax")
 def hardmax(logits: Any, name: str | None = None) -> Tensor:
     """Returns vectors that are one at the greatest logit and zero elsewhere."""
     with name_scope(name, "Hardmax", [logits]):
@@ -34,6 +36,7 @@ def hardmax(logits: Any, name: str | None = None) -> Tensor:
         return one_hot(argmax(logits, -1), depth, dtype=logits.dtype)
 
 
+@export("contrib.seq2seq.AttentionMechanism")
 class AttentionMechanism:
     """Is the base class of all attention mechanisms."""
 
@@ -126,6 +129,7 @@ class _Mechanism(AttentionMechanism):
         return shares, shares
 
 
+@export("contrib.seq2seq.LuongAttention")
 class LuongAttention(_Mechanism):
     """Compares by a product, after Luong et al."""
 
@@ -162,6 +166,7 @@ class LuongAttention(_Mechanism):
             return self._alignments(score)
 
 
+@export("contrib.seq2seq.BahdanauAttention")
 class BahdanauAttention(_Mechanism):
     """Compares by a small network, after Bahdanau et al."""
 
@@ -203,6 +208,7 @@ class BahdanauAttention(_Mechanism):
             return self._alignments(reduce_sum(v * tanh(together), [2]))
 
 
+@export("contrib.seq2seq.AttentionWrapperState")
 class AttentionWrapperState(NamedTuple):
     """The state of an AttentionWrapper: the cell's, and what was attended to."""
 
@@ -218,6 +224,7 @@ class AttentionWrapperState(NamedTuple):
         return self._replace(**kwargs)
 
 
+@export("contrib.seq2seq.AttentionWrapper")
 class AttentionWrapper(RNNCell):
     """Lets a cell attend to memories: what it attended to goes into its next step, and out."""
 

@@ -9,6 +9,7 @@ from thalweg._src.contrib.seq2seq.decoder import Decoder
 from thalweg._src.control_flow.cond import cond
 from thalweg._src.control_flow.tensor_array import TensorArray
 from thalweg._src.control_flow.while_loop import while_loop
+from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
@@ -29,6 +30,7 @@ from thalweg._src.ops.where import one_hot, where
 from thalweg._src.shapes import TensorShape
 
 
+@export("contrib.seq2seq.BeamSearchDecoderState")
 class BeamSearchDecoderState(NamedTuple):
     """The state of all beams."""
 
@@ -39,6 +41,7 @@ class BeamSearchDecoderState(NamedTuple):
     accumulated_attention_probs: Any = ()
 
 
+@export("contrib.seq2seq.BeamSearchDecoderOutput")
 class BeamSearchDecoderOutput(NamedTuple):
     """What one step adds to each beam: a score, a symbol, and which beam it goes on from."""
 
@@ -47,6 +50,7 @@ class BeamSearchDecoderOutput(NamedTuple):
     parent_ids: Any
 
 
+@export("contrib.seq2seq.FinalBeamSearchDecoderOutput")
 class FinalBeamSearchDecoderOutput(NamedTuple):
     """Whole sequences [batch, time, beam], best first, and the steps they were made from."""
 
@@ -54,6 +58,7 @@ class FinalBeamSearchDecoderOutput(NamedTuple):
     beam_search_decoder_output: Any
 
 
+@export("contrib.seq2seq.tile_batch")
 def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
     """Repeats each example of a structure of tensors, the copies next to each other."""
     with name_scope(name, "tile_batch", [*nest.flatten(t), multiplier]):
@@ -72,6 +77,7 @@ def _tiled(t: Any, multiplier: int) -> Any:
     return result
 
 
+@export("contrib.seq2seq.gather_tree")
 def gather_tree(
     step_ids: Any, parent_ids: Any, max_sequence_lengths: Any, end_token: Any, name: str | None = None
 ) -> Tensor:
@@ -104,6 +110,7 @@ def gather_tree(
         return result
 
 
+@export("contrib.seq2seq.BeamSearchDecoder")
 class BeamSearchDecoder(Decoder):
     """Keeps the best sequences of each step; states and inputs carry one example for each beam."""
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from thalweg._src import dtypes
 from thalweg._src.control_flow.tensor_array import TensorArray
 from thalweg._src.control_flow.while_loop import while_loop
+from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
@@ -23,6 +24,7 @@ from thalweg._src.ops.where import where
 from thalweg._src.shapes import TensorShape
 
 
+@export("contrib.seq2seq.Decoder")
 class Decoder:
     """What `dynamic_decode` asks of a decoder."""
 
@@ -56,6 +58,7 @@ class Decoder:
         return False
 
 
+@export("contrib.seq2seq.BasicDecoderOutput")
 class BasicDecoderOutput(NamedTuple):
     """The outputs of the cell and the symbols sampled from them."""
 
@@ -63,6 +66,7 @@ class BasicDecoderOutput(NamedTuple):
     sample_id: Any
 
 
+@export("contrib.seq2seq.BasicDecoder")
 class BasicDecoder(Decoder):
     """Runs a cell on what a helper gives it."""
 
@@ -120,6 +124,7 @@ def _listed(size: Any) -> Any:
     return [size] if isinstance(size, int) else size
 
 
+@export("contrib.seq2seq.dynamic_decode")
 def dynamic_decode(
     decoder: Any,
     output_time_major: bool = False,

@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.control_flow.cond import cond
 from thalweg._src.control_flow.tensor_array import TensorArray
+from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
@@ -25,6 +26,7 @@ from thalweg._src.ops.where import where
 from thalweg._src.shapes import TensorShape
 
 
+@export("contrib.seq2seq.Helper")
 class Helper:
     """What a BasicDecoder asks of a helper."""
 
@@ -53,6 +55,7 @@ class Helper:
         raise NotImplementedError("next_inputs has not been implemented")
 
 
+@export("contrib.seq2seq.CustomHelper")
 class CustomHelper(Helper):
     """A helper of three functions."""
 
@@ -101,6 +104,7 @@ class CustomHelper(Helper):
         return self._next_inputs_fn(time=time, outputs=outputs, state=state, sample_ids=sample_ids)
 
 
+@export("contrib.seq2seq.TrainingHelper")
 class TrainingHelper(Helper):
     """Gives the decoder known sequences, whatever it makes of them."""
 
@@ -169,6 +173,7 @@ def _embedding(embedding: Any) -> Callable[[Any], Any]:
     return embedding if callable(embedding) else lambda ids: embedding_lookup(embedding, ids)
 
 
+@export("contrib.seq2seq.ScheduledEmbeddingTrainingHelper")
 class ScheduledEmbeddingTrainingHelper(TrainingHelper):
     """Gives known sequences, but at random the decoder's own symbols."""
 
@@ -215,6 +220,7 @@ def _drawn(logits: Any, seed: int | None) -> Tensor:
     return cast(reshape(multinomial(logits, 1, seed=seed), [-1]), dtypes.int32)  # type: ignore[no-any-return]
 
 
+@export("contrib.seq2seq.GreedyEmbeddingHelper")
 class GreedyEmbeddingHelper(Helper):
     """Gives the decoder its own most likely symbols, until it makes the end token."""
 
@@ -252,6 +258,7 @@ class GreedyEmbeddingHelper(Helper):
         return finished, inputs, state
 
 
+@export("contrib.seq2seq.SampleEmbeddingHelper")
 class SampleEmbeddingHelper(GreedyEmbeddingHelper):
     """Gives the decoder symbols drawn by its own logits, until it makes the end token."""
 
@@ -273,6 +280,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         return _drawn(logits, self._seed)
 
 
+@export("contrib.seq2seq.InferenceHelper")
 class InferenceHelper(Helper):
     """Gives the decoder what a function samples from its outputs."""
 

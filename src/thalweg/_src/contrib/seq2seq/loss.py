@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -13,6 +14,7 @@ from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import reshape, shape
 
 
+@export("contrib.seq2seq.sequence_loss")
 def sequence_loss(
     logits: Any,
     targets: Any,

@@ -9,6 +9,7 @@ import numpy as np
 from thalweg._src import dtypes
 from thalweg._src.contrib.seq2seq.attention import _Mechanism
 from thalweg._src.control_flow.functional import scan
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -25,6 +26,7 @@ from thalweg._src.variables.initializers import Constant, Ones, Zeros
 from thalweg._src.variables.variable_scope import get_variable, variable_scope
 
 
+@export("contrib.seq2seq.safe_cumprod")
 def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Tensor:
     """Returns running products of numbers in [0, 1], by sums of logs, whose gradients are finite."""
     with name_scope(None, "SafeCumprod", [x]):
@@ -33,6 +35,7 @@ def safe_cumprod(x: Any, *args: Any, **kwargs: Any) -> Tensor:
         return exp(cumsum(log(clip_by_value(x, tiny, 1)), *args, **kwargs))
 
 
+@export("contrib.seq2seq.monotonic_attention")
 def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Tensor:
     """Returns the distribution over memories after a step forward from the last one.
 
@@ -90,6 +93,7 @@ class _Monotonic(_Mechanism):
         return attention, attention
 
 
+@export("contrib.seq2seq.BahdanauMonotonicAttention")
 class BahdanauMonotonicAttention(_Monotonic):
     """Compares by a small network, and only moves forward."""
 
@@ -128,6 +132,7 @@ class BahdanauMonotonicAttention(_Monotonic):
             return self._moved(reduce_sum(v * tanh(together), [2]), state)
 
 
+@export("contrib.seq2seq.LuongMonotonicAttention")
 class LuongMonotonicAttention(_Monotonic):
     """Compares by a product, and only moves forward."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.contrib.seq2seq.helpers import TrainingHelper
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.ops.comparison import less
 from thalweg._src.ops.concat import concat
@@ -15,6 +16,7 @@ from thalweg._src.ops.where import where
 from thalweg._src.shapes import TensorShape
 
 
+@export("contrib.seq2seq.ScheduledOutputTrainingHelper")
 class ScheduledOutputTrainingHelper(TrainingHelper):
     """Gives known sequences, but at random the decoder's last outputs, perhaps through a function.
 

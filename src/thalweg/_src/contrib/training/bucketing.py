@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg._src import dtypes, errors, shapes as shapes_
 from thalweg._src.control_flow.cond import cond
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
@@ -39,6 +40,7 @@ def _known_size(sizes: Sequence[Any]) -> int | None:
     return known.pop() if len(known) == 1 else None
 
 
+@export("contrib.training.bucket")
 def bucket(
     tensors: Any,
     which_bucket: Any,
@@ -116,6 +118,7 @@ def _fill_buckets(queues: list[Any], examples: _Examples, which: Tensor, num_thr
     )
 
 
+@export("contrib.training.bucket_by_sequence_length")
 def bucket_by_sequence_length(
     input_length: Any,
     tensors: Any,

@@ -9,6 +9,7 @@ from thalweg._src import dtypes
 from thalweg._src.checkpoint.saver import Saver
 from thalweg._src.checkpoint.state import checkpoints_iterator
 from thalweg._src.compat import logging
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.nest import flatten
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies
@@ -28,6 +29,7 @@ from thalweg._src.variables.variable_scope import get_variable
 _USE_DEFAULT = 0
 
 
+@export("contrib.training.get_or_create_eval_step")
 def get_or_create_eval_step() -> Any:
     """Returns the variable that counts evaluated batches, made on first use; it is in no checkpoint."""
     found = get_default_graph().get_collection(GraphKeys.EVAL_STEP)
@@ -45,6 +47,7 @@ def get_or_create_eval_step() -> Any:
     )
 
 
+@export("contrib.training.StopAfterNEvalsHook")
 class StopAfterNEvalsHook(SessionRunHook):
     """Stops after a number of batches; without a number, the end of the input does."""
 
@@ -67,6 +70,7 @@ class StopAfterNEvalsHook(SessionRunHook):
             run_context.request_stop()
 
 
+@export("contrib.training.SummaryAtEndHook")
 class SummaryAtEndHook(SessionRunHook):
     """Writes the summaries once, when all batches have been evaluated."""
 
@@ -128,6 +132,7 @@ class _Evaluation:
         return self._final.final_ops_values
 
 
+@export("contrib.training.evaluate_once")
 def evaluate_once(
     checkpoint_path: Any,
     master: str = "",
@@ -144,6 +149,7 @@ def evaluate_once(
     return evaluation.run(checkpoint_path, master, config)
 
 
+@export("contrib.training.evaluate_repeatedly")
 def evaluate_repeatedly(
     checkpoint_dir: Any,
     master: str = "",
@@ -172,6 +178,7 @@ def evaluate_repeatedly(
     return values
 
 
+@export("contrib.slim.evaluation.evaluate_once")
 def slim_evaluate_once(
     master: str,
     checkpoint_path: Any,
@@ -203,6 +210,7 @@ def slim_evaluate_once(
     )
 
 
+@export("contrib.slim.evaluation.evaluation_loop")
 def slim_evaluation_loop(
     master: str,
     checkpoint_dir: Any,

@@ -7,6 +7,8 @@ import numbers
 import re
 from typing import Any
 
+from thalweg._src.export import export
+
 _ASSIGNMENT = re.compile(
     r"""
     (?P<name>[a-zA-Z][\w.]*)          # a name
@@ -19,6 +21,7 @@ _ASSIGNMENT = re.compile(
 )
 
 
+@export("contrib.training.parse_values")
 def parse_values(values: str, type_map: dict[str, Any], ignore_unknown: bool = False) -> dict[str, Any]:
     """Returns the settings in a text such as "rate=0.1,sizes=[2,3],names[1]=b", converted to their types."""
     results: dict[str, Any] = {}
@@ -91,6 +94,7 @@ def _converted(name: str, kind: Any, value: Any) -> Any:
     return kind(value)
 
 
+@export("contrib.training.HParams")
 class HParams:
     """A set of settings, each an attribute: `HParams(rate=0.1, sizes=[2, 3])`."""
 

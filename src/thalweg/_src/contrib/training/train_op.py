@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import GraphKeys, control_dependencies, get_collection, get_collection_ref, name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -26,6 +27,7 @@ _USE_GLOBAL_STEP = 0
 Gradients = Sequence[tuple[Any, Any]]
 
 
+@export("contrib.training.create_train_op")
 def create_train_op(
     total_loss: Any,
     optimizer: Any,
@@ -73,6 +75,7 @@ def create_train_op(
     return train_op
 
 
+@export("contrib.slim.learning.create_train_op")
 def slim_train_op(
     total_loss: Any,
     optimizer: Any,
@@ -109,6 +112,7 @@ def slim_train_op(
     )
 
 
+@export("contrib.training.add_gradients_summaries", "contrib.slim.learning.add_gradients_summaries")
 def add_gradients_summaries(grads_and_vars: Gradients) -> list[Any]:
     """Adds the distribution and the norm of each gradient."""
     made = []
@@ -122,15 +126,18 @@ def add_gradients_summaries(grads_and_vars: Gradients) -> list[Any]:
     return made
 
 
+@export("contrib.training.clip_gradient_norms", "contrib.slim.learning.clip_gradient_norms")
 def clip_gradient_norms(gradients_to_variables: Gradients, max_norm: Any) -> Gradients:
     """Clips the norm of each gradient by itself."""
     return [(None if g is None else clip_by_norm(g, max_norm), v) for g, v in gradients_to_variables]
 
 
+@export("contrib.training.clip_gradient_norms_fn")
 def clip_gradient_norms_fn(max_norm: Any) -> Callable[[Gradients], Gradients]:
     return lambda pairs: clip_gradient_norms(pairs, max_norm)
 
 
+@export("contrib.training.multiply_gradients", "contrib.slim.learning.multiply_gradients")
 def multiply_gradients(grads_and_vars: Gradients, gradient_multipliers: Any) -> Gradients:
     """Multiplies gradients by factors that a dictionary gives by variable or by name."""
     if not isinstance(gradient_multipliers, dict) or not gradient_multipliers:

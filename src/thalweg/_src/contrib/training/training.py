@@ -12,6 +12,7 @@ from thalweg._src import errors
 from thalweg._src.checkpoint.saver import Saver
 from thalweg._src.compat import logging
 from thalweg._src.config import RunMetadata, RunOptions
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.nn.summaries import merge_all
@@ -30,6 +31,7 @@ from thalweg._src.variables.variables import global_variables_initializer
 _USE_DEFAULT = 0
 
 
+@export("contrib.training.train")
 def train(
     train_op: Any,
     logdir: Any,
@@ -68,6 +70,7 @@ def train(
     return value
 
 
+@export("contrib.slim.learning.train_step")
 def train_step(sess: Any, train_op: Any, global_step: Any, train_step_kwargs: dict[str, Any]) -> tuple[Any, Any]:
     """Takes one step; returns the loss, and whether to stop.
 
@@ -100,6 +103,7 @@ def _save_trace(train_step_kwargs: dict[str, Any], metadata: Any, step: int) -> 
         train_step_kwargs["summary_writer"].add_run_metadata(metadata, f"run_metadata-{step}")
 
 
+@export("contrib.slim.learning.train")
 def slim_train(
     train_op: Any,
     logdir: Any,

@@ -12,6 +12,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType, as_dtype
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -25,6 +26,7 @@ from thalweg._src.ops.reshape import constant_value, ones, reshape, size
 from thalweg._src.shapes import TensorShape, as_shape, broadcast, concatenate
 
 
+@export("distributions.ReparameterizationType", "contrib.distributions.ReparameterizationType")
 class ReparameterizationType:
     """Says whether gradients flow through samples to the parameters; each type equals itself alone."""
 
@@ -35,10 +37,15 @@ class ReparameterizationType:
         return f"<Reparameterization Type: {self._rep_type}>"
 
 
-FULLY_REPARAMETERIZED = ReparameterizationType("FULLY_REPARAMETERIZED")
-NOT_REPARAMETERIZED = ReparameterizationType("NOT_REPARAMETERIZED")
+FULLY_REPARAMETERIZED = export("distributions.FULLY_REPARAMETERIZED", "contrib.distributions.FULLY_REPARAMETERIZED")(
+    ReparameterizationType("FULLY_REPARAMETERIZED")
+)
+NOT_REPARAMETERIZED = export("distributions.NOT_REPARAMETERIZED", "contrib.distributions.NOT_REPARAMETERIZED")(
+    ReparameterizationType("NOT_REPARAMETERIZED")
+)
 
 
+@export("distributions.Distribution", "contrib.distributions.Distribution")
 class Distribution:
     """The base of all distributions: a batch of independent ones, each over events of one shape."""
 

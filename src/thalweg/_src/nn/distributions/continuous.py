@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg._src.export import export
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.distributions.base import FULLY_REPARAMETERIZED, ScalarDistribution
@@ -59,6 +60,7 @@ class _LocationScale(ScalarDistribution):
         return self._mean()
 
 
+@export("distributions.Normal", "contrib.distributions.Normal")
 class Normal(_LocationScale):
     """The normal distribution with mean `loc` and deviation `scale`."""
 
@@ -103,6 +105,7 @@ def _normal_from_normal(a: Normal, b: Normal, name: str | None = None) -> Tensor
         return math.squared_difference(a.loc, b.loc) / (2.0 * variance) + 0.5 * (ratio - 1.0 - math.log(ratio))
 
 
+@export("distributions.Laplace", "contrib.distributions.Laplace")
 class Laplace(_LocationScale):
     """The distribution whose density falls as exp(-|x - loc| / scale)."""
 
@@ -137,6 +140,7 @@ class Laplace(_LocationScale):
         return sqrt(2.0) * self.scale + zeros_like(self.loc)
 
 
+@export("distributions.StudentT", "contrib.distributions.StudentT")
 class StudentT(ScalarDistribution):
     """Student's distribution with `df` degrees of freedom, moved and stretched."""
 
@@ -220,6 +224,7 @@ class StudentT(ScalarDistribution):
         return identity(self.loc)
 
 
+@export("distributions.Uniform", "contrib.distributions.Uniform")
 class Uniform(ScalarDistribution):
     """Equal chances between `low` and `high`."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -31,6 +32,7 @@ from thalweg._src.ops.special import lgamma
 from thalweg._src.ops.where import one_hot, sequence_mask, where
 
 
+@export("distributions.Bernoulli", "contrib.distributions.Bernoulli")
 class Bernoulli(ScalarDistribution):
     """1 with probability `probs`, whose log odds are `logits`, else 0."""
 
@@ -98,6 +100,7 @@ def _bernoulli_from_bernoulli(a: Bernoulli, b: Bernoulli, name: str | None = Non
         return math.sigmoid(a.logits) * of_one + math.sigmoid(-a.logits) * of_zero
 
 
+@export("distributions.Categorical", "contrib.distributions.Categorical")
 class Categorical(Distribution):
     """One of several classes, the last dimension of `logits` or `probs`."""
 
@@ -203,6 +206,7 @@ def log_combinations(total: Tensor, counts: Tensor) -> Tensor:
     return lgamma(total + 1) - reduce_sum(lgamma(counts + 1), -1)
 
 
+@export("distributions.Multinomial", "contrib.distributions.Multinomial")
 class Multinomial(Distribution):
     """How often each class comes in `total_count` draws."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.comparison import is_nan, logical_not
@@ -16,6 +17,7 @@ Divergence = Callable[..., Tensor]
 _divergences: dict[tuple[type, type], Divergence] = {}
 
 
+@export("distributions.RegisterKL", "contrib.distributions.RegisterKL")
 class RegisterKL:
     """Decorates `def kl(a, b, name=None)`, the divergence of one class of distributions from another."""
 
@@ -41,6 +43,7 @@ def _registered(a: type, b: type) -> Divergence | None:
     return min(found, key=lambda entry: entry[0])[1] if found else None
 
 
+@export("distributions.kl_divergence", "contrib.distributions.kl_divergence")
 def kl_divergence(
     distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True, name: str | None = None
 ) -> Tensor:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -20,6 +21,7 @@ from thalweg._src.ops.special import digamma, igamma, lgamma
 from thalweg._src.ops.where import where_v2
 
 
+@export("distributions.Gamma", "contrib.distributions.Gamma")
 class Gamma(ScalarDistribution):
     """The gamma distribution with form `concentration` and inverse scale `rate`."""
 
@@ -109,6 +111,7 @@ def _gamma_from_gamma(a: Gamma, b: Gamma, name: str | None = None) -> Tensor:
         )
 
 
+@export("distributions.Exponential", "contrib.distributions.Exponential")
 class Exponential(Gamma):
     """The time until something that happens `rate` times a second."""
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -33,6 +34,7 @@ from thalweg._src.ops.special import betainc, digamma, lbeta, lgamma
 from thalweg._src.ops.where import one_hot, where_v2
 
 
+@export("distributions.Beta", "contrib.distributions.Beta")
 class Beta(ScalarDistribution):
     """A number between 0 and 1 with the density of x**(concentration1 - 1) * (1 - x)**(concentration0 - 1)."""
 
@@ -205,6 +207,7 @@ def _concentrations(concentration: Any, validate_args: bool) -> Tensor:
     return with_dependencies(checks, require_classes(tensor))  # type: ignore[no-any-return]
 
 
+@export("distributions.Dirichlet", "contrib.distributions.Dirichlet")
 class Dirichlet(_OfShares):
     """Shares of several classes, which add up to 1."""
 
@@ -271,6 +274,7 @@ def _dirichlet_from_dirichlet(a: Dirichlet, b: Dirichlet, name: str | None = Non
         return difference - lbeta(a.concentration) + lbeta(b.concentration)
 
 
+@export("distributions.DirichletMultinomial", "contrib.distributions.DirichletMultinomial")
 class DirichletMultinomial(_OfShares):
     """How often each class comes in `total_count` draws, by shares that are drawn first."""
 

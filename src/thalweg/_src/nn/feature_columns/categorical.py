@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.formats import gfile
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.sparse_tensor import SparseTensor
@@ -67,6 +68,7 @@ def _key_type(key: str, dtype: Any) -> Any:
     return dtype
 
 
+@export("feature_column.categorical_column_with_hash_bucket")
 class HashedCategoricalColumn(_KeyedColumn):
     """Categories by a hash of the value."""
 
@@ -87,6 +89,7 @@ class HashedCategoricalColumn(_KeyedColumn):
         return string_to_hash_bucket_fast(words, self.hash_bucket_size)
 
 
+@export("feature_column.categorical_column_with_vocabulary_list")
 class VocabularyListCategoricalColumn(_KeyedColumn):
     """Categories by their places in a list."""
 
@@ -133,6 +136,7 @@ def _require_one_default(key: str, num_oov_buckets: int, has_default: bool) -> N
         raise ValueError(f"Invalid num_oov_buckets {num_oov_buckets} in {key}.")
 
 
+@export("feature_column.categorical_column_with_vocabulary_file")
 class VocabularyFileCategoricalColumn(_KeyedColumn):
     """Categories by the lines of a file."""
 
@@ -180,6 +184,7 @@ class VocabularyFileCategoricalColumn(_KeyedColumn):
         return table.lookup(cast(values, kind) if kind is not dtypes.string else values)
 
 
+@export("feature_column.categorical_column_with_identity")
 class IdentityCategoricalColumn(_KeyedColumn):
     """Categories that are numbers already."""
 
@@ -212,6 +217,7 @@ class IdentityCategoricalColumn(_KeyedColumn):
         return where_v2(outside, cast(self.default_value, dtypes.int64), values)
 
 
+@export("feature_column.weighted_categorical_column")
 class WeightedCategoricalColumn(CategoricalColumn):
     """The categories of another column, with weights from a feature."""
 
@@ -259,6 +265,7 @@ def as_sparse_like(ids: SparseTensor, weights: Any) -> SparseTensor:
     return _with_values(ids, gather_nd(weights, ids.indices))
 
 
+@export("feature_column.crossed_column")
 class CrossedColumn(CategoricalColumn):
     """All combinations of other columns' categories, hashed."""
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.checkpoint.reader import init_from_checkpoint
+from thalweg._src.export import export
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.scopes import GraphKeys
 from thalweg._src.graph.sparse_tensor import SparseTensor
@@ -30,6 +31,7 @@ from thalweg._src.variables.initializers import TruncatedNormal
 from thalweg._src.variables.variable_scope import get_variable
 
 
+@export("feature_column.numeric_column")
 class NumericColumn(DenseColumn):
     """Numbers of a feature."""
 
@@ -93,6 +95,7 @@ class NumericColumn(DenseColumn):
         return features.get(self)  # type: ignore[no-any-return]
 
 
+@export("feature_column.bucketized_column")
 class BucketizedColumn(DenseColumn, CategoricalColumn):
     """The buckets that numbers fall into, as one-hot vectors or as categories."""
 
@@ -229,6 +232,7 @@ class EmbeddingColumn(DenseColumn):
         )
 
 
+@export("feature_column.indicator_column")
 class IndicatorColumn(DenseColumn):
     """How often, or with what weight, each category occurs in an example."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.embedding import safe_embedding_lookup_sparse
 from thalweg._src.nn.feature_columns.base import CategoricalColumn, DenseColumn, FeatureColumn, Features
@@ -46,6 +47,7 @@ def _require_features(features: Any) -> None:
         raise ValueError(f"We expected a dictionary here. Instead we got: {features}")
 
 
+@export("feature_column.input_layer")
 def input_layer(
     features: Any,
     feature_columns: Any,
@@ -81,6 +83,7 @@ def _made_here() -> list[Any]:
     return get_collection(GraphKeys.GLOBAL_VARIABLES, scope=get_variable_scope().name + "/")
 
 
+@export("feature_column.linear_model")
 def linear_model(
     features: Any,
     feature_columns: Any,
@@ -120,6 +123,7 @@ def linear_model(
         return bias_add(total, bias, name="weighted_sum")
 
 
+@export("feature_column.make_parse_example_spec")
 def make_parse_example_spec(feature_columns: Iterable[Any]) -> dict[str, Any]:
     """Returns what `tf.io.parse_example` has to read for all columns."""
     result: dict[str, Any] = {}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.input.features import VarLenFeature
@@ -70,6 +71,7 @@ def sequence_length_of(ids: SparseTensor, width: int = 1) -> Tensor:
     return pad(steps, [[0, missing]])
 
 
+@export("feature_column.sequence_numeric_column", "contrib.feature_column.sequence_numeric_column")
 class SequenceNumericColumn(DenseColumn):
     """Numbers of each step."""
 
@@ -123,6 +125,10 @@ class SequenceNumericColumn(DenseColumn):
 sequence_numeric_column = SequenceNumericColumn
 
 
+@export(
+    "feature_column.sequence_categorical_column_with_hash_bucket",
+    "contrib.feature_column.sequence_categorical_column_with_hash_bucket",
+)
 def sequence_categorical_column_with_hash_bucket(
     key: str, hash_bucket_size: int, dtype: Any = dtypes.string
 ) -> SequenceCategoricalColumn:
@@ -130,6 +136,10 @@ def sequence_categorical_column_with_hash_bucket(
     return SequenceCategoricalColumn(HashedCategoricalColumn(key, hash_bucket_size, dtype))
 
 
+@export(
+    "feature_column.sequence_categorical_column_with_identity",
+    "contrib.feature_column.sequence_categorical_column_with_identity",
+)
 def sequence_categorical_column_with_identity(
     key: str, num_buckets: int, default_value: int | None = None
 ) -> SequenceCategoricalColumn:
@@ -137,6 +147,10 @@ def sequence_categorical_column_with_identity(
     return SequenceCategoricalColumn(IdentityCategoricalColumn(key, num_buckets, default_value))
 
 
+@export(
+    "feature_column.sequence_categorical_column_with_vocabulary_list",
+    "contrib.feature_column.sequence_categorical_column_with_vocabulary_list",
+)
 def sequence_categorical_column_with_vocabulary_list(
     key: str, vocabulary_list: Any, dtype: Any = None, default_value: int = -1, num_oov_buckets: int = 0
 ) -> SequenceCategoricalColumn:
@@ -146,6 +160,10 @@ def sequence_categorical_column_with_vocabulary_list(
     )
 
 
+@export(
+    "feature_column.sequence_categorical_column_with_vocabulary_file",
+    "contrib.feature_column.sequence_categorical_column_with_vocabulary_file",
+)
 def sequence_categorical_column_with_vocabulary_file(
     key: str,
     vocabulary_file: str,
@@ -160,6 +178,7 @@ def sequence_categorical_column_with_vocabulary_file(
     )
 
 
+@export("contrib.feature_column.sequence_input_layer")
 def sequence_input_layer(
     features: Any, feature_columns: Any, weight_collections: Any = None, trainable: bool = True
 ) -> tuple[Tensor, Tensor]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.nn.feature_columns.base import CategoricalColumn
 from thalweg._src.nn.feature_columns.categorical import WeightedCategoricalColumn
 from thalweg._src.nn.feature_columns.dense import EmbeddingColumn
 
 
+@export("feature_column.embedding_column")
 def embedding_column(
     categorical_column: Any,
     dimension: int,
@@ -34,6 +36,7 @@ def embedding_column(
     )
 
 
+@export("feature_column.shared_embedding_columns")
 def shared_embedding_columns(
     categorical_columns: Any,
     dimension: int,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -18,6 +19,7 @@ from thalweg._src.ops.reduction import reduce_mean, reduce_prod
 from thalweg._src.ops.reshape import shape as shape_of
 
 
+@export("image.adjust_brightness")
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
     """Adds a delta to pixels in the scale of [0, 1)."""
     with name_scope(None, "adjust_brightness", [image, delta]) as scope:
@@ -27,6 +29,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
         return convert_image_dtype(adjusted, image.dtype, saturate=True)
 
 
+@export("image.random_brightness")
 def random_brightness(image: Any, max_delta: Any, seed: int | None = None) -> Tensor:
     """Adds a random delta of [-max_delta, max_delta)."""
     if max_delta < 0:
@@ -34,6 +37,7 @@ def random_brightness(image: Any, max_delta: Any, seed: int | None = None) -> Te
     return adjust_brightness(image, random_uniform([], -max_delta, max_delta, seed=seed))
 
 
+@export("image.adjust_gamma")
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
     """Raises pixels to a power and multiplies them by a gain."""
     with name_scope(None, "adjust_gamma", [image, gamma, gain]):
@@ -47,6 +51,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
         return convert_image_dtype(gain * pixels**gamma, image.dtype, saturate=True)
 
 
+@export("image.per_image_standardization")
 def per_image_standardization(image: Any) -> Tensor:
     """Scales each image to mean 0 and deviation 1; that of an image without contrast is taken to be small."""
     with name_scope(None, "per_image_standardization", [image]) as scope:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import control_dependencies, name_scope
@@ -29,6 +30,7 @@ _SCALES = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 _SOBEL = [[[-1, -2, -1], [0, 0, 0], [1, 2, 1]], [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]]  # by height, by width
 
 
+@export("image.total_variation")
 def total_variation(images: Any, name: str | None = None) -> Tensor:
     """Sums the differences of neighbouring pixels, for each image of a batch."""
     with name_scope(name, "total_variation", [images]):
@@ -42,6 +44,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
         return reduce_sum(abs(down), axis=axes) + reduce_sum(abs(right), axis=axes)
 
 
+@export("image.image_gradients")
 def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     """Returns the differences to the pixel below and to the one right; those at the last row and column are 0."""
     image = convert_to_tensor(image, name="image")
@@ -55,6 +58,7 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     return reshape(dy, sizes), reshape(dx, sizes)
 
 
+@export("image.sobel_edges")
 def sobel_edges(image: Any) -> Tensor:
     """Returns Sobel's differences along height and width of each pixel, as a last dimension."""
     image = convert_to_tensor(image, name="image")
@@ -86,6 +90,7 @@ def _alike(first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, list[Operatio
     return sizes, others, checks
 
 
+@export("image.psnr")
 def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
     """Returns the ratio of signal to noise in decibels, of each image of a batch."""
     with name_scope(name, "PSNR", [a, b]):
@@ -162,6 +167,7 @@ def _ssim_per_channel(
     return reduce_mean(luminance * structure, [-3, -2]), reduce_mean(structure, [-3, -2])
 
 
+@export("image.ssim")
 def ssim(
     img1: Any,
     img2: Any,
@@ -179,6 +185,7 @@ def ssim(
         return reduce_mean(found, [-1])
 
 
+@export("image.ssim_multiscale")
 def ssim_multiscale(
     img1: Any,
     img2: Any,

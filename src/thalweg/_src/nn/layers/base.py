@@ -15,6 +15,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.checkpoint.trackable import Part, attributes_of, is_trackable, parts_of
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
@@ -33,6 +34,7 @@ _IGNORED = {"input_shape", "batch_input_shape", "batch_size", "weights", "autoca
 _SHARED_BY_COPIES = (Graph, Tensor, Operation, Variable, PartitionedVariable, VariableScope, variable_scope)
 
 
+@export("layers.Layer")
 class Layer:
     """What all layers share; a subclass makes its variables in `build` and computes in `call`.
 

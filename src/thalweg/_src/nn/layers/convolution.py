@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.layers.base import Layer
 from thalweg._src.nn.layers.functions import function_of
@@ -142,24 +143,27 @@ class _Conv(Layer):
         return TensorShape(around(places, self.data_format, sizes[0], self.filters))
 
 
+@export("layers.Conv1D")
 class Conv1D(_Conv):
     """Convolves sequences."""
 
     _rank = 1
 
 
+@export("layers.Conv2D")
 class Conv2D(_Conv):
     """Convolves images."""
 
     _rank = 2
 
 
+@export("layers.Conv3D")
 class Conv3D(_Conv):
     """Convolves volumes."""
 
     _rank = 3
 
 
-conv1d = function_of(Conv1D)
-conv2d = function_of(Conv2D)
-conv3d = function_of(Conv3D)
+conv1d = export("layers.conv1d")(function_of(Conv1D))
+conv2d = export("layers.conv2d")(function_of(Conv2D))
+conv3d = export("layers.conv3d")(function_of(Conv3D))

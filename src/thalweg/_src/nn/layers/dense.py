@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -20,6 +21,7 @@ from thalweg._src.ops.reshape import reshape, shape
 from thalweg._src.shapes import TensorShape, as_shape
 
 
+@export("layers.Dense")
 class Dense(Layer):
     """Returns activation(inputs * kernel + bias), the product taken along the last axis."""
 
@@ -108,4 +110,4 @@ class Dense(Layer):
         return TensorShape((*sizes[:-1], self.units))
 
 
-dense = function_of(Dense)
+dense = export("layers.dense")(function_of(Dense))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.layers.base import Layer
@@ -17,6 +18,7 @@ from thalweg._src.ops.reshape import expand_dims, reshape, shape, transpose
 from thalweg._src.shapes import TensorShape, as_shape
 
 
+@export("layers.Dropout")
 class Dropout(Layer):
     """Sets a random part of the inputs to zero in training and scales the others up; changes nothing otherwise."""
 
@@ -40,6 +42,7 @@ class Dropout(Layer):
         return input_shape
 
 
+@export("layers.dropout")
 def dropout(
     inputs: Any,
     rate: Any = 0.5,
@@ -52,6 +55,7 @@ def dropout(
     return Dropout(rate, noise_shape, seed, name=name)(inputs, training=training)  # type: ignore[no-any-return]
 
 
+@export("layers.Flatten")
 class Flatten(Layer):
     """Makes all axes but the first one."""
 
@@ -83,6 +87,7 @@ class Flatten(Layer):
         return TensorShape((sizes[0], None if None in rest else math.prod(s or 0 for s in rest)))
 
 
+@export("layers.flatten")
 def flatten(inputs: Any, name: str | None = None, data_format: str | None = "channels_last") -> Tensor:
     """Makes all axes but the first one."""
     return Flatten(data_format, name=name)(inputs)  # type: ignore[no-any-return]

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thalweg._src import dtypes, shapes
+from thalweg._src.export import export
 
 
+@export("layers.InputSpec")
 @dataclass(slots=True)
 class InputSpec:
     """The dtype, shape, rank or sizes of some axes that an input must have; what is None is left open."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import colocate_with, control_dependencies, name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -25,6 +26,7 @@ _SMALL = (dtypes.float16, dtypes.bfloat16)
 _CLIPPING_KEYS = {"rmax", "rmin", "dmax"}
 
 
+@export("layers.BatchNormalization")
 class BatchNormalization(Layer):
     """Returns (inputs - mean) / sqrt(variance + epsilon) * gamma + beta, the statistics taken over all other axes."""
 
@@ -326,6 +328,7 @@ def _composed(scale: Any, offset: Any, then_scale: Any, then_offset: Any) -> tup
     return scale, offset if then_offset is None else offset + then_offset
 
 
+@export("layers.batch_normalization")
 def batch_normalization(
     inputs: Any,
     axis: Any = -1,

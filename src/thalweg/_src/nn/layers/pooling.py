@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.layers.base import Layer
 from thalweg._src.nn.layers.functions import function_of
@@ -80,12 +81,14 @@ class _Pooling1D(_Pooling):
         return squeeze(pooled, [axis])
 
 
+@export("layers.MaxPooling1D")
 class MaxPooling1D(_Pooling1D):
     """Returns the largest element of each window of sequences."""
 
     _function = staticmethod(pooling.max_pool)
 
 
+@export("layers.MaxPooling2D")
 class MaxPooling2D(_Pooling):
     """Returns the largest element of each window of images."""
 
@@ -93,6 +96,7 @@ class MaxPooling2D(_Pooling):
     _function = staticmethod(pooling.max_pool)
 
 
+@export("layers.MaxPooling3D")
 class MaxPooling3D(_Pooling):
     """Returns the largest element of each window of volumes."""
 
@@ -100,12 +104,14 @@ class MaxPooling3D(_Pooling):
     _function = staticmethod(pooling.max_pool3d)
 
 
+@export("layers.AveragePooling1D")
 class AveragePooling1D(_Pooling1D):
     """Returns the mean of each window of sequences."""
 
     _function = staticmethod(pooling.avg_pool)
 
 
+@export("layers.AveragePooling2D")
 class AveragePooling2D(_Pooling):
     """Returns the mean of each window of images."""
 
@@ -113,6 +119,7 @@ class AveragePooling2D(_Pooling):
     _function = staticmethod(pooling.avg_pool)
 
 
+@export("layers.AveragePooling3D")
 class AveragePooling3D(_Pooling):
     """Returns the mean of each window of volumes."""
 
@@ -120,9 +127,9 @@ class AveragePooling3D(_Pooling):
     _function = staticmethod(pooling.avg_pool3d)
 
 
-max_pooling1d = function_of(MaxPooling1D, shares=False)
-max_pooling2d = function_of(MaxPooling2D, shares=False)
-max_pooling3d = function_of(MaxPooling3D, shares=False)
-average_pooling1d = function_of(AveragePooling1D, shares=False)
-average_pooling2d = function_of(AveragePooling2D, shares=False)
-average_pooling3d = function_of(AveragePooling3D, shares=False)
+max_pooling1d = export("layers.max_pooling1d")(function_of(MaxPooling1D, shares=False))
+max_pooling2d = export("layers.max_pooling2d")(function_of(MaxPooling2D, shares=False))
+max_pooling3d = export("layers.max_pooling3d")(function_of(MaxPooling3D, shares=False))
+average_pooling1d = export("layers.average_pooling1d")(function_of(AveragePooling1D, shares=False))
+average_pooling2d = export("layers.average_pooling2d")(function_of(AveragePooling2D, shares=False))
+average_pooling3d = export("layers.average_pooling3d")(function_of(AveragePooling3D, shares=False))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.layers.convolution import _Conv
 from thalweg._src.nn.layers.functions import function_of
@@ -89,6 +90,7 @@ class _SeparableConv(_Conv):
         self.built = True
 
 
+@export("layers.SeparableConv1D")
 class SeparableConv1D(_SeparableConv):
     """Convolves each channel of sequences, then mixes the channels."""
 
@@ -115,6 +117,7 @@ class SeparableConv1D(_SeparableConv):
         return self._finished(squeeze(outputs, [axis]))
 
 
+@export("layers.SeparableConv2D")
 class SeparableConv2D(_SeparableConv):
     """Convolves each channel of images, then mixes the channels."""
 
@@ -134,5 +137,5 @@ class SeparableConv2D(_SeparableConv):
         return self._finished(self._biased(outputs))
 
 
-separable_conv1d = function_of(SeparableConv1D)
-separable_conv2d = function_of(SeparableConv2D)
+separable_conv1d = export("layers.separable_conv1d")(function_of(SeparableConv1D))
+separable_conv2d = export("layers.separable_conv2d")(function_of(SeparableConv2D))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.layers.convolution import Conv2D, Conv3D
@@ -99,17 +100,19 @@ class _Transposed:
         return TensorShape(self._output_sizes(as_shape(input_shape)))
 
 
+@export("layers.Conv2DTranspose")
 class Conv2DTranspose(_Transposed, Conv2D):
     """Transposes a convolution of images."""
 
     _function = staticmethod(transpose2d)
 
 
+@export("layers.Conv3DTranspose")
 class Conv3DTranspose(_Transposed, Conv3D):
     """Transposes a convolution of volumes."""
 
     _function = staticmethod(transpose3d)
 
 
-conv2d_transpose = function_of(Conv2DTranspose)
-conv3d_transpose = function_of(Conv3DTranspose)
+conv2d_transpose = export("layers.conv2d_transpose")(function_of(Conv2DTranspose))
+conv3d_transpose = export("layers.conv3d_transpose")(function_of(Conv3DTranspose))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -24,6 +25,7 @@ from thalweg._src.ops.reshape import expand_dims, shape as shape_of, size, squee
 from thalweg._src.shapes import Dimension, Shape, TensorShape, is_fully_defined
 
 
+@export("linalg.LinearOperator")
 class LinearOperator:
     """A matrix by what it does: a subclass gives `_shape`, `_shape_tensor` and `_to_dense`, and what it does faster.
 

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.linear_operators.base import LinearOperator, common_batch
 from thalweg._src.ops.concat import concat, split, stack
@@ -64,6 +65,7 @@ class _Parts(LinearOperator):
         return common_batch(*(op.batch_shape_tensor() for op in self._operators))
 
 
+@export("linalg.LinearOperatorComposition")
 class LinearOperatorComposition(_Parts):
     """The product of operators."""
 
@@ -160,6 +162,7 @@ class _Of(LinearOperator):
         return concat([dims[:-2], dims[-1:], dims[-2:-1]], 0)
 
 
+@export("linalg.LinearOperatorAdjoint")
 class LinearOperatorAdjoint(_Of):
     """The adjoint of an operator."""
 
@@ -189,6 +192,7 @@ class LinearOperatorAdjoint(_Of):
         return self._operator
 
 
+@export("linalg.LinearOperatorInversion")
 class LinearOperatorInversion(_Of):
     """The inverse of an operator."""
 
@@ -215,6 +219,7 @@ class LinearOperatorInversion(_Of):
         return self._operator
 
 
+@export("linalg.LinearOperatorBlockDiag")
 class LinearOperatorBlockDiag(_Parts):
     """Operators along a diagonal, zeros beside them."""
 
@@ -281,6 +286,7 @@ class LinearOperatorBlockDiag(_Parts):
         return LinearOperatorBlockDiag([op.adjoint() for op in self._operators])
 
 
+@export("linalg.LinearOperatorKronecker")
 class LinearOperatorKronecker(_Parts):
     """The Kronecker product of operators."""
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import as_static_shape
 from thalweg._src.graph.tensor import Tensor
@@ -37,6 +38,7 @@ def _transposed(x: Tensor, adjoint_arg: bool) -> Tensor:
     return matrix_transpose(x, conjugate=True) if adjoint_arg else x
 
 
+@export("linalg.LinearOperatorFullMatrix")
 class LinearOperatorFullMatrix(LinearOperator):
     """A matrix given by its elements."""
 
@@ -67,6 +69,7 @@ class LinearOperatorFullMatrix(LinearOperator):
         return self._matrix
 
 
+@export("linalg.LinearOperatorLowerTriangular")
 class LinearOperatorLowerTriangular(LinearOperator):
     """The lower triangle of a matrix."""
 
@@ -111,6 +114,7 @@ class LinearOperatorLowerTriangular(LinearOperator):
         return self._diag_part()
 
 
+@export("linalg.LinearOperatorDiag")
 class LinearOperatorDiag(LinearOperator):
     """A diagonal matrix."""
 
@@ -213,6 +217,7 @@ def _size(value: Any, name: str) -> Tensor:
     return tensor
 
 
+@export("linalg.LinearOperatorIdentity")
 class LinearOperatorIdentity(_Sized):
     """The identity."""
 
@@ -266,6 +271,7 @@ class LinearOperatorIdentity(_Sized):
     _cholesky = _inverse
 
 
+@export("linalg.LinearOperatorScaledIdentity")
 class LinearOperatorScaledIdentity(_Sized):
     """The identity times a number for each matrix."""
 
@@ -345,6 +351,7 @@ class LinearOperatorScaledIdentity(_Sized):
         return self._scaled(sqrt(self._multiplier))
 
 
+@export("linalg.LinearOperatorZeros")
 class LinearOperatorZeros(_Sized):
     """Nothing but zeros."""
 

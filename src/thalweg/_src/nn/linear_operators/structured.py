@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.linear_operators.base import LinearOperator, common_batch, same_batches
@@ -27,6 +28,7 @@ def _turned(x: Tensor, adjoint_arg: bool) -> Tensor:
     return matrix_transpose(x, conjugate=True) if adjoint_arg else x
 
 
+@export("linalg.LinearOperatorLowRankUpdate")
 class LinearOperatorLowRankUpdate(LinearOperator):
     """Another operator L plus U @ D @ adjoint(V), with few columns in U and V, solved after Woodbury."""
 
@@ -132,6 +134,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
         return add(parts, self._base.log_abs_determinant())
 
 
+@export("linalg.LinearOperatorHouseholder")
 class LinearOperatorHouseholder(LinearOperator):
     """The reflection at the plane that stands on a vector."""
 
@@ -193,6 +196,7 @@ class LinearOperatorHouseholder(LinearOperator):
         return self
 
 
+@export("linalg.LinearOperatorPermutation")
 class LinearOperatorPermutation(LinearOperator):
     """The matrix that has a one in each row i, in column perm[i]."""
 
@@ -238,6 +242,7 @@ class LinearOperatorPermutation(LinearOperator):
         return ones(self.batch_shape_tensor(), self.dtype)
 
 
+@export("linalg.LinearOperatorToeplitz")
 class LinearOperatorToeplitz(LinearOperator):
     """A matrix with constant diagonals, given by its first column and row."""
 
@@ -283,6 +288,7 @@ class LinearOperatorToeplitz(LinearOperator):
         return gather(diagonals, positions[None, :] - positions[:, None] + count - 1, axis=-1)
 
 
+@export("linalg.LinearOperatorTridiag")
 class LinearOperatorTridiag(LinearOperator):
     """A matrix with three diagonals."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
@@ -45,6 +46,7 @@ def _counted(
         return collected(count.value(), assign_add(count, reduce_sum(values)), *to)
 
 
+@export("metrics.true_positives")
 def true_positives(
     labels: Any,
     predictions: Any,
@@ -58,6 +60,7 @@ def true_positives(
     return _counted("true_positives", True, True, labels, predictions, weights, name, *to)
 
 
+@export("metrics.true_negatives")
 def true_negatives(
     labels: Any,
     predictions: Any,
@@ -71,6 +74,7 @@ def true_negatives(
     return _counted("true_negatives", False, False, labels, predictions, weights, name, *to)
 
 
+@export("metrics.false_positives")
 def false_positives(
     labels: Any,
     predictions: Any,
@@ -84,6 +88,7 @@ def false_positives(
     return _counted("false_positives", False, True, labels, predictions, weights, name, *to)
 
 
+@export("metrics.false_negatives")
 def false_negatives(
     labels: Any,
     predictions: Any,
@@ -103,6 +108,7 @@ def _share(part: Any, rest: Any, name: str) -> Tensor:
     return where(greater(whole, 0.0), divide(part, whole), zeros_like(whole), name=name)
 
 
+@export("metrics.precision")
 def precision(
     labels: Any,
     predictions: Any,
@@ -120,6 +126,7 @@ def precision(
         return collected(value, update, metrics_collections, updates_collections)
 
 
+@export("metrics.recall")
 def recall(
     labels: Any,
     predictions: Any,
@@ -144,6 +151,7 @@ def _flat(tensor: Any) -> Tensor:
     return reshape(tensor, [-1]) if tensor.dims is None or len(tensor.dims) > 1 else tensor
 
 
+@export("metrics.mean_per_class_accuracy")
 def mean_per_class_accuracy(
     labels: Any,
     predictions: Any,
@@ -169,6 +177,7 @@ def mean_per_class_accuracy(
         return collected(value, update, metrics_collections, updates_collections)
 
 
+@export("metrics.mean_iou")
 def mean_iou(
     labels: Any,
     predictions: Any,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.metrics.state import Result, collected, fitted, metric_variable
@@ -28,6 +29,7 @@ from thalweg._src.variables.assign import assign_add
 from thalweg._src.variables.variable_scope import variable_scope
 
 
+@export("metrics.mean", "contrib.metrics.streaming_mean", "contrib.slim.metrics.streaming_mean")
 def mean(
     values: Any,
     weights: Any = None,
@@ -47,6 +49,7 @@ def mean(
         return _averaged(total, count, values, reduce_sum(values), number, metrics_collections, updates_collections)
 
 
+@export("metrics.mean_tensor", "contrib.metrics.streaming_mean_tensor", "contrib.slim.metrics.streaming_mean_tensor")
 def mean_tensor(
     values: Any,
     weights: Any = None,
@@ -82,6 +85,7 @@ def _averaged(
     return collected(value, update, metrics, updates)
 
 
+@export("metrics.accuracy")
 def accuracy(
     labels: Any,
     predictions: Any,
@@ -96,6 +100,7 @@ def accuracy(
     return mean(right, weights, metrics_collections, updates_collections, name or "accuracy")
 
 
+@export("metrics.mean_absolute_error")
 def mean_absolute_error(
     labels: Any,
     predictions: Any,
@@ -110,6 +115,7 @@ def mean_absolute_error(
     return mean(errors, weights, metrics_collections, updates_collections, name or "mean_absolute_error")
 
 
+@export("metrics.mean_cosine_distance")
 def mean_cosine_distance(
     labels: Any,
     predictions: Any,
@@ -126,6 +132,7 @@ def mean_cosine_distance(
     return collected(subtract(1.0, value), subtract(1.0, update), metrics_collections, updates_collections)
 
 
+@export("metrics.mean_relative_error")
 def mean_relative_error(
     labels: Any,
     predictions: Any,
@@ -144,6 +151,7 @@ def mean_relative_error(
     return mean(errors, weights, metrics_collections, updates_collections, name or "mean_relative_error")
 
 
+@export("metrics.mean_squared_error")
 def mean_squared_error(
     labels: Any,
     predictions: Any,
@@ -158,6 +166,7 @@ def mean_squared_error(
     return mean(squares, weights, metrics_collections, updates_collections, name or "mean_squared_error")
 
 
+@export("metrics.root_mean_squared_error")
 def root_mean_squared_error(
     labels: Any,
     predictions: Any,
@@ -171,6 +180,11 @@ def root_mean_squared_error(
     return collected(sqrt(value), sqrt(update), metrics_collections, updates_collections)
 
 
+@export(
+    "metrics.percentage_below",
+    "contrib.metrics.streaming_percentage_less",
+    "contrib.slim.metrics.streaming_percentage_less",
+)
 def percentage_below(
     values: Any,
     threshold: Any,

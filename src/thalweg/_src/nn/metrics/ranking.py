@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies, name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
@@ -123,6 +124,7 @@ def _share_at_top_k(
         return collected(value, update, *to)
 
 
+@export("metrics.precision_at_top_k")
 def precision_at_top_k(
     labels: Any,
     predictions_idx: Any,
@@ -138,6 +140,7 @@ def precision_at_top_k(
     return _share_at_top_k("precision", "false_positive", _only_predicted, given, name, *to)
 
 
+@export("metrics.recall_at_top_k")
 def recall_at_top_k(
     labels: Any,
     predictions_idx: Any,
@@ -153,6 +156,7 @@ def recall_at_top_k(
     return _share_at_top_k("recall", "false_negative", _only_labelled, given, name, *to)
 
 
+@export("metrics.precision_at_k")
 def precision_at_k(
     labels: Any,
     predictions: Any,
@@ -170,6 +174,7 @@ def precision_at_k(
         return precision_at_top_k(labels, places, k, class_id, weights, *to, name=scope)
 
 
+@export("metrics.recall_at_k")
 def recall_at_k(
     labels: Any,
     predictions: Any,
@@ -190,6 +195,7 @@ def recall_at_k(
 # -- average precision ------------------------------------------------------------------------------------------------
 
 
+@export("metrics.average_precision_at_k")
 def average_precision_at_k(
     labels: Any,
     predictions: Any,
@@ -261,6 +267,7 @@ def _relevant(labels: Any, k: int) -> Tensor:
     return minimum(reduce_sum(cast(greater_equal(labels, 0), dtypes.int64), axis=-1), k)
 
 
+@export("metrics.sparse_precision_at_k")
 def sparse_precision_at_k(
     labels: Any,
     predictions: Any,
@@ -276,6 +283,7 @@ def sparse_precision_at_k(
     return precision_at_k(labels, predictions, k, class_id, weights, *to, name=name)
 
 
+@export("metrics.sparse_average_precision_at_k")
 def sparse_average_precision_at_k(
     labels: Any,
     predictions: Any,

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.compat.logging import warning
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
 from thalweg._src.graph.tensor import Tensor
@@ -102,6 +103,7 @@ def _itself(count: Any, name: str) -> Any:
 # -- counts -----------------------------------------------------------------------------------------------------------
 
 
+@export("metrics.true_positives_at_thresholds")
 def true_positives_at_thresholds(
     labels: Any,
     predictions: Any,
@@ -116,6 +118,7 @@ def true_positives_at_thresholds(
     return _judged("true_positives", ("true_positives",), _itself, _NAMES, given, thresholds)
 
 
+@export("metrics.true_negatives_at_thresholds")
 def true_negatives_at_thresholds(
     labels: Any,
     predictions: Any,
@@ -130,6 +133,7 @@ def true_negatives_at_thresholds(
     return _judged("true_negatives", ("true_negatives",), _itself, _NAMES, given, thresholds)
 
 
+@export("metrics.false_positives_at_thresholds")
 def false_positives_at_thresholds(
     labels: Any,
     predictions: Any,
@@ -144,6 +148,7 @@ def false_positives_at_thresholds(
     return _judged("false_positives", ("false_positives",), _itself, _NAMES, given, thresholds)
 
 
+@export("metrics.false_negatives_at_thresholds")
 def false_negatives_at_thresholds(
     labels: Any,
     predictions: Any,
@@ -167,6 +172,7 @@ def _share(part: Any, rest: Any, name: str) -> Tensor:
     return divide(part, add(add(_EPSILON, part), rest), name=name)
 
 
+@export("metrics.precision_at_thresholds")
 def precision_at_thresholds(
     labels: Any,
     predictions: Any,
@@ -183,6 +189,7 @@ def precision_at_thresholds(
     return _judged("precision_at_thresholds", kinds, _share, names, given, thresholds)
 
 
+@export("metrics.recall_at_thresholds")
 def recall_at_thresholds(
     labels: Any,
     predictions: Any,
@@ -207,6 +214,7 @@ def _require_share(name: str, value: float) -> None:
         raise ValueError(f"{name}: expected a number from 0 to 1, received {value}.")
 
 
+@export("metrics.sensitivity_at_specificity")
 def sensitivity_at_specificity(
     labels: Any,
     predictions: Any,
@@ -229,6 +237,7 @@ def sensitivity_at_specificity(
     return _judged("sensitivity_at_specificity", _ALL, judge, _NAMES, given, _spread(num_thresholds))
 
 
+@export("metrics.specificity_at_sensitivity")
 def specificity_at_sensitivity(
     labels: Any,
     predictions: Any,
@@ -264,6 +273,7 @@ _HEIGHTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 _LEAST = 1e-6
 
 
+@export("metrics.auc")
 def auc(
     labels: Any,
     predictions: Any,

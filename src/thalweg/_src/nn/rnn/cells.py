@@ -8,6 +8,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.checkpoint.trackable import Part, is_trackable, parts_of
+from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
@@ -28,6 +29,7 @@ from thalweg._src.variables.variable_scope import get_variable_scope, variable_s
 from thalweg._src.variables.variables import trainable_variables
 
 
+@export("nn.rnn_cell.RNNCell", "contrib.rnn.RNNCell")
 class RNNCell(Layer):
     """What all cells share; a subclass says `state_size` and `output_size` and defines `call(inputs, state)`."""
 
@@ -112,6 +114,7 @@ def _has(cell: Any, name: str) -> bool:
     return hasattr(type(cell), name) or name in getattr(cell, "__dict__", {})
 
 
+@export("contrib.rnn.LayerRNNCell")
 class LayerRNNCell(RNNCell):
     """A cell that makes its variables in `build`, under a scope of its own."""
 
@@ -135,6 +138,7 @@ def affine(parts: Sequence[Any], kernel: Any, bias: Any) -> Tensor:
     return bias_add(matmul(concat(list(parts), 1) if len(parts) > 1 else parts[0], kernel), bias)
 
 
+@export("nn.rnn_cell.BasicRNNCell", "contrib.rnn.BasicRNNCell")
 class BasicRNNCell(LayerRNNCell):
     """Returns activation(inputs * W + state * U + b), as output and as state."""
 
@@ -172,6 +176,7 @@ class BasicRNNCell(LayerRNNCell):
         return output, output
 
 
+@export("nn.rnn_cell.GRUCell", "contrib.rnn.GRUCell")
 class GRUCell(LayerRNNCell):
     """A gated recurrent unit, after Cho et al."""
 
@@ -223,6 +228,7 @@ class GRUCell(LayerRNNCell):
         return state, state
 
 
+@export("nn.rnn_cell.LSTMStateTuple", "contrib.rnn.LSTMStateTuple")
 class LSTMStateTuple(collections.namedtuple("LSTMStateTuple", ("c", "h"))):
     """The state of an LSTM: its memory and its last output."""
 
@@ -235,6 +241,7 @@ class LSTMStateTuple(collections.namedtuple("LSTMStateTuple", ("c", "h"))):
         return self.c.dtype
 
 
+@export("nn.rnn_cell.BasicLSTMCell", "contrib.rnn.BasicLSTMCell")
 class BasicLSTMCell(LayerRNNCell):
     """A long short-term memory without peepholes, clipping or projection."""
 
@@ -281,6 +288,7 @@ class BasicLSTMCell(LayerRNNCell):
         return h, LSTMStateTuple(c, h) if self._state_is_tuple else concat([c, h], 1)
 
 
+@export("nn.rnn_cell.LSTMCell", "contrib.rnn.LSTMCell")
 class LSTMCell(LayerRNNCell):
     """A long short-term memory with optional peepholes, clipping and projection, after Sak et al."""
 
@@ -362,6 +370,7 @@ class LSTMCell(LayerRNNCell):
         return h, LSTMStateTuple(c, h) if self._state_is_tuple else concat([c, h], 1)
 
 
+@export("nn.rnn_cell.MultiRNNCell", "contrib.rnn.MultiRNNCell")
 class MultiRNNCell(RNNCell):
     """Cells on top of each other: each takes the output of the one before."""
 

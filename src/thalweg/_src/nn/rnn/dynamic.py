@@ -8,6 +8,7 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.control_flow.tensor_array import TensorArray
 from thalweg._src.control_flow.while_loop import while_loop
+from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
@@ -32,6 +33,7 @@ from thalweg._src.ops.reshape import shape as shape_of
 from thalweg._src.variables.variable_scope import variable_scope
 
 
+@export("nn.dynamic_rnn")
 def dynamic_rnn(
     cell: Any,
     inputs: Any,
@@ -144,6 +146,7 @@ class _Sequences:
         return nest.pack_sequence_as(self._structure, current)
 
 
+@export("nn.bidirectional_dynamic_rnn")
 def bidirectional_dynamic_rnn(
     cell_fw: Any,
     cell_bw: Any,
@@ -182,6 +185,7 @@ def bidirectional_dynamic_rnn(
     return (output_fw, output_bw), (state_fw, state_bw)
 
 
+@export("nn.raw_rnn")
 def raw_rnn(
     cell: Any,
     loop_fn: Callable[..., Any],

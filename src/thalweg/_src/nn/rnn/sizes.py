@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
@@ -50,6 +51,7 @@ def zeros_like_sizes(sizes: Any, batch_size: Any, dtype: Any) -> Any:
     return nest.map_structure(lambda size: zeros_of(batch_size, size, dtype), sizes)
 
 
+@export("contrib.rnn.transpose_batch_time")
 def swap_batch_and_time(x: Any) -> Tensor:
     """Exchanges the first two axes; what has fewer stays as it is."""
     tensor = convert_to_tensor(x)

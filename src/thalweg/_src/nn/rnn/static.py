@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import control_dependencies
@@ -16,6 +17,7 @@ from thalweg._src.ops.pad_tile import reverse_sequence
 from thalweg._src.variables.variable_scope import variable_scope
 
 
+@export("nn.static_rnn", "contrib.rnn.static_rnn")
 def static_rnn(
     cell: Any,
     inputs: Any,
@@ -91,6 +93,7 @@ def _batch_size(inputs: list[Any]) -> Any:
     return batch_size
 
 
+@export("nn.static_state_saving_rnn", "contrib.rnn.static_state_saving_rnn")
 def static_state_saving_rnn(
     cell: Any, inputs: Any, state_saver: Any, state_name: Any, sequence_length: Any = None, scope: Any = None
 ) -> tuple[list[Any], Any]:
@@ -121,6 +124,7 @@ def _reversed(inputs: list[Any], lengths: Any) -> list[Any]:
     return [nest.pack_sequence_as(step, list(parts)) for step, parts in zip(inputs, zip(*columns))]
 
 
+@export("nn.static_bidirectional_rnn", "contrib.rnn.static_bidirectional_rnn")
 def static_bidirectional_rnn(
     cell_fw: Any,
     cell_bw: Any,

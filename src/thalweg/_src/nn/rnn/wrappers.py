@@ -9,6 +9,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.control_flow.tensor_array import TensorArray
+from thalweg._src.export import export
 from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import device as device_scope, name_scope
@@ -75,6 +76,7 @@ def _drops_in(substate: Any) -> Any:
     return not isinstance(substate, TensorArray)
 
 
+@export("nn.rnn_cell.DropoutWrapper", "contrib.rnn.DropoutWrapper")
 class DropoutWrapper(CellWrapper):
     """Drops parts of inputs, outputs and states; with variational_recurrent the same parts in every step."""
 
@@ -185,6 +187,7 @@ def _drops(keep_prob: Any) -> bool:
     return not isinstance(keep_prob, numbers.Real) or keep_prob < 1
 
 
+@export("nn.rnn_cell.ResidualWrapper", "contrib.rnn.ResidualWrapper")
 class ResidualWrapper(CellWrapper):
     """Adds the inputs to the outputs, or combines both by a function."""
 
@@ -204,6 +207,7 @@ def _added(inputs: Any, outputs: Any) -> Any:
     return nest.map_structure(lambda given, made: given + made, inputs, outputs)
 
 
+@export("nn.rnn_cell.DeviceWrapper", "contrib.rnn.DeviceWrapper")
 class DeviceWrapper(CellWrapper):
     """Runs a cell on a device."""
 

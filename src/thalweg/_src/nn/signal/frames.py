@@ -9,6 +9,7 @@ import numpy as np
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -47,6 +48,7 @@ def _size(tensor: Tensor, axis: int) -> Any:
     return shape(tensor)[axis] if size is None else size
 
 
+@export("signal.frame")
 def frame(
     signal: Any,
     frame_length: Any,
@@ -87,6 +89,7 @@ def _padded(signal: Tensor, axis: int, missing: Any, value: Tensor) -> Tensor:
     return pad(signal, paddings, constant_values=value)
 
 
+@export("signal.overlap_and_add")
 def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Tensor:
     """Adds up frames, the last two dimensions, that begin one frame_step after another."""
     with name_scope(name, "overlap_and_add", [signal, frame_step]):
@@ -137,6 +140,7 @@ def _fft_length(fft_length: Any, frame_length: Any) -> Any:
     return math.cast(math.pow(2.0, exponent), dtypes.int32)
 
 
+@export("signal.stft")
 def stft(
     signals: Any,
     frame_length: Any,
@@ -157,6 +161,7 @@ def stft(
         return rfft(frames, [_fft_length(fft_length, length)])
 
 
+@export("signal.inverse_stft")
 def inverse_stft(
     stfts: Any,
     frame_length: Any,
@@ -177,6 +182,7 @@ def inverse_stft(
         return overlap_and_add(frames, frame_step)
 
 
+@export("signal.inverse_stft_window_fn")
 def inverse_stft_window_fn(
     frame_step: Any, forward_window_fn: Window = hann_window, name: str | None = None
 ) -> Callable[[Any, Any], Tensor]:
@@ -195,6 +201,7 @@ def inverse_stft_window_fn(
     return window
 
 
+@export("signal.mdct")
 def mdct(
     signals: Any,
     frame_length: Any,
@@ -217,6 +224,7 @@ def mdct(
         return dct(folded, type=4, norm=norm)
 
 
+@export("signal.inverse_mdct")
 def inverse_mdct(
     mdcts: Any, window_fn: Window | None = vorbis_window, norm: str | None = None, name: str | None = None
 ) -> Tensor:

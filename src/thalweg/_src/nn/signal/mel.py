@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -22,6 +23,7 @@ def _as_mel(hertz: Any) -> Tensor:
     return _HIGH_FREQUENCY_Q * math.log(1.0 + hertz / _BREAK_HERTZ)
 
 
+@export("signal.linear_to_mel_weight_matrix")
 def linear_to_mel_weight_matrix(
     num_mel_bins: int = 20,
     num_spectrogram_bins: Any = 129,
@@ -68,6 +70,7 @@ def _require_bands(count: int, sample_rate: Any, low: Any, high: Any, dtype: dty
         raise ValueError(f"dtype is {dtype.name}, expected a floating type")
 
 
+@export("signal.mfccs_from_log_mel_spectrograms")
 def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None = None) -> Tensor:
     """Returns the cepstral coefficients of log mel bands: their cosine transform, as the HTK toolkit scales it."""
     with name_scope(name, "mfccs_from_log_mel_spectrograms", [log_mel_spectrograms]):

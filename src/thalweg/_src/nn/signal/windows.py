@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
+from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -30,6 +31,7 @@ def _length(window_length: Any, dtype: Any) -> tuple[Tensor, DType]:
     return length, kind
 
 
+@export("signal.hann_window")
 def hann_window(
     window_length: Any, periodic: Any = True, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
@@ -37,6 +39,7 @@ def hann_window(
     return _raised_cosine(name, "hann_window", window_length, periodic, dtype, 0.5, 0.5)
 
 
+@export("signal.hamming_window")
 def hamming_window(
     window_length: Any, periodic: Any = True, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
@@ -60,6 +63,7 @@ def _raised_cosine(
         return window if known is not None else where_v2(equal(length, 1), ones_like(window), window)
 
 
+@export("signal.kaiser_window")
 def kaiser_window(window_length: Any, beta: Any = 12.0, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
     """Returns the window of Kaiser and Bessel, narrower for a greater beta."""
     with name_scope(name, "kaiser_window", [window_length, beta]):
@@ -74,6 +78,7 @@ def kaiser_window(window_length: Any, beta: Any = 12.0, dtype: Any = dtypes.floa
         return math.exp(height - beta) * (bessel_i0e(height) / bessel_i0e(beta))
 
 
+@export("signal.kaiser_bessel_derived_window")
 def kaiser_bessel_derived_window(
     window_length: Any, beta: Any = 12.0, dtype: Any = dtypes.float32, name: str | None = None
 ) -> Tensor:
@@ -85,6 +90,7 @@ def kaiser_bessel_derived_window(
         return concat([rising, rising[::-1]], 0)
 
 
+@export("signal.vorbis_window")
 def vorbis_window(window_length: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
     """Returns the window of the Vorbis format: the sine of a squared sine."""
     with name_scope(name, "vorbis_window", [window_length]):

@@ -9,6 +9,7 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.control_flow.cond import cond
 from thalweg._src.control_flow.functional import map_fn
+from thalweg._src.export import export
 from thalweg._src.graph.sparse_tensor import SparseTensor as Sparse
 from thalweg._src.input.features import FixedLenFeature, parse_single_example
 from thalweg._src.ops.comparison import equal, logical_or
@@ -24,6 +25,7 @@ from thalweg._src.ops.sparse_shaping import sparse_reshape
 Tensors = Mapping[str, Any]
 
 
+@export("contrib.slim.tfexample_decoder.TFExampleDecoder")
 class TFExampleDecoder:
     """Makes the items of a dataset from a serialized Example."""
 
@@ -44,6 +46,7 @@ class TFExampleDecoder:
         return [handler.tensors_to_item({key: example[key] for key in handler.keys}) for handler in handlers]
 
 
+@export("contrib.slim.tfexample_decoder.ItemHandler")
 class ItemHandler(ABC):
     """What makes an item from the features under some keys."""
 
@@ -59,6 +62,7 @@ class ItemHandler(ABC):
         """Returns the item."""
 
 
+@export("contrib.slim.tfexample_decoder.ItemHandlerCallback")
 class ItemHandlerCallback(ItemHandler):
     """An item that a function makes from a dictionary of features."""
 
@@ -70,6 +74,7 @@ class ItemHandlerCallback(ItemHandler):
         return self._func(keys_to_tensors)
 
 
+@export("contrib.slim.tfexample_decoder.BoundingBox")
 class BoundingBox(ItemHandler):
     """Boxes from four features, a side each: [number of boxes, 4]."""
 
@@ -88,6 +93,7 @@ def _values(tensor: Any) -> Any:
     return tensor.values if isinstance(tensor, Sparse) else tensor
 
 
+@export("contrib.slim.tfexample_decoder.Tensor")
 class Tensor(ItemHandler):
     """A feature as a dense tensor, reshaped if a shape or the features that tell it are named."""
 
@@ -118,6 +124,7 @@ class Tensor(ItemHandler):
         return tensor if shape is None else reshape(tensor, shape)
 
 
+@export("contrib.slim.tfexample_decoder.LookupTensor")
 class LookupTensor(Tensor):
     """A feature looked up in a table."""
 
@@ -136,6 +143,7 @@ class LookupTensor(Tensor):
         return self._table.lookup(super().tensors_to_item(keys_to_tensors))
 
 
+@export("contrib.slim.tfexample_decoder.BackupHandler")
 class BackupHandler(ItemHandler):
     """The item of one handler, or of another if that is empty."""
 
@@ -153,6 +161,7 @@ class BackupHandler(ItemHandler):
         )
 
 
+@export("contrib.slim.tfexample_decoder.SparseTensor")
 class SparseTensor(ItemHandler):
     """A sparse tensor from features for its indices and its values."""
 
@@ -179,6 +188,7 @@ class SparseTensor(ItemHandler):
         return sparse_tensor_to_dense(sparse, self._default_value) if self._densify else sparse
 
 
+@export("contrib.slim.tfexample_decoder.Image")
 class Image(ItemHandler):
     """An image, in the format that another feature tells: one of files, or raw numbers."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from thalweg._src import dtypes as types
+from thalweg._src.export import export
 from thalweg._src.formats import gfile
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.input.coordinator import Coordinator
@@ -15,6 +16,7 @@ from thalweg._src.input.queue_runner import QueueRunner, add_queue_runner, start
 from thalweg._src.input.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 
 
+@export("contrib.slim.dataset.Dataset")
 class Dataset:
     """What is known of a dataset: its files, the class that reads them, what decodes a record, how many there are."""
 
@@ -38,6 +40,7 @@ class Dataset:
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 
+@export("contrib.slim.parallel_reader.get_data_files")
 def get_data_files(data_sources: Any) -> list[str]:
     """Returns the files that names and patterns stand for."""
     if isinstance(data_sources, list | tuple):
@@ -48,6 +51,7 @@ def get_data_files(data_sources: Any) -> list[str]:
     return found
 
 
+@export("contrib.slim.parallel_reader.ParallelReader")
 class ParallelReader:
     """Several readers that fill one queue with what they read."""
 
@@ -80,6 +84,7 @@ class ParallelReader:
         return self._common_queue.dequeue_up_to(num_records, name=name)
 
 
+@export("contrib.slim.parallel_reader.parallel_read")
 def parallel_read(
     data_sources: Any,
     reader_class: Any,
@@ -106,6 +111,7 @@ def parallel_read(
         return ParallelReader(reader_class, common, num_readers, reader_kwargs).read(names)
 
 
+@export("contrib.slim.parallel_reader.single_pass_read")
 def single_pass_read(
     data_sources: Any, reader_class: Any, reader_kwargs: Mapping[str, Any] | None = None, scope: str | None = None
 ) -> Any:
@@ -119,6 +125,7 @@ def single_pass_read(
 # -- providing --------------------------------------------------------------------------------------------------------
 
 
+@export("contrib.slim.data_provider.DataProvider")
 class DataProvider:
     """What gives the tensors of items by their names."""
 
@@ -140,6 +147,7 @@ class DataProvider:
         return self._num_samples
 
 
+@export("contrib.slim.dataset_data_provider.DatasetDataProvider")
 class DatasetDataProvider(DataProvider):
     """A provider that reads the records of a dataset by queues."""
 
@@ -176,6 +184,7 @@ class DatasetDataProvider(DataProvider):
         super().__init__({**tensors, record_key: key}, dataset.num_samples)
 
 
+@export("contrib.slim.prefetch_queue.prefetch_queue")
 def prefetch_queue(
     tensors: Any,
     capacity: int = 8,
@@ -201,6 +210,7 @@ def prefetch_queue(
         return queue
 
 
+@export("contrib.slim.queues.QueueRunners")
 @contextlib.contextmanager
 def QueueRunners(session: Any) -> Iterator[None]:
     """Runs the threads of a graph's queues as long as the block does."""

@@ -10,12 +10,14 @@ from thalweg._src.contrib.layers.dense import ZEROS, fully_connected
 from thalweg._src.contrib.layers.outputs import convert_collection_to_dict
 from thalweg._src.contrib.layers.pools import dropout, max_pool2d
 from thalweg._src.contrib.layers.regularizers import l2_regularizer
+from thalweg._src.export import export
 from thalweg._src.ops import nn
 from thalweg._src.ops.reshape import squeeze
 from thalweg._src.variables.initializers import Constant, TruncatedNormal
 from thalweg._src.variables.variable_scope import variable_scope
 
 
+@export("contrib.slim.nets.alexnet.alexnet_v2_arg_scope")
 def alexnet_v2_arg_scope(weight_decay: float = 0.0005) -> Any:
     """Returns the arguments that the network is meant to be built with."""
     with (
@@ -31,6 +33,7 @@ def alexnet_v2_arg_scope(weight_decay: float = 0.0005) -> Any:
         return scope
 
 
+@export("contrib.slim.nets.alexnet.alexnet_v2")
 def alexnet_v2(
     inputs: Any,
     num_classes: int = 1000,

@@ -12,12 +12,14 @@ from thalweg._src.contrib.layers.initializers import variance_scaling_initialize
 from thalweg._src.contrib.layers.outputs import collect_named_outputs
 from thalweg._src.contrib.layers.pools import max_pool2d
 from thalweg._src.contrib.layers.regularizers import l2_regularizer
+from thalweg._src.export import export
 from thalweg._src.graph.scopes import GraphKeys
 from thalweg._src.ops import nn
 from thalweg._src.ops.pad_tile import pad
 from thalweg._src.variables.variable_scope import variable_scope
 
 
+@export("contrib.slim.nets.resnet_utils.Block")
 class Block(NamedTuple):
     """A name, a function that makes a unit, and the arguments of each unit."""
 
@@ -26,11 +28,13 @@ class Block(NamedTuple):
     args: Sequence[dict[str, Any]]
 
 
+@export("contrib.slim.nets.resnet_utils.subsample")
 def subsample(inputs: Any, factor: int, scope: Any = None) -> Any:
     """Takes every factor-th pixel."""
     return inputs if factor == 1 else max_pool2d(inputs, [1, 1], stride=factor, scope=scope)
 
 
+@export("contrib.slim.nets.resnet_utils.conv2d_same")
 def conv2d_same(inputs: Any, num_outputs: int, kernel_size: int, stride: int, rate: int = 1, scope: Any = None) -> Any:
     """Convolves with padding that does not depend on the size of the inputs."""
     if stride == 1:
@@ -41,6 +45,7 @@ def conv2d_same(inputs: Any, num_outputs: int, kernel_size: int, stride: int, ra
     return conv2d(padded, num_outputs, kernel_size, stride=stride, rate=rate, padding="VALID", scope=scope)
 
 
+@export("contrib.slim.nets.resnet_utils.stack_blocks_dense")
 @add_arg_scope
 def stack_blocks_dense(
     net: Any, blocks: Sequence[Block], output_stride: int | None = None, outputs_collections: Any = None
@@ -66,6 +71,11 @@ def stack_blocks_dense(
     return net
 
 
+@export(
+    "contrib.slim.nets.resnet_utils.resnet_arg_scope",
+    "contrib.slim.nets.resnet_v1.resnet_arg_scope",
+    "contrib.slim.nets.resnet_v2.resnet_arg_scope",
+)
 def resnet_arg_scope(
     weight_decay: float = 0.0001,
     batch_norm_decay: float = 0.997,

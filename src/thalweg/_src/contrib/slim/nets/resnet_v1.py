@@ -17,11 +17,13 @@ from thalweg._src.contrib.slim.nets.resnet_utils import (
     stack_blocks_dense,
     subsample,
 )
+from thalweg._src.export import export
 from thalweg._src.ops import nn
 from thalweg._src.ops.reduction import reduce_mean
 from thalweg._src.variables.variable_scope import variable_scope
 
 
+@export("contrib.slim.nets.resnet_v1.bottleneck")
 @add_arg_scope
 def bottleneck(
     inputs: Any,
@@ -44,6 +46,7 @@ def bottleneck(
         return collect_named_outputs(outputs_collections, opened.name, nn.relu(shortcut + residual))
 
 
+@export("contrib.slim.nets.resnet_v1.resnet_v1")
 def resnet_v1(
     inputs: Any,
     blocks: Sequence[Block],
@@ -81,6 +84,7 @@ def resnet_v1(
             return net, end_points
 
 
+@export("contrib.slim.nets.resnet_v1.resnet_v1_block")
 def resnet_v1_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
     """Returns a block of bottleneck units, of which the last has the stride."""
     unit = {"depth": base_depth * 4, "depth_bottleneck": base_depth}
@@ -96,6 +100,7 @@ def _resnet(name: str, units: tuple[int, int, int, int], inputs: Any, given: tup
     return resnet_v1(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope or name)
 
 
+@export("contrib.slim.nets.resnet_v1.resnet_v1_50")
 def resnet_v1_50(
     inputs: Any,
     num_classes: int | None = None,
@@ -110,6 +115,7 @@ def resnet_v1_50(
     return _resnet("resnet_v1_50", (3, 4, 6, 3), inputs, given)  # type: ignore[no-any-return]
 
 
+@export("contrib.slim.nets.resnet_v1.resnet_v1_101")
 def resnet_v1_101(
     inputs: Any,
     num_classes: int | None = None,
@@ -124,6 +130,7 @@ def resnet_v1_101(
     return _resnet("resnet_v1_101", (3, 4, 23, 3), inputs, given)  # type: ignore[no-any-return]
 
 
+@export("contrib.slim.nets.resnet_v1.resnet_v1_152")
 def resnet_v1_152(
     inputs: Any,
     num_classes: int | None = None,
@@ -138,6 +145,7 @@ def resnet_v1_152(
     return _resnet("resnet_v1_152", (3, 8, 36, 3), inputs, given)  # type: ignore[no-any-return]
 
 
+@export("contrib.slim.nets.resnet_v1.resnet_v1_200")
 def resnet_v1_200(
     inputs: Any,
     num_classes: int | None = None,

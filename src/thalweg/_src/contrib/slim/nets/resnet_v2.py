@@ -17,11 +17,13 @@ from thalweg._src.contrib.slim.nets.resnet_utils import (
     stack_blocks_dense,
     subsample,
 )
+from thalweg._src.export import export
 from thalweg._src.ops import nn
 from thalweg._src.ops.reduction import reduce_mean
 from thalweg._src.variables.variable_scope import variable_scope
 
 
+@export("contrib.slim.nets.resnet_v2.bottleneck")
 @add_arg_scope
 def bottleneck(
     inputs: Any,
@@ -47,6 +49,7 @@ def bottleneck(
         return collect_named_outputs(outputs_collections, opened.name, shortcut + residual)
 
 
+@export("contrib.slim.nets.resnet_v2.resnet_v2")
 def resnet_v2(
     inputs: Any,
     blocks: Sequence[Block],
@@ -87,6 +90,7 @@ def resnet_v2(
             return net, end_points
 
 
+@export("contrib.slim.nets.resnet_v2.resnet_v2_block")
 def resnet_v2_block(scope: str, base_depth: int, num_units: int, stride: int) -> Block:
     """Returns a block of bottleneck units, of which the last has the stride."""
     unit = {"depth": base_depth * 4, "depth_bottleneck": base_depth}
@@ -102,6 +106,7 @@ def _resnet(name: str, units: tuple[int, int, int, int], inputs: Any, given: tup
     return resnet_v2(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope or name)
 
 
+@export("contrib.slim.nets.resnet_v2.resnet_v2_50")
 def resnet_v2_50(
     inputs: Any,
     num_classes: int | None = None,
@@ -116,6 +121,7 @@ def resnet_v2_50(
     return _resnet("resnet_v2_50", (3, 4, 6, 3), inputs, given)  # type: ignore[no-any-return]
 
 
+@export("contrib.slim.nets.resnet_v2.resnet_v2_101")
 def resnet_v2_101(
     inputs: Any,
     num_classes: int | None = None,
@@ -130,6 +136,7 @@ def resnet_v2_101(
     return _resnet("resnet_v2_101", (3, 4, 23, 3), inputs, given)  # type: ignore[no-any-return]
 
 
+@export("contrib.slim.nets.resnet_v2.resnet_v2_152")
 def resnet_v2_152(
     inputs: Any,
     num_classes: int | None = None,
@@ -144,6 +151,7 @@ def resnet_v2_152(
     return _resnet("resnet_v2_152", (3, 8, 36, 3), inputs, given)  # type: ignore[no-any-return]
 
 
+@export("contrib.slim.nets.resnet_v2.resnet_v2_200")
 def resnet_v2_200(
     inputs: Any,
     num_classes: int | None = None,

@@ -11,6 +11,7 @@ from thalweg._src.contrib.layers.dense import ZEROS, fully_connected
 from thalweg._src.contrib.layers.outputs import convert_collection_to_dict
 from thalweg._src.contrib.layers.pools import dropout, max_pool2d, repeat
 from thalweg._src.contrib.layers.regularizers import l2_regularizer
+from thalweg._src.export import export
 from thalweg._src.ops import nn
 from thalweg._src.ops.reshape import squeeze
 from thalweg._src.variables.variable_scope import variable_scope
@@ -18,6 +19,7 @@ from thalweg._src.variables.variable_scope import variable_scope
 _FILTERS = (64, 128, 256, 512, 512)
 
 
+@export("contrib.slim.nets.vgg.vgg_arg_scope")
 def vgg_arg_scope(weight_decay: float = 0.0005) -> Any:
     """Returns the arguments that the networks are meant to be built with."""
     with (
@@ -61,6 +63,7 @@ def _vgg(
         return net, end_points
 
 
+@export("contrib.slim.nets.vgg.vgg_a")
 def vgg_a(
     inputs: Any,
     num_classes: int = 1000,
@@ -74,6 +77,7 @@ def vgg_a(
     return _vgg("vgg_a", (1, 1, 2, 2, 2), *given)
 
 
+@export("contrib.slim.nets.vgg.vgg_16")
 def vgg_16(
     inputs: Any,
     num_classes: int = 1000,
@@ -87,6 +91,7 @@ def vgg_16(
     return _vgg("vgg_16", (2, 2, 3, 3, 3), *given)
 
 
+@export("contrib.slim.nets.vgg.vgg_19")
 def vgg_19(
     inputs: Any,
     num_classes: int = 1000,

@@ -1,3 +1,0 @@
-"""tf.errors: the errors of sessions and graphs."""
-
-from thalweg._src.errors import *  # noqa: F403

@@ -1,5 +1,0 @@
-"""tf.xla: what is compiled."""
-
-from thalweg._src.api.xla import experimental
-
-__all__ = ["experimental"]

@@ -1,0 +1,5 @@
+"""tf.app.flags: Command-line flags."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg.flags import *

@@ -1,0 +1,15 @@
+"""tf.audio: Sound as WAV files."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.gen_ops import (
+    encode_wav as encode_wav,
+)
+from thalweg._src.ops.audio import (
+    decode_wav as decode_wav,
+)
+
+__all__ = [
+    "decode_wav",
+    "encode_wav",
+]

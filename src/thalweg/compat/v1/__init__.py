@@ -1,0 +1,12 @@
+"""thalweg under its name in TensorFlow 2."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from thalweg._src.lazy_names import lazy_names as _lazy_names
+
+if _TYPE_CHECKING:
+    from thalweg import *
+
+__getattr__, __dir__ = _lazy_names(__name__, ("app", "audio", "bitwise", "config", "contrib", "data", "debugging", "distributions", "dtypes", "errors", "estimator", "feature_column", "flags", "gfile", "graph_util", "image", "initializers", "io", "layers", "linalg", "logging", "lookup", "losses", "manip", "math", "metrics", "mixed_precision", "nest", "nn", "python_io", "quantization", "queue", "random", "resource_loader", "saved_model", "sets", "signal", "sparse", "spectral", "strings", "summary", "sysconfig", "test", "train", "version", "xla",), {}, "thalweg")

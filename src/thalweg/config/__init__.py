@@ -1,0 +1,40 @@
+"""tf.config: Devices and threads."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from thalweg._src.session.config_functions import (
+    LogicalDevice as LogicalDevice,
+    PhysicalDevice as PhysicalDevice,
+    get_soft_device_placement as get_soft_device_placement,
+    get_visible_devices as get_visible_devices,
+    list_logical_devices as list_logical_devices,
+    list_physical_devices as list_physical_devices,
+    set_soft_device_placement as set_soft_device_placement,
+    set_visible_devices as set_visible_devices,
+)
+from thalweg._src.lazy_names import lazy_names as _lazy_names
+
+if _TYPE_CHECKING:
+    from thalweg.config import experimental as experimental
+    from thalweg.config import threading as threading
+
+__getattr__, __dir__ = _lazy_names(
+    __name__,
+    ("experimental", "threading",),
+    {},
+)
+
+__all__ = [
+    "LogicalDevice",
+    "PhysicalDevice",
+    "experimental",
+    "get_soft_device_placement",
+    "get_visible_devices",
+    "list_logical_devices",
+    "list_physical_devices",
+    "set_soft_device_placement",
+    "set_visible_devices",
+    "threading",
+]

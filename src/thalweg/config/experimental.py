@@ -1,0 +1,21 @@
+"""tf.config.experimental: Devices, and how their memory grows."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.session.config_functions import (
+    get_memory_growth as get_memory_growth,
+    get_visible_devices as get_visible_devices,
+    list_logical_devices as list_logical_devices,
+    list_physical_devices as list_physical_devices,
+    set_memory_growth as set_memory_growth,
+    set_visible_devices as set_visible_devices,
+)
+
+__all__ = [
+    "get_memory_growth",
+    "get_visible_devices",
+    "list_logical_devices",
+    "list_physical_devices",
+    "set_memory_growth",
+    "set_visible_devices",
+]

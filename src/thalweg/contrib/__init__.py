@@ -1,0 +1,66 @@
+"""tf.contrib: The parts of it that published programs use most."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from thalweg._src.lazy_names import lazy_names as _lazy_names
+
+if _TYPE_CHECKING:
+    from thalweg.contrib import compiler as compiler
+    from thalweg.contrib import crf as crf
+    from thalweg.contrib import data as data
+    from thalweg.contrib import distributions as distributions
+    from thalweg.contrib import feature_column as feature_column
+    from thalweg.contrib import framework as framework
+    from thalweg.contrib import image as image
+    from thalweg.contrib import layers as layers
+    from thalweg.contrib import legacy_seq2seq as legacy_seq2seq
+    from thalweg.contrib import lookup as lookup
+    from thalweg.contrib import losses as losses
+    from thalweg.contrib import metrics as metrics
+    from thalweg.contrib import opt as opt
+    from thalweg.contrib import predictor as predictor
+    from thalweg.contrib import rnn as rnn
+    from thalweg.contrib import seq2seq as seq2seq
+    from thalweg.contrib import slim as slim
+    from thalweg.contrib import sparsemax as sparsemax
+    from thalweg.contrib import staging as staging
+    from thalweg.contrib import stateless as stateless
+    from thalweg.contrib import training as training
+    from thalweg.contrib import util as util
+
+__getattr__, __dir__ = _lazy_names(
+    __name__,
+    ("compiler", "crf", "data", "distributions", "feature_column", "framework", "image", "layers", "legacy_seq2seq", "lookup", "losses", "metrics", "opt", "predictor", "rnn", "seq2seq", "slim", "sparsemax", "staging", "stateless", "training", "util",),
+    {},
+)
+
+__all__ = [
+    "compiler",
+    "crf",
+    "data",
+    "distributions",
+    "feature_column",
+    "framework",
+    "image",
+    "layers",
+    "legacy_seq2seq",
+    "lookup",
+    "losses",
+    "metrics",
+    "opt",
+    "predictor",
+    "rnn",
+    "seq2seq",
+    "slim",
+    "sparsemax",
+    "staging",
+    "stateless",
+    "training",
+    "util",
+]
+
+from thalweg._src.compat.source_paths import register as _register
+
+_register(__name__)

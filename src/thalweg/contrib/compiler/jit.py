@@ -1,0 +1,11 @@
+"""tf.contrib.compiler.jit: Scopes that ask for compiled operations."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.compat.jit_scope import (
+    experimental_jit_scope as experimental_jit_scope,
+)
+
+__all__ = [
+    "experimental_jit_scope",
+]

@@ -1,0 +1,11 @@
+"""tf.contrib.slim.data_provider: What gives the tensors of items."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.contrib.slim.data.providers import (
+    DataProvider as DataProvider,
+)
+
+__all__ = [
+    "DataProvider",
+]

@@ -1,0 +1,11 @@
+"""tf.contrib.slim.dataset: What is known of a dataset."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.contrib.slim.data.providers import (
+    Dataset as Dataset,
+)
+
+__all__ = [
+    "Dataset",
+]

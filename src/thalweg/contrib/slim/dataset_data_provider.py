@@ -1,0 +1,11 @@
+"""tf.contrib.slim.dataset_data_provider: Datasets read by queues."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.contrib.slim.data.providers import (
+    DatasetDataProvider as DatasetDataProvider,
+)
+
+__all__ = [
+    "DatasetDataProvider",
+]

@@ -1,0 +1,17 @@
+"""tf.contrib.slim.evaluation: Loops that evaluate checkpoints."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.checkpoint.state import (
+    checkpoints_iterator as checkpoints_iterator,
+)
+from thalweg._src.contrib.training.evaluation import (
+    slim_evaluate_once as evaluate_once,
+    slim_evaluation_loop as evaluation_loop,
+)
+
+__all__ = [
+    "checkpoints_iterator",
+    "evaluate_once",
+    "evaluation_loop",
+]

@@ -1,0 +1,11 @@
+"""tf.contrib.slim.prefetch_queue: A queue that threads keep full."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.contrib.slim.data.providers import (
+    prefetch_queue as prefetch_queue,
+)
+
+__all__ = [
+    "prefetch_queue",
+]

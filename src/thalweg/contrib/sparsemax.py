@@ -1,0 +1,13 @@
+"""tf.contrib.sparsemax: A softmax with zeros."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.contrib.sparsemax import (
+    sparsemax as sparsemax,
+    sparsemax_loss as sparsemax_loss,
+)
+
+__all__ = [
+    "sparsemax",
+    "sparsemax_loss",
+]

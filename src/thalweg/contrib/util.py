@@ -1,0 +1,19 @@
+"""tf.contrib.util: Values of constants, and arrays as messages."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.graph.tensor_proto import (
+    MakeNdarray as make_ndarray,
+)
+from thalweg._src.ops.reshape import (
+    constant_value as constant_value,
+)
+from thalweg._src.ops.tensor_proto import (
+    make_tensor_proto as make_tensor_proto,
+)
+
+__all__ = [
+    "constant_value",
+    "make_ndarray",
+    "make_tensor_proto",
+]

@@ -1,0 +1,7 @@
+"""tf.core: The modules of protocol messages that published programs import."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.compat.source_paths import register as _register
+
+_register(__name__)

@@ -1,0 +1,21 @@
+"""tf.lookup: Tables from keys to values."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.nn.lookup import (
+    KeyValueTensorInitializer as KeyValueTensorInitializer,
+    StaticHashTable as StaticHashTable,
+    TextFileIndex as TextFileIndex,
+    TextFileInitializer as TextFileInitializer,
+)
+from thalweg._src.nn.vocabularies import (
+    StaticVocabularyTable as StaticVocabularyTable,
+)
+
+__all__ = [
+    "KeyValueTensorInitializer",
+    "StaticHashTable",
+    "StaticVocabularyTable",
+    "TextFileIndex",
+    "TextFileInitializer",
+]

@@ -1,0 +1,11 @@
+"""tf.saved_model.builder: What writes saved models."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.saved_model.saved_model import (
+    SavedModelBuilder as SavedModelBuilder,
+)
+
+__all__ = [
+    "SavedModelBuilder",
+]

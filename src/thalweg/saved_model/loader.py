@@ -1,0 +1,15 @@
+"""tf.saved_model.loader: What loads saved models."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.saved_model.files import (
+    contains_saved_model as maybe_saved_model_directory,
+)
+from thalweg._src.saved_model.saved_model import (
+    load as load,
+)
+
+__all__ = [
+    "load",
+    "maybe_saved_model_directory",
+]

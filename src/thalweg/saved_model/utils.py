@@ -1,0 +1,13 @@
+"""tf.saved_model.utils: Tensors by name, type and shape."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.saved_model.signatures import (
+    build_tensor_info as build_tensor_info,
+    get_tensor_from_tensor_info as get_tensor_from_tensor_info,
+)
+
+__all__ = [
+    "build_tensor_info",
+    "get_tensor_from_tensor_info",
+]

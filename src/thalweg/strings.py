@@ -1,0 +1,61 @@
+"""tf.strings: Strings joined, split, matched, hashed, written and read."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.gen_ops import (
+    string_strip as strip,
+    unicode_script as unicode_script,
+)
+from thalweg._src.ops.decoding import (
+    as_string as as_string,
+    string_to_number as to_number,
+)
+from thalweg._src.ops.hashing import (
+    string_to_hash_bucket as to_hash_bucket,
+    string_to_hash_bucket_fast as to_hash_bucket_fast,
+    string_to_hash_bucket_strong as to_hash_bucket_strong,
+)
+from thalweg._src.ops.printing import (
+    string_format as format,
+)
+from thalweg._src.ops.strings import (
+    lower as lower,
+    ngrams as ngrams,
+    reduce_join as reduce_join,
+    regex_full_match as regex_full_match,
+    regex_replace as regex_replace,
+    split as split,
+    string_join as join,
+    string_length as length,
+    substr as substr,
+    unsorted_segment_join as unsorted_segment_join,
+    upper as upper,
+)
+from thalweg._src.ops.unicode import (
+    unicode_encode as unicode_encode,
+    unicode_transcode as unicode_transcode,
+)
+
+__all__ = [
+    "as_string",
+    "format",
+    "join",
+    "length",
+    "lower",
+    "ngrams",
+    "reduce_join",
+    "regex_full_match",
+    "regex_replace",
+    "split",
+    "strip",
+    "substr",
+    "to_hash_bucket",
+    "to_hash_bucket_fast",
+    "to_hash_bucket_strong",
+    "to_number",
+    "unicode_encode",
+    "unicode_script",
+    "unicode_transcode",
+    "unsorted_segment_join",
+    "upper",
+]

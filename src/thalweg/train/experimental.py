@@ -1,0 +1,25 @@
+"""tf.train.experimental: Loss scales, and state of Python objects in checkpoints."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.checkpoint.trackable import (
+    PythonState as PythonState,
+)
+from thalweg._src.optimizers.mixed_precision import (
+    DynamicLossScale as DynamicLossScale,
+    FixedLossScale as FixedLossScale,
+    LossScale as LossScale,
+    MixedPrecisionLossScaleOptimizer as MixedPrecisionLossScaleOptimizer,
+    disable_mixed_precision_graph_rewrite as disable_mixed_precision_graph_rewrite,
+    enable_mixed_precision_graph_rewrite as enable_mixed_precision_graph_rewrite,
+)
+
+__all__ = [
+    "DynamicLossScale",
+    "FixedLossScale",
+    "LossScale",
+    "MixedPrecisionLossScaleOptimizer",
+    "PythonState",
+    "disable_mixed_precision_graph_rewrite",
+    "enable_mixed_precision_graph_rewrite",
+]

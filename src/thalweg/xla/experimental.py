@@ -1,0 +1,11 @@
+"""tf.xla.experimental: Scopes that ask for compiled operations."""
+
+# Written by `make api` from the names that thalweg/_src exports; edits are lost.
+
+from thalweg._src.compat.jit_scope import (
+    experimental_jit_scope as jit_scope,
+)
+
+__all__ = [
+    "jit_scope",
+]
