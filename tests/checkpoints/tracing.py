@@ -38,7 +38,7 @@ def _ptrace(request, process, address=0, data=0):
 
 
 def is_permitted():
-    """Tells whether processes can be followed here."""
+    """Returns whether processes can be followed here."""
     try:
         return _MARK is not None and sys.platform == "linux" and bool(traced(os.getuid)[0])
     except (OSError, AttributeError):

@@ -571,7 +571,7 @@ DIFFERENT += [
 
 
 def must_show(entry: Different) -> bool:
-    """Tells whether an entry has to match a line: what memory holds may be right by chance."""
+    """Returns whether an entry has to match a line: what memory holds may be right by chance."""
     return entry.reason not in (_GARBAGE, _NO_FACTOR)
 
 

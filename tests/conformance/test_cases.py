@@ -19,7 +19,7 @@ pytestmark = [needs_tensorflow, pytest.mark.timeout(600)]
 
 
 def _is_called(name):
-    """Tells whether an op of the package is one that a single call of arrays and variables shows."""
+    """Returns whether an op of the package is one that a single call of arrays and variables shows."""
     definition = OPS.lookup(name)
     if (
         name.startswith(("_", *RESOURCES))

@@ -78,7 +78,7 @@ def folder(tmp_path_factory):
 
 
 def _keeps_handles(graph):
-    """Tells whether a loop saves handles of arrays made in it for its gradient, in lists as TensorFlow has none."""
+    """Returns whether a loop saves handles of arrays made in it for its gradient, in lists as TensorFlow has none."""
     saving = [op for op in graph.get_operations() if op.type == "TensorListPopBack"]
     return any(op.outputs[1].dtype is tf.resource for op in saving)
 

@@ -108,7 +108,7 @@ def merge_device(spec: DeviceSpec | str | None) -> Callable[[Any], str]:
 
 @lru_cache(maxsize=4096)
 def matches(pattern: str, name: str) -> bool:
-    """Tells whether a device has every field that the pattern names."""
+    """Returns whether a device has every field that the pattern names."""
     return all(want is None or want == have for want, have in zip(_parse(pattern), _parse(name)))
 
 

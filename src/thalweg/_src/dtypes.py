@@ -107,7 +107,7 @@ class DType:
         raise ValueError(f"{self.name} has no limits.")
 
     def is_compatible_with(self, other: Any) -> builtins.bool:
-        """Tells whether a value of `other` can be used where this type is asked for."""
+        """Returns whether a value of `other` can be used where this type is asked for."""
         other = as_dtype(other)
         return self is other or self is other.base_dtype
 

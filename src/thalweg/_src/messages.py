@@ -102,7 +102,7 @@ class Message:
             return value
 
     def HasField(self, name: str) -> bool:
-        """Tells whether a field holds something other than its default."""
+        """Returns whether a field holds something other than its default."""
         if name not in self._converters:
             raise ValueError(_no_field(type(self), name))
         return name in self._set_fields()

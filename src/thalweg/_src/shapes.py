@@ -42,7 +42,7 @@ def as_shape(value: Any) -> Shape:
 
 
 def is_whole(value: Any) -> bool:
-    """Tells whether a float is a whole number: `width / 2` gives one where an integer is meant."""
+    """Returns whether a float is a whole number: `width / 2` gives one where an integer is meant."""
     return isinstance(value, Real) and not hasattr(value, "__index__") and bool(value == value // 1)
 
 
@@ -61,7 +61,7 @@ def _as_size(value: Any) -> int | None:
 
 
 def is_fully_defined(shape: Shape) -> bool:
-    """Tells whether rank and all sizes are known."""
+    """Returns whether rank and all sizes are known."""
     return shape is not None and None not in shape
 
 
@@ -78,7 +78,7 @@ def rank(shape: Shape) -> int | None:
 
 
 def compatible(a: Shape, b: Shape) -> bool:
-    """Tells whether some fully defined shape fits both."""
+    """Returns whether some fully defined shape fits both."""
     if a is None or b is None or a == b:
         return True
     return len(a) == len(b) and all(x == y or x is None or y is None for x, y in zip(a, b))
@@ -170,7 +170,7 @@ class Dimension:
         return self._value
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Tells whether both may be the same size."""
+        """Returns whether both may be the same size."""
         other_value = _as_size(other)
         return self._value == other_value or self._value is None or other_value is None
 
@@ -307,11 +307,11 @@ class TensorShape:
         return num_elements(self._dims)
 
     def is_fully_defined(self) -> bool:
-        """Tells whether rank and all sizes are known."""
+        """Returns whether rank and all sizes are known."""
         return is_fully_defined(self._dims)
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Tells whether some fully defined shape fits both."""
+        """Returns whether some fully defined shape fits both."""
         return compatible(self._dims, as_shape(other))
 
     def assert_is_fully_defined(self) -> None:

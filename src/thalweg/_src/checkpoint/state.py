@@ -110,7 +110,7 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
 
 @export("train.checkpoint_exists")
 def checkpoint_exists(checkpoint_prefix: Any) -> bool:
-    """Tells whether there is a checkpoint of this prefix."""
+    """Returns whether there is a checkpoint of this prefix."""
     from thalweg._src.formats.table_checkpoint import table_files
 
     prefix = os.fspath(checkpoint_prefix)

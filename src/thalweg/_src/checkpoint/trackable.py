@@ -39,7 +39,7 @@ class AutoTrackable:
 
 
 def is_trackable(value: Any) -> bool:
-    """Tells whether a checkpoint can follow a value; lists and dictionaries count if something in them can."""
+    """Returns whether a checkpoint can follow a value; lists and dictionaries count if something in them can."""
     if isinstance(value, list | tuple | dict):
         return any(map(is_trackable, value.values() if isinstance(value, dict) else value))
     return parts_of.dispatch(type(value)) is not _UNKNOWN

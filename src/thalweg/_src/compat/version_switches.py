@@ -75,5 +75,5 @@ def disable_v2_tensorshape() -> None:
 
 @export("is_tensor", "contrib.framework.is_tensor")
 def is_tensor(x: Any) -> bool:
-    """Tells whether a value is a tensor, a variable, or rows of one."""
+    """Returns whether a value is a tensor, a variable, or rows of one."""
     return isinstance(x, Tensor | IndexedSlices | SparseTensor) or hasattr(x, "_as_graph_element")

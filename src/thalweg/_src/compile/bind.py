@@ -88,7 +88,7 @@ def _failing(error: BaseException) -> Call:
 
 
 def _needs_check(node: Node) -> bool:
-    """Tells whether shapes must be checked in each step: an input's rank was unknown while the graph was built."""
+    """Returns whether shapes must be checked in each step: an input's rank was unknown while the graph was built."""
     if node.definition.waits or node.definition.infer in _AS_TORCH:
         return False
     outputs = (producer for producer in node.inputs if producer[0].dtypes[producer[1]] is not dtypes.resource)

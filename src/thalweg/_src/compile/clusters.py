@@ -140,7 +140,7 @@ class Clusters:
         return known and all(node.constant(i) is not None for i in _host_arguments(node))
 
     def _is_settled(self, handle: Output) -> bool:
-        """Tells whether a variable is known and its buffers are all alike, as a library expects them."""
+        """Returns whether a variable is known and its buffers are all alike, as a library expects them."""
         variable = self.bound.constants.get(handle)
         if not isinstance(variable, VariableResource):
             return False

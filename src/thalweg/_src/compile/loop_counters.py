@@ -45,7 +45,7 @@ def _is_number(dtype: DType, shape: Any) -> bool:
 
 
 def _can_compute(node: Node) -> bool:
-    """Tells whether a node can be computed on numbers, given that its inputs are numbers."""
+    """Returns whether a node can be computed on numbers, given that its inputs are numbers."""
     known = node.type in _COMPUTED or node.type in _DECIDED or node.type in ("Identity", "_Choose")
     return known and node.shapes[0] == () and all(_is_number(p.dtypes[i], p.shapes[i]) for p, i in node.inputs)
 
@@ -117,7 +117,7 @@ class _Counted:
             self.nodes, self.variables = nodes, variables
 
     def pays(self) -> bool:
-        """Tells whether more is computed on numbers than has to be made a tensor again in each iteration."""
+        """Returns whether more is computed on numbers than has to be made a tensor again in each iteration."""
         again = {o for part in self._region.parts() for n in part.nodes for o in self._needed_as_tensors(n)}
         return bool(self.variables) and len(self.nodes) > len(again)
 

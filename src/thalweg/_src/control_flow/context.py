@@ -62,7 +62,7 @@ class Context:
                 _require_left(element, None)
 
     def _is_free(self, inputs: list[Tensor]) -> bool:
-        """Tells whether nothing in these inputs says that this context is running."""
+        """Returns whether nothing in these inputs says that this context is running."""
         return not inputs
 
     def _waited(self, control: Operation) -> Operation:
@@ -97,7 +97,7 @@ def context_of(element: Tensor | Operation) -> Any:
 
 
 def encloses(outer: Context | None, inner: Context | None) -> bool:
-    """Tells whether one context is the other or around it; None is the graph, which is around everything."""
+    """Returns whether one context is the other or around it; None is the graph, which is around everything."""
     return outer is None or (inner is not None and any(context is outer for context in inner.chain()))
 
 

@@ -243,7 +243,7 @@ def _condition(pred: Any) -> Tensor:
 
 
 def _at_least(invariant: Shape, shape: Shape) -> bool:
-    """Tells whether every value of a shape keeps to the invariant."""
+    """Returns whether every value of a shape keeps to the invariant."""
     if invariant is None:
         return True
     if shape is None or len(shape) != len(invariant):

@@ -106,7 +106,7 @@ class Ahead:
         return outcome  # type: ignore[no-any-return]
 
     def ready(self) -> bool:
-        """Tells whether the next element is there."""
+        """Returns whether the next element is there."""
         return bool(self._made)
 
     def start(self) -> None:

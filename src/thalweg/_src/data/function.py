@@ -121,7 +121,7 @@ class Function:
 
     @property
     def is_stateful(self) -> bool:
-        """Tells whether calls may depend on earlier ones, so that each pass over a dataset starts afresh."""
+        """Returns whether calls may depend on earlier ones, so that each pass over a dataset starts afresh."""
         return bool(self._targets)
 
     def compile(self, device: Device) -> Executable:

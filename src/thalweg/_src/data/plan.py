@@ -225,11 +225,11 @@ class Elements:
         out.extend(islice(self, count))
 
     def reads_ahead(self) -> bool:
-        """Tells whether nobody sees it when elements are taken before they are needed."""
+        """Returns whether nobody sees it when elements are taken before they are needed."""
         return False
 
     def prompt(self) -> bool:
-        """Tells whether the next element is at hand, so that a step may make it in its own thread."""
+        """Returns whether the next element is at hand, so that a step may make it in its own thread."""
         return False
 
     @classmethod

@@ -159,7 +159,7 @@ class FromFiles(Elements):
 
     @property
     def as_rows(self) -> bool:
-        """Tells whether records of one length are wanted as rows of an array."""
+        """Returns whether records of one length are wanted as rows of an array."""
         return self._texts is not None and self._texts.dtype is not None
 
     def parse(self, source: Source, name: bytes) -> Iterator[Chunk]:

@@ -57,7 +57,7 @@ class Spec:
         return type(self)(shape, self._dtype)
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Tells whether a value of the other kind may be one of this."""
+        """Returns whether a value of the other kind may be one of this."""
         other = other if isinstance(other, Spec) else spec_of(other)
         return type(self) is type(other) and self._dtype is other._dtype and shapes.compatible(self.dims, other.dims)
 
@@ -161,7 +161,7 @@ class DatasetSpec(Spec):
 
 
 def has_parts(value: Any) -> bool:
-    """Tells whether a value is a structure and no leaf."""
+    """Returns whether a value is a structure and no leaf."""
     if isinstance(value, tuple):
         return not isinstance(value, SparseTensorValue)
     return isinstance(value, Mapping) or hasattr(type(value), "__attrs_attrs__")
@@ -228,7 +228,7 @@ def flatten_up_to(structure: Any, values: Any) -> list[Any]:
 
 
 def same_form(first: Any, second: Any) -> bool:
-    """Tells whether two structures differ in their leaves alone."""
+    """Returns whether two structures differ in their leaves alone."""
     if has_parts(first) != has_parts(second):
         return False
     if not has_parts(first):
@@ -301,7 +301,7 @@ def structure_of(element: Any) -> Any:
 
 
 def compatible(first: Any, second: Any) -> bool:
-    """Tells whether elements of one structure may be of the other."""
+    """Returns whether elements of one structure may be of the other."""
     return same_form(first, second) and all(
         one.is_compatible_with(other) for one, other in zip(flatten(first), flatten(second))
     )

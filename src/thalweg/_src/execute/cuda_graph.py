@@ -83,7 +83,7 @@ def _can_be_recorded(node: Node, bound: Bound) -> bool:
 
 
 def _is_settled(node: Node) -> bool:
-    """Tells whether a node computes, from shapes, numbers that are the same whenever the shapes are."""
+    """Returns whether a node computes, from shapes, numbers that are the same whenever the shapes are."""
     return "_host" in node.attrs or node.type == "_CopyToDevice"
 
 

@@ -59,7 +59,7 @@ class Program:
         return self._made(None)
 
     def _is_asked(self) -> bool:
-        """Tells whether a scope asks for compiled nodes."""
+        """Returns whether a scope asks for compiled nodes."""
         return any(node.attrs.get("_XlaCompile") for node in self.bound.calls)
 
     def compile_patiently(self) -> list[Callable[..., Any]]:

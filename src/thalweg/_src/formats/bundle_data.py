@@ -143,7 +143,7 @@ class DataFile:
         return done
 
     def _is_cached(self, offset: int, length: int) -> bool:
-        """Tells whether a part of the file is in the page cache, or, where nobody knows, that it may be."""
+        """Returns whether a part of the file is in the page cache, or, where nobody knows, that it may be."""
         if self._pages is None:
             return True
         start = offset & -mmap.PAGESIZE

@@ -55,7 +55,7 @@ def temporary_name(path: str) -> str:
 
 
 def is_temporary(path: str) -> bool:
-    """Tells whether a name is one that a file has while it is being written."""
+    """Returns whether a name is one that a file has while it is being written."""
     return _MARK in os.path.basename(path)
 
 

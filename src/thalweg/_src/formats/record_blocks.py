@@ -65,7 +65,7 @@ def _of_one_length(block: Array) -> range:
 
 
 def _are_right(block: Array, places: Sequence[int]) -> bool:
-    """Tells whether all checksums of the records between the places are right."""
+    """Returns whether all checksums of the records between the places are right."""
     if isinstance(places, range):
         return _are_even_right(block[: places[-1]], places.step)
     data = block[: places[-1]].copy()
@@ -97,7 +97,7 @@ def _bare(checksums: Array) -> Array:
 
 
 def _is_wrong(block: Array, at: int, end: int | None) -> bool:
-    """Tells whether a checksum of one record is wrong; without an end its header alone is looked at."""
+    """Returns whether a checksum of one record is wrong; without an end its header alone is looked at."""
     if _checksum_of(block, at + 8)[0] != masked_crc32c(block[at : at + 8]):
         return True
     return end is not None and _checksum_of(block, end - 4)[0] != masked_crc32c(block[at + 12 : end - 4])

@@ -89,7 +89,7 @@ def overlap(a: Sequence[Extent], b: Sequence[Extent]) -> tuple[Extent, ...] | No
 
 
 def are_disjoint(slices: Sequence[Sequence[Extent]]) -> bool:
-    """Tells whether no two slices of a tensor have an element in common."""
+    """Returns whether no two slices of a tensor have an element in common."""
     if len(slices) < 2 or not slices[0]:
         return len(slices) < 2
     starts = np.array([[s for s, _ in extents] for extents in slices])

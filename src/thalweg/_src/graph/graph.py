@@ -544,5 +544,5 @@ class Graph:
 
 
 def _is_in_loop(operation: Operation) -> bool:
-    """Tells whether an operation has values of its own in each iteration of a loop, none of them the step's."""
+    """Returns whether an operation has values of its own in each iteration of a loop, none of them the step's."""
     return operation.context is not None and operation.context.in_loop

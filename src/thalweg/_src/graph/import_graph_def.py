@@ -251,7 +251,7 @@ class _Import:
         return inputs, controls, later
 
     def _may_drop(self, op_type: str, key: str, message: Any) -> bool:
-        """Tells whether an attribute of a newer producer says nothing: it has that producer's default, or is zero."""
+        """Returns whether an attribute of a newer producer says nothing: it has that producer's default, or is zero."""
         producer = self._producer_ops.get(op_type)
         if producer is not None:
             return any(a.name == key and a.default_value == message for a in producer.attr)

@@ -87,7 +87,7 @@ def static_value(tensor: Any, depth: int = _DEPTH) -> np.ndarray[Any, Any] | Non
 
 
 def _is_small(shape: Shape) -> bool:
-    """Tells whether a value may be worth knowing: shapes and indices are, data is not."""
+    """Returns whether a value may be worth knowing: shapes and indices are, data is not."""
     return shape is None or None in shape or prod(shape) <= _SIZE  # type: ignore[arg-type]
 
 

@@ -101,5 +101,5 @@ def obey(step: StepGraph) -> None:
 
 
 def is_wished(node: Any, control: Any) -> bool:
-    """Tells whether a user wants a node to come after another."""
+    """Returns whether a user wants a node to come after another."""
     return control.name in node.attrs.get(_WISH, ())

@@ -139,7 +139,7 @@ def _require_parts_that_fit(indices: Shape, values: Shape, dense_shape: Shape) -
 
 
 def is_sparse(value: Any) -> bool:
-    """Tells whether a value is a SparseTensor or the value of one."""
+    """Returns whether a value is a SparseTensor or the value of one."""
     return isinstance(value, SparseTensor | SparseTensorValue)
 
 

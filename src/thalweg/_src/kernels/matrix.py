@@ -33,7 +33,7 @@ def bind_matmul(node: Node, device: Device) -> Call:
 
 
 def _is_narrow_inner(node: Node) -> bool:
-    """Tells whether `g @ w.t()` runs over few columns: the gradient that a layer with few units passes on."""
+    """Returns whether `g @ w.t()` runs over few columns: the gradient that a layer with few units passes on."""
     shape = node.input_shape(1)
     plain = node.attrs["transpose_b"] and not node.attrs["transpose_a"] and node.attrs["T"] is dtypes.float32
     if not plain or shape is None or len(shape) != 2 or None in shape:
@@ -50,7 +50,7 @@ def _multiply_narrow(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def _is_narrow_outer(node: Node) -> bool:
-    """Tells whether a weight gradient `x.t() @ g` has few columns: that of a layer with few units."""
+    """Returns whether a weight gradient `x.t() @ g` has few columns: that of a layer with few units."""
     shape = node.shapes[0]
     if shape is None or None in shape or not node.attrs["transpose_a"] or node.attrs["transpose_b"]:
         return False

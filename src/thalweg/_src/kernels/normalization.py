@@ -43,7 +43,7 @@ def _require(x: Tensor, *vectors: Tensor) -> None:
 
 
 def _fits(node: Node) -> bool:
-    """Tells whether the vectors are known to have an entry for each channel."""
+    """Returns whether the vectors are known to have an entry for each channel."""
     layout, shape = node.attrs["data_format"], node.input_shape(0)
     if shape is None or len(shape) != len(layout):
         return False

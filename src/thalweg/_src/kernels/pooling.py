@@ -328,7 +328,7 @@ def bind_avg_pool(node: Node, device: Device) -> Function | Call:
 
 
 def window_is_full(window: Window, shape: Any) -> bool:
-    """Tells whether images are known to have cells: batch aside, torch refuses pools of nothing."""
+    """Returns whether images are known to have cells: batch aside, torch refuses pools of nothing."""
     return shape is not None and bool(window.channels(shape)) and shape[0] is not None and shape[0] > 0
 
 

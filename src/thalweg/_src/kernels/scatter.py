@@ -25,7 +25,7 @@ def movable(value: torch.Tensor) -> torch.Tensor:
 
 
 def is_in_range(indices: torch.Tensor, limit: int) -> bool:
-    """Tells whether all indices are in [0, limit), by one pass over them."""
+    """Returns whether all indices are in [0, limit), by one pass over them."""
     if not indices.numel():
         return True
     low, high = torch.aminmax(indices)

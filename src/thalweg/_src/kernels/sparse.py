@@ -80,7 +80,7 @@ def place(numbers: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
 
 
 def is_inside(indices: torch.Tensor, shape: Sequence[int]) -> bool:
-    """Tells whether all places are inside a shape."""
+    """Returns whether all places are inside a shape."""
     if not indices.numel():
         return True
     low, high = torch.aminmax(indices, dim=0)

@@ -47,7 +47,7 @@ class _Buffers:
         return [found[variable] for variable in self.variables]
 
     def lie_alike(self, count: int) -> bool:
-        """Tells whether each of `count` variables lies in memory as its slots do."""
+        """Returns whether each of `count` variables lies in memory as its slots do."""
         orders = [variable.order for variable in self.variables]
         return orders[count:] == orders[:-count]
 
@@ -239,7 +239,7 @@ class _Group:
 
 
 def _is_fused(node: Node, device: Device) -> bool:
-    """Tells whether torch's fused kernels are used; a compiler fuses the single operations into more."""
+    """Returns whether torch's fused kernels are used; a compiler fuses the single operations into more."""
     return node.attrs["T"] in _FUSED and not device.compiling
 
 

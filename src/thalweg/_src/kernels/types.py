@@ -131,7 +131,7 @@ def _strings(value: np.ndarray[Any, Any], is_free: bool) -> Any:
 
 
 def _has_own_memory(value: torch.Tensor) -> bool:
-    """Tells whether no other tensor shows the same memory, and this one most of it.
+    """Returns whether no other tensor shows the same memory, and this one most of it.
 
     Memory that came from NumPy belongs to the user, whoever holds it.
     """

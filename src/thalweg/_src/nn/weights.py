@@ -46,7 +46,7 @@ def assert_broadcastable(weights: Any, values: Any) -> Operation:
 
 
 def _fit(weights: Shape, values: Shape) -> bool:
-    """Tells whether weights are known to fit; raises ValueError if they are known not to."""
+    """Returns whether weights are known to fit; raises ValueError if they are known not to."""
     if weights == ():
         return True
     if weights is None or values is None:

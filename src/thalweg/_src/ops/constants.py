@@ -143,7 +143,7 @@ def _nested(value: Any, dtype: Any) -> Array:
 
 
 def _holds_numpy(value: Any) -> bool:
-    """Tells whether a nested list has NumPy elements, whose own precision is kept."""
+    """Returns whether a nested list has NumPy elements, whose own precision is kept."""
     while isinstance(value, list | tuple):
         if not value:
             return False

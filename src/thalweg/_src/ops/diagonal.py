@@ -202,7 +202,7 @@ matrix_set_diag_v3_op = op("MatrixSetDiagV3", _SET_DIAG, align=_ALIGN, **_SET_FA
 
 
 def _is_plain(value: Any, plain: int) -> bool:
-    """Tells whether an argument is left as it is by default."""
+    """Returns whether an argument is left as it is by default."""
     return isinstance(value, int | float) and value == plain
 
 

@@ -190,7 +190,7 @@ def reduce_all(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Tells whether all elements along the axes are true."""
+    """Returns whether all elements along the axes are true."""
     return _reduce(all_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -203,7 +203,7 @@ def reduce_any(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Tells whether some element along the axes is true."""
+    """Returns whether some element along the axes is true."""
     return _reduce(any_op, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 

@@ -236,7 +236,7 @@ var_is_initialized_op = op(
     differentiable=False,
     host="is_initialized",
     infer=scalar,
-    doc="Tells whether a variable has a value.",
+    doc="Returns whether a variable has a value.",
 )
 destroy_resource_op = op(
     "DestroyResourceOp",

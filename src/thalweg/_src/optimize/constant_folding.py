@@ -51,7 +51,7 @@ def _values(node: Node, evaluate: Evaluate) -> list[np.ndarray[Any, Any]] | None
 
 
 def _is_small(node: Node) -> bool:
-    """Tells whether the outputs stay small; where their shapes are unknown, the inputs must be small."""
+    """Returns whether the outputs stay small; where their shapes are unknown, the inputs must be small."""
     for shape in node.shapes:
         if shape is None or None in shape:
             return all(producer.attrs["value"].size <= 64 for producer, _ in node.inputs)

@@ -410,7 +410,7 @@ def _choose(merge: Node, guards: Sequence[Guard]) -> Node:
 
 
 def _never(guard: Guard) -> bool:
-    """Tells whether a guard contradicts itself."""
+    """Returns whether a guard contradicts itself."""
     return any((predicate, not side) in guard for predicate, side in guard)
 
 

@@ -147,7 +147,7 @@ def _group(members: list[Node], group_type: str, variables: int) -> Node:
 
 
 def _are_independent(step: StepGraph, members: list[Node]) -> bool:
-    """Tells whether no member has to run after another one."""
+    """Returns whether no member has to run after another one."""
     after: dict[Node, list[Node]] = step.consumers()
     wanted = set(members)
     return not any(node in wanted for node in _descendants(members, lambda node: after[node]))

@@ -496,7 +496,7 @@ def _only_user(uses: dict[Output, list[Node]], output: Output) -> Node | None:
 
 
 def _counts_up(scatter: Node) -> bool:
-    """Tells whether a scatter writes the elements of its value in their order, from index 0 on."""
+    """Returns whether a scatter writes the elements of its value in their order, from index 0 on."""
     indices = scatter.constant(1)
     if indices is not None:
         return bool(np.array_equal(indices, np.arange(len(indices))))

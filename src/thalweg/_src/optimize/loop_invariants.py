@@ -91,12 +91,12 @@ def _hoisted(loop: Node) -> Iterable[Node]:
 
 
 def _lets_others_run(node: Node) -> bool:
-    """Tells whether a node waits, or calls what may: others may change variables meanwhile, and shall be seen."""
+    """Returns whether a node waits, or calls what may: others may change variables meanwhile, and shall be seen."""
     return node.definition.waits or "PyFunc" in node.type
 
 
 def _is_safe(node: Node) -> bool:
-    """Tells whether a node certainly does not fail, though the loop may never have asked for it."""
+    """Returns whether a node certainly does not fail, though the loop may never have asked for it."""
     shapes = [node.input_shape(i) for i in range(len(node.inputs))]
     if node.type in _CUTTING:
         return all(is_fully_defined(shape) for shape in shapes)
@@ -158,7 +158,7 @@ def _always_saved(loop: Node, index: int) -> Output | None:
 
 
 def mirrors(backward: Node, forward: Node) -> bool:
-    """Tells whether a loop counts down to zero from the number of iterations of another."""
+    """Returns whether a loop counts down to zero from the number of iterations of another."""
     region: Region = backward.attrs["region"]
     test = region.condition.fetches[0][0]
     if test.type != "Greater" or test.constant(1) is None or test.constant(1) != 0:

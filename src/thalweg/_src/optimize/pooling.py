@@ -101,7 +101,7 @@ def _sum_before_spreading(step: StepGraph) -> None:
 
 
 def _keeps_channels(pool: Node, bias: Node) -> bool:
-    """Tells whether a pool leaves the dimension alone that a bias belongs to."""
+    """Returns whether a pool leaves the dimension alone that a bias belongs to."""
     layout: str = pool.attrs["data_format"]
     return bool(layout == bias.attrs["data_format"] and pool.attrs["ksize"][layout.index("C")] == 1)
 

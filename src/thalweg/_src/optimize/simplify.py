@@ -57,7 +57,7 @@ def _known(shape: Shape) -> bool:
 
 
 def _same_shape(node: Node, index: int) -> bool:
-    """Tells whether an input certainly has the output's shape."""
+    """Returns whether an input certainly has the output's shape."""
     return _known(node.shapes[0]) and node.input_shape(index) == node.shapes[0]
 
 

@@ -173,7 +173,7 @@ class Optimizer:
             return variable.assign(variable.constraint(variable), read_value=False)
 
     def _overrides(self, method: str, rival: str) -> bool:
-        """Tells whether a method is defined by a class as derived as that of its rival, or more.
+        """Returns whether a method is defined by a class as derived as that of its rival, or more.
 
         Programs that define both ran the one for plain variables, TensorFlow 1's default.
         """

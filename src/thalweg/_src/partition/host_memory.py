@@ -37,7 +37,7 @@ def arguments(args: tuple[ArgDef, ...], attrs: dict[str, object], count: int) ->
 
 
 def on_host(output: Output) -> bool:
-    """Tells whether an output of an accelerator's partition is in host memory."""
+    """Returns whether an output of an accelerator's partition is in host memory."""
     node, index = output
     if node.type == "_Arg":
         return bool(node.attrs.get("_host", True))  # those of a loop's body say it, those of a step come from the user
@@ -52,7 +52,7 @@ def on_host(output: Output) -> bool:
 
 
 def _is_counted(loop: Node, index: int) -> bool:
-    """Tells whether a loop counts with a variable, and keeps it on the host."""
+    """Returns whether a loop counts with a variable, and keeps it on the host."""
     return loop.dtypes[index] in _COUNTING and loop.shapes[index] == ()
 
 

@@ -35,7 +35,7 @@ class _Board:
         return self.homes[group] if group >= 0 else 0
 
     def floats(self, unit: int) -> bool:
-        """Tells whether a unit may still go with whoever needs it first."""
+        """Returns whether a unit may still go with whoever needs it first."""
         return not self.inputs[unit] and self.home(unit) == _OPEN
 
     def put(self, unit: int) -> None:
@@ -56,7 +56,7 @@ class _Board:
         self._run(unit, home, self._ready(unit, home))
 
     def _is_open_feed(self, unit: int) -> bool:
-        """Tells whether a unit is a feed whose first user has no place yet: it follows that one and decides nothing."""
+        """Returns whether a unit is a feed whose first user has no place yet: it follows that one and decides nothing."""
         return self.problem.units[unit].type == "_Arg" and self.home(unit) == _OPEN
 
     def _bring(self, producer: int, home: int) -> None:

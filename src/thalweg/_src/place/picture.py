@@ -143,7 +143,7 @@ def _is_hidden(node: Node) -> bool:
 
 
 def _is_plain_read(node: Node) -> bool:
-    """Tells whether a node only reads a variable, which then stands for it."""
+    """Returns whether a node only reads a variable, which then stands for it."""
     return node.type == "ReadVariableOp" and not node.controls and node.inputs[0][0].type == "VarHandleOp"
 
 

@@ -194,5 +194,5 @@ def _early(nodes: Iterable[Node]) -> set[Node]:
 
 
 def _is_everywhere(node: Node) -> bool:
-    """Tells whether a node is made again wherever it is needed, and so costs nothing."""
+    """Returns whether a node is made again wherever it is needed, and so costs nothing."""
     return node.type == "Const" and not node.controls

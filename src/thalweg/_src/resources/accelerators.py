@@ -119,7 +119,7 @@ class _Arithmetic:
 
 
 def tensor_float_32_execution_enabled() -> bool:
-    """Tells whether products and convolutions of float32 may round their factors to 10 bits on a GPU."""
+    """Returns whether products and convolutions of float32 may round their factors to 10 bits on a GPU."""
     return _Arithmetic.tensor_float_32
 
 

@@ -241,7 +241,7 @@ def _copy(value: Value) -> Value:
 
 
 def same_table(table: LookupTable, kind: type, key: DType, value: DType, value_shape: Shape) -> bool:
-    """Tells whether a table that exists is what another handle of its name asks for."""
+    """Returns whether a table that exists is what another handle of its name asks for."""
     return (
         type(table) is kind
         and table.key_dtype is key

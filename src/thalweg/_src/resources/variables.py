@@ -173,7 +173,7 @@ def _inverse(order: tuple[int, ...]) -> list[int]:
 
 
 def _is_free(buffer: torch.Tensor, holders: int) -> bool:
-    """Tells whether no more than these hold a buffer, and nobody else its memory."""
+    """Returns whether no more than these hold a buffer, and nobody else its memory."""
     return sys.getrefcount(buffer) <= holders and _use_count(buffer.untyped_storage()._cdata) <= 2
 
 

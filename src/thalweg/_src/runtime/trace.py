@@ -105,7 +105,7 @@ class DeviceClock:
 
 
 def _runs_on_host(node: Node) -> bool:
-    """Tells whether a node of an accelerator's partition leaves the device alone."""
+    """Returns whether a node of an accelerator's partition leaves the device alone."""
     if node.type in _AT_ONCE or "_host" in node.attrs:
         return True
     if node.type in ("_CopyToHost", "_While") or not node.dtypes:

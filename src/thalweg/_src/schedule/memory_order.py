@@ -132,7 +132,7 @@ class _Gain:
 
 
 def _has_effect(node: Node) -> bool:
-    """Tells whether a node keeps its place among those with effects; what it sends or receives has places by key."""
+    """Returns whether a node keeps its place among those with effects; what it sends or receives has places by key."""
     return node.definition.stateful and node.type not in NOTHING and node.type not in ("_Send", "_Recv")
 
 

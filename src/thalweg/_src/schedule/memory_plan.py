@@ -129,7 +129,7 @@ def plan_memory(parts: Parts, costs: CostModel | None = None, limits: Mapping[st
 
 
 def _can_be_ordered(parts: Parts) -> bool:
-    """Tells whether nobody waits for others than the parts themselves.
+    """Returns whether nobody waits for others than the parts themselves.
 
     What waits for a queue, for the client of a partial run or, in a loop, for the same loop on another device, may wait
     for something that would come only after it in a new order.

@@ -146,7 +146,7 @@ class Buffers:
         return saved or self.costs.bytes(node, index)
 
     def _counts(self, node: Node, index: int) -> bool:
-        """Tells whether an output is in the memory of the device, not in that of its host."""
+        """Returns whether an output is in the memory of the device, not in that of its host."""
         if self._on_host:
             return True
         if "_host" in node.attrs or node.type in ("_Arg", "_CopyToHost"):

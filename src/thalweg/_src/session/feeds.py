@@ -20,7 +20,7 @@ Convert = Callable[[Any], Value]
 
 
 def is_composite(key: Any) -> bool:
-    """Tells whether a key of a feed_dict stands for several tensors: a tuple of keys, a sparse tensor, a variable."""
+    """Returns whether a key of a feed_dict stands for several tensors: a tuple of keys, a sparse tensor, a variable."""
     return isinstance(key, tuple) or _composite(key) is not None or _reads(key) is not None
 
 

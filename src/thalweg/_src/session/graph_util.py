@@ -27,7 +27,7 @@ def _source(name: str) -> str:
 
 @export("graph_util.must_run_on_cpu")
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
-    """Tells whether a node, an Operation or a NodeDef, belongs on the host: strings, and the numbers of shapes."""
+    """Returns whether a node, an Operation or a NodeDef, belongs on the host: strings, and the numbers of shapes."""
     node_def = node.node_def if isinstance(node, Operation) else node
     if pin_variables_on_cpu and node_def.op in (*_VARIABLES, "Assign", "AssignVariableOp"):
         return True

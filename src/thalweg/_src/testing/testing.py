@@ -47,7 +47,7 @@ def is_built_with_xla() -> bool:
 
 @export("test.is_gpu_available")
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None) -> bool:
-    """Tells whether a GPU is there, of at least some compute capability."""
+    """Returns whether a GPU is there, of at least some compute capability."""
     least = min_cuda_compute_capability or (0, 0)
     return any(gpu_capability(index) >= tuple(least) for index in range(gpu_count()))
 

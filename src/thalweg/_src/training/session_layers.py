@@ -55,7 +55,7 @@ class Layer:
         return step_fn(StepContext(raw_session, self.run))
 
     def should_stop(self) -> bool:
-        """Tells whether training should stop: this layer says so, or one inside, or there is no session any more."""
+        """Returns whether training should stop: this layer says so, or one inside, or there is no session any more."""
         if self._check_stop():
             return True
         if self._sess is None:

@@ -189,7 +189,7 @@ class SessionManager:
 
 
 def _ready(op: Any, session: Session) -> Ready:
-    """Tells whether an operation that reports what is missing reports nothing."""
+    """Returns whether an operation that reports what is missing reports nothing."""
     if op is None:
         return True, None
     try:
@@ -203,7 +203,7 @@ def _ready(op: Any, session: Session) -> Ready:
 
 
 def _is_whole(state: Any) -> bool:
-    """Tells whether the newest checkpoint is sound, so that what failed lies elsewhere, as in another model."""
+    """Returns whether the newest checkpoint is sound, so that what failed lies elsewhere, as in another model."""
     try:
         check_checkpoint(state.model_checkpoint_path)
     except errors.OpError:

@@ -151,7 +151,7 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
 
 @export("is_variable_initialized")
 def is_variable_initialized(variable: Any) -> Tensor:
-    """Tells whether a variable has a value."""
+    """Returns whether a variable has a value."""
     return variable.is_initialized()  # type: ignore[no-any-return]
 
 

@@ -202,7 +202,7 @@ def _require_same(what: str, found: Any, shape: shapes.Shape, dtype: DType) -> N
 
 
 def _names(function: Any, argument: str) -> bool:
-    """Tells whether a function names an argument itself."""
+    """Returns whether a function names an argument itself."""
     return argument in inspect.signature(function).parameters
 
 

@@ -113,7 +113,7 @@ def _contracted(grad: Tensor, output: Term, other: Tensor | None, second: Term |
 
 
 def _same_dots(term: Term, x: Tensor, output: Term, grad: Tensor) -> bool:
-    """Tells whether the ellipsis of an input is known to stand for the output's dimensions."""
+    """Returns whether the ellipsis of an input is known to stand for the output's dimensions."""
     if not term.ellipsis or x.dims is None or grad.dims is None:
         return False
     ours = x.dims[len(term.before) : len(x.dims) - len(term.after)]

@@ -102,5 +102,5 @@ def pop_gradient(op: Operation, grad: Any, element: Any) -> Any:
 
 
 def _has_gradient(element: Tensor) -> bool:
-    """Tells whether a list of such elements has a list of gradients; counters and handles of arrays have none."""
+    """Returns whether a list of such elements has a list of gradients; counters and handles of arrays have none."""
     return element.dtype.is_floating or element.dtype.is_complex or element.dtype is dtypes.variant

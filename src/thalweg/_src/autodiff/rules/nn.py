@@ -114,7 +114,7 @@ def log_softmax(op: Operation, grad: Tensor) -> Tensor:
 
 
 def _is_zero(grad: Tensor | None) -> bool:
-    """Tells whether a gradient is one that no use of the output gave."""
+    """Returns whether a gradient is one that no use of the output gave."""
     return grad is None or grad.op.type == "ZerosLike" or (grad.op.type == "Const" and not grad.op.attrs["value"].any())
 
 

@@ -40,7 +40,7 @@ def arg_scope_func_key(op: Any) -> str:
 
 @export("contrib.framework.has_arg_scope", "contrib.slim.has_arg_scope")
 def has_arg_scope(func: Any) -> bool:
-    """Tells whether a function takes arguments from scopes."""
+    """Returns whether a function takes arguments from scopes."""
     return arg_scope_func_key(func) in _ARGUMENTS
 
 

@@ -130,7 +130,7 @@ class StepGraph:
     is_free: bool = False  # control flow that has no structure, which runs by tokens and may go in circles
 
     def waits(self) -> bool:
-        """Tells whether somebody in here waits for someone else."""
+        """Returns whether somebody in here waits for someone else."""
         return any(map(waits, self.nodes))
 
     def roots(self) -> Iterable[Node]:
@@ -185,7 +185,7 @@ class StepGraph:
 
 
 def waits(node: Node) -> bool:
-    """Tells whether a node may wait for someone else, itself or by what it repeats."""
+    """Returns whether a node may wait for someone else, itself or by what it repeats."""
     if node.type == "_While":
         return any(part.waits() for part in node.attrs["region"].parts())
     return node.definition.waits

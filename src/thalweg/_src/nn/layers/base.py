@@ -430,7 +430,7 @@ def _add_once(collection: str, element: Any) -> None:
 
 
 def _depends(operation: Operation, tensors: set[Any]) -> bool:
-    """Tells whether an operation uses one of the tensors, directly or not."""
+    """Returns whether an operation uses one of the tensors, directly or not."""
     stack, seen = [operation], {operation}
     while stack:
         current = stack.pop()

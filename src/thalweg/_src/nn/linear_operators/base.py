@@ -158,7 +158,7 @@ class LinearOperator:
 
     @property
     def is_square(self) -> bool | None:
-        """Tells whether the operator is square, by its hint or its shape."""
+        """Returns whether the operator is square, by its hint or its shape."""
         dims = self._shape()
         if self._is_square is None and dims is not None and None not in dims[-2:]:
             return dims[-2] == dims[-1]

@@ -110,7 +110,7 @@ def require_cell(argument: str, cell: Any) -> None:
 
 
 def _has(cell: Any, name: str) -> bool:
-    """Tells whether an attribute is there, without computing a property that may not be ready."""
+    """Returns whether an attribute is there, without computing a property that may not be ready."""
     return hasattr(type(cell), name) or name in getattr(cell, "__dict__", {})
 
 
