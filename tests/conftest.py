@@ -1,10 +1,12 @@
 """Each test builds in a graph of its own."""
 
+import contextlib
 import math
 
 import pytest
 
 import thalweg as tf
+from tests import children
 from thalweg._src.resources import accelerators
 from thalweg._src.runtime import executable
 
@@ -18,6 +20,19 @@ executable.OFTEN = math.inf
 def graph():
     with tf.Graph().as_default() as graph:
         yield graph
+
+
+@pytest.fixture
+def start_child():
+    """Starts child processes, which end with the test."""
+    with contextlib.ExitStack() as ends:
+
+        def start(command, **options):
+            process = children.start(command, **options)
+            ends.callback(children.end, process)
+            return process
+
+        yield start
 
 
 @pytest.fixture

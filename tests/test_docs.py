@@ -4,7 +4,6 @@ import importlib.util
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import traceback
 
@@ -12,6 +11,7 @@ import pytest
 import torch
 
 import thalweg as tf
+from tests import children
 
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "bench").glob("*.md")])
@@ -97,7 +97,7 @@ def test_the_demo_learns(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("example", sorted(p.name for p in (ROOT / "examples").glob("*.py") if p.name != "digits.py"))
 def test_examples_run(example, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    subprocess.run([sys.executable, ROOT / "examples" / example], cwd=tmp_path, env=environment, check=True)
+    children.run([sys.executable, ROOT / "examples" / example], cwd=tmp_path, env=environment)
 
 
 # -- links and paths --------------------------------------------------------------------------------------------------

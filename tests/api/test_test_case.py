@@ -1,7 +1,6 @@
 """tf.test: the assertions of TestCase, its sessions, and what else tests use."""
 
 import os
-import subprocess
 import sys
 import threading
 import unittest
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
+from tests import children
 
 
 def case(method=None):
@@ -184,7 +184,7 @@ def test_main_runs_the_tests_of_a_program():
     )
     for value, status in (("[1]", 0), ("[2]", 1)):
         text = program.format(value) + "tf.test.main()"
-        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+        done = children.run([sys.executable, "-c", text], check=False)
         assert done.returncode == status
         assert "Ran 2 tests" in done.stderr and "skipped=1" in done.stderr  # test_session is no test
 

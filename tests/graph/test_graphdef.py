@@ -1,6 +1,5 @@
 """GraphDef out and in: names, attributes, devices, controls, maps; every graph comes back as it was."""
 
-import subprocess
 import sys
 
 import numpy as np
@@ -9,6 +8,7 @@ from tensorboard.compat.proto.graph_pb2 import GraphDef
 from tensorboard.compat.proto.node_def_pb2 import NodeDef
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
+from tests import children
 from thalweg._src import dtypes
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import PRODUCER, write_graph
@@ -368,7 +368,7 @@ def test_protobuf_is_not_needed_to_build_a_graph():
         "import sys, thalweg._src.graph.graphdef, thalweg._src.graph.import_graph_def, thalweg._src.ops.tensor_proto\n"
         "assert not [m for m in sys.modules if m.startswith(('google.protobuf', 'tensorboard'))]"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    children.run([sys.executable, "-c", code])
 
 
 def _reference_graph():

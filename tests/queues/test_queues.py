@@ -309,17 +309,17 @@ def test_closing_a_session_wakes_everybody():
             each.result()
 
 
-def test_an_interrupt_ends_a_step_that_waits():
+def test_an_interrupt_ends_a_step_that_waits(start_child):
     code = (
-        "import thalweg as tf\nq = tf.FIFOQueue(1, tf.int32)\ns = tf.Session()\n"
-        "s.run(q.size())\nprint('ready', flush=True)\n"
-        "try:\n    s.run(q.dequeue())\nexcept KeyboardInterrupt:\n    s.run(q.enqueue(3)); print(s.run(q.dequeue()))\n"
+        "import thalweg as tf\nq = tf.FIFOQueue(1, tf.int32)\ns = tf.Session()\ns.run(q.size())\n"
+        "try:\n    print('ready', flush=True); s.run(q.dequeue())\n"
+        "except KeyboardInterrupt:\n    s.run(q.enqueue(3)); print(s.run(q.dequeue()))\n"
     )
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    process = start_child([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline().strip() == "ready"
-    time.sleep(0.5)
+    time.sleep(0.5)  # by now it most likely waits
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate()
     assert out.strip() == "3" and process.returncode == 0
 
 
