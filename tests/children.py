@@ -33,6 +33,14 @@ def end(process):
             stream.close()
 
 
+def interrupt(process):
+    """Presses Ctrl-C until a child ends: Python misses a signal just before its main thread starts to wait."""
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+
+
 def run(command, check=True, timeout=None, **options):
     """Runs a child to its end and returns its exit status and what it wrote; `check`: the status must be 0."""
     process = start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)

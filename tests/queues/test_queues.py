@@ -1,6 +1,5 @@
 """Queues in sessions: what goes in comes out, whoever must wait does, and closing or cancelling wakes everybody."""
 
-import signal
 import subprocess
 import sys
 import threading
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
+from tests import children
 from tests.queues.waiting import Waiting, until
 
 
@@ -318,9 +318,8 @@ def test_an_interrupt_ends_a_step_that_waits(start_child):
     process = start_child([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline().strip() == "ready"
     time.sleep(0.5)  # by now it most likely waits
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate()
-    assert out.strip() == "3" and process.returncode == 0
+    children.interrupt(process)
+    assert process.stdout.read().strip() == "3" and process.returncode == 0
 
 
 # -- sharing ----------------------------------------------------------------------------------------------------------
