@@ -13,7 +13,6 @@ from thalweg._src import dtypes
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.graphdef import PRODUCER, write_graph
 from thalweg._src.graph.import_graph_def import import_graph_def
-from thalweg._src.graph.op_def import OPS
 from thalweg._src.ops.constants import constant, no_op, placeholder
 from thalweg._src.ops.identity import identity, identity_n
 from thalweg._src.ops.matrix import matmul
@@ -233,7 +232,6 @@ def test_a_cycle_is_refused_unless_it_is_a_loop(graph):
         import_graph_def(_graph_def(_node("X", "Identity", "Y", T=dtypes.float32), _node("Y", "Identity", "X")))
 
 
-@pytest.mark.skipif("NextIteration" not in OPS, reason="no loops yet")
 def test_the_way_back_of_a_loop_is_closed(graph):
     merge = _node("M", "Merge", "A", "N", T=dtypes.float32)
     merge.attr["N"].i = 2
