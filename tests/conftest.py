@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import threading
 
 import pytest
 
@@ -14,6 +15,19 @@ from thalweg._src.runtime import executable
 accelerators.enable_tensor_float_32_execution(False)
 # Tests that take long do not become other programs meanwhile.
 executable.OFTEN = math.inf
+
+
+@pytest.fixture(autouse=True, scope="session")
+def nothing_is_left(tmp_path_factory):
+    """Fails the run if its tests, or those of one of its workers, leave processes, threads or temporary files."""
+    threads, folder = threading.enumerate(), tmp_path_factory.mktemp("temporary")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder))
+        patch.setattr("tempfile.tempdir", None)
+        patch.setenv("THALWEG_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+        if left := leftovers(threads, folder):
+            pytest.fail("tests left behind:\n" + "\n".join(left), pytrace=False)
 
 
 @pytest.fixture(autouse=True)

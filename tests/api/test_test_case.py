@@ -7,6 +7,7 @@ import unittest
 
 import numpy as np
 import pytest
+import torch
 
 import thalweg as tf
 from tests import children
@@ -21,6 +22,11 @@ def case(method=None):
                 method(self)
 
     return Case()
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TEST_TMPDIR", str(tmp_path))
 
 
 @pytest.fixture
@@ -191,7 +197,7 @@ def test_main_runs_the_tests_of_a_program():
 
 def test_machine():
     assert tf.test.is_gpu_available() == bool(tf.test.gpu_device_name())
-    assert tf.test.is_built_with_cuda() in (True, False)
+    assert tf.test.is_built_with_cuda() == (torch.version.cuda is not None)
     assert not tf.test.is_gpu_available(min_cuda_compute_capability=(99, 0))
     assert os.path.isabs(tf.test.test_src_dir_path("x"))
     assert tf.test.mock is unittest.mock
