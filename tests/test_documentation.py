@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 from thalweg.messages import Message
 
-from thalweg import documentation, parameter_docs
+from thalweg._src import documentation, parameter_docs
 from thalweg._src.documentation import document, document_parameters, parameters, undocumented
 
 
