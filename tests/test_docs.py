@@ -135,3 +135,11 @@ def test_what_is_not_yet_there_is_missing():
 def test_names_said_to_be_missing_are_missing():
     for space, name in ((tf, "distribute"), (tf.train, "Server")):
         assert not hasattr(space, name), f"README.md says that distribution is not there yet, and {name} is"
+
+
+def test_decisions_are_numbered_and_listed():
+    index = (ROOT / "docs/decisions/README.md").read_text()
+    for page in (ROOT / "docs/decisions").glob("0*.md"):
+        number = int(page.name[:4])
+        assert page.read_text().startswith(f"# {number}. ")
+        assert re.search(rf"^\| {number} \| \[.*\]\({page.name}\) \| .+ \|$", index, re.MULTILINE)
