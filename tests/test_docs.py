@@ -16,6 +16,7 @@ from thalweg._src.cli.names import PublicNames
 
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "bench").glob("*.md")])
+NUMBER = re.compile(r"\d+\.\d*")
 NOT_YET = re.compile(r"\*not yet\*(?: \(`([^`]+)`\))?")
 on_cpu = pytest.mark.skipif(torch.cuda.is_available(), reason="the pages show a machine without a GPU")
 
@@ -61,15 +62,24 @@ def test_the_journey_names_files_and_is_short():
 
 
 @on_cpu
-def test_the_readme_prints_what_it_shows(capsys):
-    program, output, step = blocks("README.md")
-    assert "show_program" not in program
-    run(program + "    print(sess.show_program(loss, xor))\n")
-    number = re.compile(r"\d+\.\d*")
-    printed, shown = capsys.readouterr().out.rstrip(), f"{output}{step}".rstrip()
-    assert number.sub("#", printed) == number.sub("#", shown)
-    values = [[float(digits) for digits in number.findall(text)] for text in (printed, shown)]
+@pytest.mark.parametrize("page", ["README.md", "docs/start.md"])
+def test_a_page_prints_what_it_shows(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    programs, outputs = blocks(page)[::2], blocks(page)[1::2]
+    run("".join(programs))
+    printed, shown = capsys.readouterr().out, "".join(outputs)
+    assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", shown).split()
+    values = [[float(digits) for digits in NUMBER.findall(text)] for text in (printed, shown)]
     assert values[0] == pytest.approx(values[1], abs=0.05)
+
+
+def test_a_program_to_move_over_is_checked_as_shown(tmp_path):
+    program, shown = blocks("docs/migrating.md")
+    (tmp_path / "train.py").write_text(program)
+    command = [sys.executable, "-m", "thalweg._src.cli.main", "check", "train.py"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, shown)
 
 
 @on_cpu
@@ -133,8 +143,10 @@ def test_what_is_not_yet_there_is_missing():
 
 
 def test_names_said_to_be_missing_are_missing():
-    for space, name in ((tf, "distribute"), (tf.train, "Server")):
-        assert not hasattr(space, name), f"README.md says that distribution is not there yet, and {name} is"
+    table = (ROOT / "docs/migrating.md").read_text().partition("| missing | instead |")[2].partition("\n\n")[0]
+    names = [name for row in table.splitlines() for name in re.findall(r"`tf\.([\w.]+)`", row.split(" | ")[0])]
+    assert "distribute" in names and "train.Server" in names  # as README.md says
+    assert not [name for name in names if PublicNames().has(tuple(name.split(".")))]
 
 
 def test_decisions_are_numbered_and_listed():
