@@ -155,3 +155,23 @@ def test_decisions_are_numbered_and_listed():
         number = int(page.name[:4])
         assert page.read_text().startswith(f"# {number}. ")
         assert re.search(rf"^\| {number} \| \[.*\]\({page.name}\) \| .+ \|$", index, re.MULTILINE)
+        assert f"decisions/{page.name}" in (ROOT / "mkdocs.yml").read_text()
+
+
+# -- the API reference ------------------------------------------------------------------------------------------------
+
+
+def test_the_reference_describes_each_name_once():
+    pages = load(ROOT / "docs/reference.py").pages()
+    assert "```python\ntf.nn.relu(features, name=None)\n```" in pages["reference/tf.nn.md"]
+    described = re.findall(r"^## (tf\.[\w.]+) ", "".join(pages.values()), re.MULTILINE)
+    aliases = re.findall(r"^\| `(tf\.[\w.]+)` \| \[", "".join(pages.values()), re.MULTILINE)
+    assert len(set(described)) == len(described) > 1500 and not set(described) & set(aliases)
+    for name in ("tf.Session", "tf.global_variables", "tf.train.AdamOptimizer", "tf.contrib.slim.arg_scope"):
+        assert name in described or name in aliases
+
+
+def test_the_reference_lists_parameters():
+    doc = "Does it.\n\nArgs:\n  a: The first,\n    of two.\n  *rest: See `f(*x)` and a_b."
+    shown = load(ROOT / "docs/reference.py")._markdown(doc)
+    assert shown == "Does it.\n\n**Args**\n\n- `a`: The first, of two.\n- `*rest`: See `f(*x)` and a\\_b."
