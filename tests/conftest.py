@@ -8,6 +8,7 @@ import pytest
 
 import thalweg as tf
 from tests import children
+from tests.leftovers import leftovers
 from thalweg._src.resources import accelerators
 from thalweg._src.runtime import executable
 

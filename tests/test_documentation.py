@@ -12,10 +12,10 @@ from inspect import cleandoc
 from typing import Any, NamedTuple
 
 import pytest
-from thalweg.messages import Message
 
 from thalweg._src import documentation, parameter_docs
 from thalweg._src.documentation import document, document_parameters, parameters, undocumented
+from thalweg._src.messages import Message
 
 
 @pytest.fixture(autouse=True)

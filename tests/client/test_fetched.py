@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import thalweg as tf
+from thalweg._src.compile import clusters, lowering
 from thalweg._src.kernels import types
 
 SIZE = 1 << 24  # floats: 64 MB
@@ -235,11 +236,11 @@ def compiler(request, monkeypatch):
 
     def library(cluster_request):
         with torch.inference_mode(False), torch.no_grad():
-            graph, _ = lower.traced(cluster_request)
+            graph, _ = lowering.traced(cluster_request)
         return lambda values: graph(*values)
 
     if request.param == "lowered":
-        monkeypatch.setattr(cluster.FOREGROUND, "wait_for", library)
+        monkeypatch.setattr(clusters.FOREGROUND, "wait_for", library)
 
 
 def test_compiled_steps_give_copies_of_what_they_hold(compiler):
