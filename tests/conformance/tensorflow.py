@@ -93,7 +93,7 @@ class Server:
                 stderr=errors,
                 cwd=self._folder,
                 text=True,
-                env=_environment(),
+                env={**_environment(), "TMPDIR": str(self._folder)},  # it is killed, and leaves files there
             )
         while self._process.stdout.readline().strip() != "ready":
             assert self._process.poll() is None, "TensorFlow does not start"
