@@ -25,6 +25,7 @@ from thalweg._src.kernels.registry import Known, device_types, invoke
 from thalweg._src.kernels.types import TORCH, from_numpy
 from thalweg._src.ops.constants import array_constant
 from thalweg._src.ops.state import var_handle_op
+from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.prune import prune
 from thalweg._src.partition.host_memory import assign_memory, on_host
 from thalweg._src.resources.containers import Containers
@@ -109,7 +110,7 @@ def built(case, is_known):
         ]
         definition.many(*args, *case.inputs[len(args) :], name="tried", **case.attrs)
         operation = graph.get_operation_by_name("tried")
-        step = prune(list(feeds), operation.outputs, [operation])
+        step = functionalize(prune(list(feeds), operation.outputs, [operation]))
     return step, dict(zip(step.feeds, feeds.values())), variables
 
 

@@ -8,6 +8,7 @@ import torch
 
 import thalweg as tf
 from thalweg._src.compile.failure import explain
+from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.prune import prune
 
 TRACED = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
@@ -53,7 +54,7 @@ def product():
 def test_classes(raised, kind):
     x = tf.placeholder(tf.float32, [None], name="x")
     y = tf.sin(x, name="wave")
-    node = prune([x], [y], []).nodes[-1]
+    node = functionalize(prune([x], [y], [])).nodes[-1]
     error = explain(raised, node, [torch.zeros(7)], "/job:localhost/replica:0/task:0/device:CPU:0")
     assert type(error) is kind
     assert error.op is node and error.node_def is not None
@@ -66,13 +67,13 @@ def test_classes(raised, kind):
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt(), SystemExit(3)])
 def test_interrupts_stay_what_they_are(interrupt):
     x = tf.placeholder(tf.float32)
-    node = prune([x], [tf.sin(x)], []).nodes[-1]
+    node = functionalize(prune([x], [tf.sin(x)], [])).nodes[-1]
     assert explain(interrupt, node, None, "") is interrupt
 
 
 def test_a_typed_error_keeps_its_class_and_gains_a_place():
     x = tf.placeholder(tf.float32)
-    node = prune([x], [tf.sin(x, name="wave")], []).nodes[-1]
+    node = functionalize(prune([x], [tf.sin(x, name="wave")], [])).nodes[-1]
     bare = tf.errors.DataLossError(None, None, "half a record")
     error = explain(bare, node, None, "/device:CPU:1")
     assert type(error) is tf.errors.DataLossError

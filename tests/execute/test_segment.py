@@ -40,7 +40,7 @@ def constant(name, value, controls=()):
 
 def step_of(nodes, fetches):
     step = StepGraph(list(nodes), [], [(node, 0) for node in fetches])
-    step.settle()
+    step.prune_and_sort()
     return step
 
 
@@ -196,7 +196,7 @@ def test_nothing_waits_for_what_it_does_not_need():
         [],
     )
     step = StepGraph([], [], [(both, 0)], [sent])
-    step.settle()
+    step.prune_and_sort()
     executable = Executable([Program(step, HOST)], 1, "")
     running = Step()
     finished = running.finished = threading.Event()

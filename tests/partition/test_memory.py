@@ -4,12 +4,13 @@ import pytest
 
 import thalweg as tf
 from thalweg._src.graph.ir.step_graph import Node
+from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.prune import prune
 from thalweg._src.partition.host_memory import arguments, assign_memory
 
 
 def assigned(fetches, feeds=(), targets=()):
-    step = prune(list(feeds), list(fetches), list(targets))
+    step = functionalize(prune(list(feeds), list(fetches), list(targets)))
     assign_memory(step)
     seen = set()
     for node in step.nodes:  # still in order
@@ -147,10 +148,10 @@ def test_the_graph_itself_is_not_touched():
 
 def test_arguments_name_each_flat_input():
     x = tf.placeholder(tf.float32, [2])
-    stacked = prune([x], [tf.concat([x, x, x], 0)], []).nodes[-1]
+    stacked = functionalize(prune([x], [tf.concat([x, x, x], 0)], [])).nodes[-1]
     names = [arg.name for arg in arguments(stacked.definition.inputs, stacked.attrs, 4)]
     assert names == ["values", "values", "values", "axis"]
-    function = prune([x], [tf.py_func(lambda a, b: a, [x, 1], tf.float32)], []).nodes[-1]
+    function = functionalize(prune([x], [tf.py_func(lambda a, b: a, [x, 1], tf.float32)], [])).nodes[-1]
     assert [arg.name for arg in arguments(function.definition.inputs, function.attrs, 2)] == ["input", "input"]
     with pytest.raises(AssertionError):
         arguments(stacked.definition.inputs, stacked.attrs, 5)

@@ -6,6 +6,7 @@ import pytest
 import thalweg as tf
 from tests.place.problems import CPU, GPU
 from tests.place.watched import held_in
+from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.optimize import optimize
 from thalweg._src.optimize.prune import prune
 from thalweg._src.partition.host_memory import assign_memory
@@ -17,7 +18,7 @@ ONE = tf.ConfigProto(device_count={"CPU": 1, "GPU": 0})
 
 
 def foreseen(fetches, feeds=(), targets=(), device=CPU[0], **costs):
-    step = prune(list(feeds), list(fetches), list(targets))
+    step = functionalize(prune(list(feeds), list(fetches), list(targets)))
     optimize(step, tf.GraphOptions(), lambda node: None)
     if "GPU" in device:
         assign_memory(step)
@@ -100,7 +101,7 @@ def test_a_list_of_what_a_loop_saves_is_as_long_as_the_loop():
 )
 def test_turns_of_a_loop_that_counts(condition, step, first, expected):
     y = tf.while_loop(condition, lambda i: i + step, [first])
-    graph = prune([], [y], [])
+    graph = functionalize(prune([], [y], []))
     (loop,) = [node for node in graph.nodes if node.type == "_While"]
     assert turns(loop, 99) == expected
 

@@ -6,6 +6,7 @@ import pytest
 import thalweg as tf
 from tests.place.problems import CPU
 from tests.place.watched import held_in
+from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.optimize import optimize
 from thalweg._src.optimize.prune import prune
 from thalweg._src.partition.partition import partition
@@ -24,7 +25,7 @@ def config(cpus=2, **limits):
 
 
 def parts_of(fetches, feeds=(), targets=()):
-    step = prune(list(feeds), list(fetches), list(targets))
+    step = functionalize(prune(list(feeds), list(fetches), list(targets)))
     optimize(step, tf.GraphOptions(), lambda node: None)
     return partition(step, place(step, CPU[:2], lambda node: {"CPU"}, False).devices)
 

@@ -204,7 +204,8 @@ class ConfigProto(Message):
         share_cluster_devices_in_session: bool
         optimize_for_static_graph: bool
         host_swap_limit_in_mb: int
-        placer: str  # who chooses devices, and the file of costs that it reckons with
+        lint_passes: bool  # check the graph of a step after every pass
+        placer: str  # the placer, and the file of measured costs that it uses
         cost_model: str
         memory_limit_in_mb: dict[str, float]  # what a device may hold, by its name
 

@@ -28,15 +28,15 @@ class _Frame:
     inner: list[_Frame] = field(default_factory=list)
 
 
-def structured(step: StepGraph) -> StepGraph:
-    """Returns the step graph with its control flow structured; as it is, and free, if that cannot be."""
+def functionalize(step: StepGraph) -> StepGraph:
+    """Returns the step graph with guards and `_While` nodes for its control flow; unstructured if that cannot be."""
     if any(node.facts.control_flow for node in step.nodes):
         try:
             step = _structure(step)
         except Unstructured:
-            step.is_free = True
+            step.is_unstructured = True
             return step
-    step.settle()
+    step.prune_and_sort()
     return step
 
 

@@ -19,9 +19,9 @@ def hoist(step: StepGraph) -> None:
     moved = [node for loop in loops for node in _hoisted(loop)]
     if moved:
         step.nodes += moved
-        step.settle()
+        step.prune_and_sort()
     if _recall_what_never_changed(step, loops):
-        step.settle()
+        step.prune_and_sort()
 
 
 def captured(loop: Node, output: Output) -> Output:

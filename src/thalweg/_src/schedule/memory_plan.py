@@ -133,7 +133,7 @@ def _can_be_ordered(parts: Parts) -> bool:
     What waits for a queue, for the client of a partial run or, in a loop, for the same loop on another device, may wait
     for something that would come only after it in a new order.
     """
-    if any(part.is_free for part in parts.values()):
+    if any(part.is_unstructured for part in parts.values()):
         return False
     sent = {transfer_key(node) for part in parts.values() for node in part.nodes if node.type == "_Send"}
     waiting = [node for part in parts.values() for node in part.nodes if waits(node)]
@@ -251,7 +251,7 @@ class _Receiving:
     def _attempt(self, changed: Iterable[str]) -> Timeline | None:
         try:
             for name in changed:
-                self._parts[name].settle()
+                self._parts[name].prune_and_sort()
         except ValueError:  # what it would wait for waits for it
             return None
         trial = Timeline(self._parts, self._clock)

@@ -24,7 +24,7 @@ from thalweg._src.resources.devices import Device, local_devices
 from thalweg._src.resources.step import Step
 from thalweg._src.runtime.cpu_contention import core_share
 from thalweg._src.runtime.executable import Executable
-from thalweg._src.runtime.pipeline import compile_step
+from thalweg._src.runtime.pipeline import compile_step, show_passes
 from thalweg._src.runtime.trace import Trace
 from thalweg._src.session.feeds import Convert, converter, expand_feeds, expand_keys, feed_tensor, is_composite
 from thalweg._src.session.fetches import Build, flatten, key_of
@@ -230,6 +230,12 @@ class BaseSession:
     def show_program(self, fetches: Any, feed_dict: Any = ()) -> str:
         """Returns the programs that a run of the fetches executes, as the Python text that runs."""
         return str(self._plan(fetches, tuple(expand_keys(feed_dict))).executable.text)
+
+    def show_passes(self, fetches: Any, feed_dict: Any = ()) -> str:
+        """Returns the graph of a run of the fetches after each pass of the compiler, as text."""
+        flat = flatten(self._graph, fetches)
+        feeds = [feed_tensor(self._graph, key) for key in expand_keys(feed_dict)]
+        return show_passes(feeds, flat.tensors, flat.operations, self._config, self._devices)
 
     def show_placement(self, fetches: Any, feed_dict: Any = (), picture: Any = None) -> str:
         """Returns for each node of a run of the fetches where it could run, where it does, and why.
