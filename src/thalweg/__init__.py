@@ -236,8 +236,10 @@ from thalweg._src.graph.convert import (
 )
 from thalweg._src.graph.default import (
     get_default_graph as get_default_graph,
-    get_default_session as get_default_session,
     reset_default_graph as reset_default_graph,
+)
+from thalweg._src.graph.default_stacks import (
+    get_default_session as get_default_session,
 )
 from thalweg._src.graph.graph import (
     Graph as Graph,

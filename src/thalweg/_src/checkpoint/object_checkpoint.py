@@ -35,7 +35,8 @@ from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats.text import as_text
 from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.graph.default import get_default_graph, get_default_session
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default_stacks import get_default_session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import control_dependencies, device, name_scope
 from thalweg._src.graph.tensor import Tensor

@@ -13,11 +13,10 @@ from thalweg._src.dtypes import DType
 from thalweg._src.errors import ShapeError
 from thalweg._src.export import export
 from thalweg._src.graph import attr
-from thalweg._src.graph.apply import output_types
 from thalweg._src.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
+from thalweg._src.graph.op_def import op, output_types
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
