@@ -729,6 +729,10 @@ from thalweg._src.variables.partitioners import (
     min_max_variable_partitioner as min_max_variable_partitioner,
     variable_axis_size_partitioner as variable_axis_size_partitioner,
 )
+from thalweg._src.variables.replication import (
+    VariableAggregation as VariableAggregation,
+    VariableSynchronization as VariableSynchronization,
+)
 from thalweg._src.variables.templates import (
     make_template as make_template,
 )
@@ -744,8 +748,6 @@ from thalweg._src.variables.variable_scope import (
 )
 from thalweg._src.variables.variables import (
     Variable as Variable,
-    VariableAggregation as VariableAggregation,
-    VariableSynchronization as VariableSynchronization,
     global_variables as all_variables,
     global_variables as global_variables,
     global_variables_initializer as global_variables_initializer,
