@@ -10,7 +10,7 @@ import numpy as np
 
 import thalweg as tf
 from tests.conformance.case_runner import decode
-from thalweg._src.formats.example import DecodeError, message_class
+from thalweg._src.formats.example import parse_message
 from thalweg._src.kernels.image_files import decode_png
 
 # Words of a TensorFlow that has no kernel for a case, or has none on this device: nothing to compare with.
@@ -147,8 +147,8 @@ def _meant(text: bytes) -> Any:
         return text[:33], decode_png(text, 0, True).tobytes()
     if text.startswith(b"\n"):
         try:
-            return message_class("Example").FromString(text).SerializeToString(deterministic=True)
-        except DecodeError:
+            return parse_message("Example", text).SerializeToString(deterministic=True)
+        except ValueError:
             return text
     return text
 

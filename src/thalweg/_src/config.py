@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from thalweg._src.export import export
 from thalweg._src.messages import Choice, Message, Repeated, message
@@ -425,12 +424,3 @@ class RunMetadata(Message):
     step_stats: StepStats
     cost_graph: CostGraphDef
     partition_graphs: Repeated[Any]
-
-
-if not TYPE_CHECKING:  # a checker knows the messages above, and would take this to mean that any name exists
-
-    def __getattr__(name: str) -> Any:
-        """Finds the functions that the public namespace tf.config has; the messages are no part of it."""
-        if name.startswith("_"):
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module("thalweg._src.api.config"), name)

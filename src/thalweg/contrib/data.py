@@ -47,10 +47,8 @@ from thalweg._src.data.grouping import (
     rejection_resample as rejection_resample,
 )
 from thalweg._src.data.iterator import (
-    make_saveable_from_iterator as make_saveable_from_iterator,
-)
-from thalweg._src.data.optional import (
     get_next_as_optional as get_next_as_optional,
+    make_saveable_from_iterator as make_saveable_from_iterator,
 )
 from thalweg._src.data.sql import (
     SqlDataset as SqlDataset,

@@ -25,6 +25,7 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import concat
+from thalweg._src.ops.control import tuple as wait_for_all
 from thalweg._src.ops.math import accumulate_n, add_n, cast
 from thalweg._src.ops.reshape import ones_like, zeros_like
 from thalweg._src.shapes import compatible, merge, show
@@ -337,8 +338,6 @@ def _rule_of(operation: Operation) -> GradientFunction | None:
 
 def _gated(grads: list[Any]) -> list[Any]:
     """Makes every gradient of an operation wait for all of them."""
-    from thalweg._src.ops.control import tuple as wait_for_all
-
     return wait_for_all(grads) if sum(g is not None for g in grads) > 1 else grads
 
 

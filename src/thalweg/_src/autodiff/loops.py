@@ -13,6 +13,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.control_flow.context import Branch, Context, Loop, LoopVariable, bring, context_of, encloses
+from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.operation import Operation
@@ -21,7 +22,7 @@ from thalweg._src.ops.comparison import greater
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.control_flow import merge_op
-from thalweg._src.ops.reshape import zeros, zeros_like
+from thalweg._src.ops.reshape import shape, zeros, zeros_like
 from thalweg._src.ops.state import variable_shape
 from thalweg._src.ops.tensor_list import empty_tensor_list_op, pop_back_op, push_back_op
 from thalweg._src.shapes import is_fully_defined
@@ -274,8 +275,6 @@ def _following(variable: LoopVariable, grad: Any) -> Tensor:
 
 
 def _dense(grad: Any) -> Tensor:
-    from thalweg._src.graph.convert import convert_to_tensor
-
     return convert_to_tensor(grad)
 
 
@@ -304,6 +303,4 @@ def _accumulated_slices(backward: Backward, outer: Tensor, grad: IndexedSlices) 
 
 
 def _shape_of(tensor: Tensor) -> Tensor:
-    from thalweg._src.ops.reshape import shape
-
     return shape(tensor)

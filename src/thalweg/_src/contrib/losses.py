@@ -14,6 +14,7 @@ from thalweg._src.nn import losses as plain
 from thalweg._src.nn.losses import add_loss, get_losses, get_regularization_losses, get_total_loss
 from thalweg._src.ops.math import cast
 from thalweg._src.ops.nn import relu
+from thalweg._src.ops.reshape import squeeze
 
 __all__ = [
     "absolute_difference",
@@ -117,7 +118,5 @@ def sparse_softmax_cross_entropy(logits: Any, labels: Any, weights: Any = 1.0, s
     """Returns the cross entropy of classes that exclude each other, for labels that are numbers."""
     labels = convert_to_tensor(labels)
     if labels.dims is not None and len(labels.dims) == 2 and labels.dims[1] == 1:
-        from thalweg._src.ops.reshape import squeeze
-
         labels = squeeze(labels, [1])
     return plain.sparse_softmax_cross_entropy(labels, logits, weights, scope)

@@ -17,10 +17,14 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.comparison import equal, less
+from thalweg._src.ops.concat import stack
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.control import with_dependencies
 from thalweg._src.ops.control_flow import merge_op
 from thalweg._src.ops.identity import ensure_shape, identity
+from thalweg._src.ops.math import cast
+from thalweg._src.ops.printing import Assert
+from thalweg._src.ops.reduction import reduce_sum
 
 Function = Callable[[], Any]
 
@@ -156,8 +160,6 @@ def _checked_pairs(pairs: Any) -> list[tuple[Tensor, Function]]:
 
 def _last_without_default(pairs: Sequence[Any]) -> tuple[Function, list[Any]]:
     """Makes the last function the default, behind a check that its predicate is true."""
-    from thalweg._src.ops.printing import Assert
-
     preds = [pred for pred, _ in pairs]
     last_pred, last = pairs[-1]
 
@@ -176,11 +178,6 @@ def _after_controls(function: Function) -> Any:
 
 
 def _at_most_one(preds: Sequence[Tensor]) -> Operation:
-    from thalweg._src.ops.concat import stack
-    from thalweg._src.ops.math import cast
-    from thalweg._src.ops.printing import Assert
-    from thalweg._src.ops.reduction import reduce_sum
-
     together = stack(list(preds))
     count = reduce_sum(cast(together, dtypes.int32))
     message = "case is exclusive, but more than one of its predicates is true: "

@@ -10,6 +10,7 @@ from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.constants import constant
 from thalweg._src.ops.control_flow import enter_op, exit_op, loop_cond_op, merge_op, next_iteration_op, switch_op
 from thalweg._src.ops.identity import identity
 from thalweg._src.shapes import Shape
@@ -204,8 +205,6 @@ class Loop(Context):
     def _signal(self, control: Operation) -> Operation:
         """Waits for something outside by a value that comes into being after it."""
         if control not in self._signals:
-            from thalweg._src.ops.constants import constant
-
             with self.graph.control_flow(context_of(control)), self.graph.control_dependencies([control]):
                 token = constant(False, name="signal")
             self._signals[control] = bring(token, self).op
@@ -266,8 +265,6 @@ class Loop(Context):
     def count(self) -> Tensor:
         """Returns how many iterations the loop made, as a tensor outside of it; counting starts when somebody asks."""
         if self._count is None:
-            from thalweg._src.ops.constants import constant
-
             with self.left():
                 zero = constant(0, name="f_count")
             self._count = self.carry(zero, (), lambda n: n + 1).exit

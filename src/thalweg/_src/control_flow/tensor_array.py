@@ -11,6 +11,9 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import colocate_with, name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.identity import identity
+from thalweg._src.ops.math import cast
+from thalweg._src.ops.reshape import shape
 from thalweg._src.ops.sequences import range as range_of
 from thalweg._src.ops.tensor_array import (
     tensor_array_close_op,
@@ -116,8 +119,6 @@ class TensorArray:
         return result
 
     def identity(self) -> TensorArray:
-        from thalweg._src.ops.identity import identity
-
         return self.with_flow(identity(self._flow))
 
     def _learn(self, shape: Shape) -> None:
@@ -170,8 +171,6 @@ class TensorArray:
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """Writes the rows of a tensor as elements 0, 1, 2, ..."""
-        from thalweg._src.ops.reshape import shape
-
         with name_scope(name, "TensorArrayUnstack", [self._handle, value]):
             value = self._converted(value)
             return self.scatter(range_of(0, shape(value)[0]), value)
@@ -190,8 +189,6 @@ class TensorArray:
             value = self._converted(value)
             lengths = convert_to_tensor(lengths, preferred_dtype=dtypes.int64)
             if lengths.dtype is not dtypes.int64:
-                from thalweg._src.ops.math import cast
-
                 lengths = cast(lengths, dtypes.int64)
             if value.dims:
                 self._learn((None, *value.dims[1:]))

@@ -6,22 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from thalweg._src import dtypes
-from thalweg._src.data.iterator import Iterator, outputs
 from thalweg._src.data.structure import (
     Spec,
     compatible,
     converted,
     element_of,
     flatten,
+    outputs,
     spec_of,
     structure_of,
     tensors_of,
 )
 from thalweg._src.export import export
-from thalweg._src.graph.scopes import colocate_with, name_scope
+from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.optional import (
-    iterator_get_next_as_optional_op,
     optional_from_value_op,
     optional_get_value_op,
     optional_has_value_op,
@@ -111,11 +110,3 @@ class OptionalSpec(Spec):
 
     def __repr__(self) -> str:
         return f"OptionalSpec({self._element})"
-
-
-@export("data.experimental.get_next_as_optional", "contrib.data.get_next_as_optional")
-def get_next_as_optional(iterator: Iterator) -> Optional:
-    """Returns the next element of an iterator, or nothing after its last one."""
-    handle, structure = iterator._iterator_resource, iterator._structure
-    with colocate_with(handle.op):
-        return Optional(iterator_get_next_as_optional_op(handle, **outputs(structure)), structure)

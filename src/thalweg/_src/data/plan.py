@@ -21,6 +21,10 @@ from thalweg._src.resources.thread_pool import computing
 from thalweg._src.runtime.executable import Executable
 
 Element = tuple[Any, ...]
+Cardinality = Callable[["Plan", list[int]], int]  # of a plan, from those of its parents
+
+INFINITE, UNKNOWN = -1, -2  # numbers of elements
+CARDINALITIES: dict[type[Elements], Cardinality] = {}  # which thalweg._src.data.cardinality registers
 
 
 class Definition:
@@ -168,9 +172,8 @@ class Plan:
 
     def cardinality(self) -> int:
         """Returns how many elements a pass gives: -1 for no end, -2 if that is not known."""
-        from thalweg._src.data.cardinality import of_plan
-
-        return of_plan(self)
+        rule = CARDINALITIES.get(self.definition.kind)
+        return UNKNOWN if rule is None else rule(self, [parent.cardinality() for parent in self.parents])
 
     def iterate(self) -> Elements:
         """Begins a pass for an iterator, which shares caches and sources of seeds with no other.

@@ -285,6 +285,12 @@ def signature_of(structure: Any) -> Signature:
     return [tensor for spec in flatten(structure) for tensor in spec.tensors()]
 
 
+def outputs(structure: Any) -> dict[str, Any]:
+    """Returns the attributes of operations that give elements of a structure."""
+    signature = signature_of(structure)
+    return {"output_types": [dtype for dtype, _ in signature], "output_shapes": [shape for _, shape in signature]}
+
+
 def element_of(structure: Any, tensors: Sequence[Tensor]) -> Any:
     """Returns the element that tensors stand for."""
     leaves, start = [], 0

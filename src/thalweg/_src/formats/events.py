@@ -12,8 +12,6 @@ import weakref
 from collections.abc import Iterator
 from typing import IO, Any
 
-from tensorboard.compat.proto.event_pb2 import Event
-
 from thalweg._src.formats.records import framed, read_records
 
 _VERSION = "brain.Event:2"
@@ -34,6 +32,8 @@ class EventFileWriter:
         self._open()
 
     def _open(self) -> None:
+        from tensorboard.compat.proto.event_pb2 import Event
+
         os.makedirs(self._logdir, exist_ok=True)
         host, process = socket.gethostname(), os.getpid()
         name = f"events.out.tfevents.{int(time.time()):010d}.{host}.{process}.{next(_numbers)}{self._suffix}"
@@ -135,5 +135,7 @@ class _Worker(threading.Thread):
 
 def summary_iterator(path: str) -> Iterator[Any]:
     """Yields the events of a file."""
+    from tensorboard.compat.proto.event_pb2 import Event
+
     for record in read_records(path):
         yield Event.FromString(record)

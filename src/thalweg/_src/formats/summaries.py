@@ -8,15 +8,19 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from google.protobuf.message import DecodeError
-from tensorboard.compat.proto.summary_pb2 import Summary
 
 Array = np.ndarray[Any, Any]
 
 
+def _summary() -> Any:
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    return Summary()
+
+
 def scalars(tags: Iterable[bytes], values: Iterable[float]) -> bytes:
     """Returns a summary of numbers, each under its tag."""
-    summary = Summary()
+    summary = _summary()
     for tag, value in zip(tags, values):
         summary.value.add(tag=_text(tag), simple_value=value)
     return _bytes(summary)
@@ -35,7 +39,7 @@ def bucket_limits() -> Array:
 
 def histogram(tag: bytes, values: Array) -> bytes:
     """Returns a summary of the distribution of finite numbers; neighbouring empty buckets are one."""
-    summary = Summary()
+    summary = _summary()
     message = summary.value.add(tag=_text(tag)).histo
     limits = bucket_limits()
     places = np.minimum(np.searchsorted(limits, values, side="right"), len(limits) - 1)
@@ -54,7 +58,7 @@ def histogram(tag: bytes, values: Array) -> bytes:
 
 def images(tag: bytes, pictures: Sequence[tuple[int, int, int, bytes]], numbered: bool) -> bytes:
     """Returns a summary of pictures, given by height, width, channels and the bytes of a PNG file."""
-    summary = Summary()
+    summary = _summary()
     for name, (height, width, channels, data) in zip(_names(tag, "image", numbered, len(pictures)), pictures):
         image = summary.value.add(tag=name).image
         image.height, image.width, image.colorspace = height, width, channels
@@ -64,7 +68,7 @@ def images(tag: bytes, pictures: Sequence[tuple[int, int, int, bytes]], numbered
 
 def sounds(tag: bytes, waves: Sequence[tuple[int, int, bytes]], rate: float, numbered: bool) -> bytes:
     """Returns a summary of sounds, given by channels, moments and the bytes of a WAV file."""
-    summary = Summary()
+    summary = _summary()
     for name, (channels, moments, data) in zip(_names(tag, "audio", numbered, len(waves)), waves):
         audio = summary.value.add(tag=name).audio
         audio.sample_rate, audio.num_channels, audio.length_frames = rate, channels, moments
@@ -80,7 +84,9 @@ def _names(tag: bytes, kind: str, numbered: bool, count: int) -> list[str]:
 
 def tensor(tag: bytes, proto: Any, metadata: bytes | None, node_name: str = "") -> bytes:
     """Returns a summary of any tensor; raises ValueError if the metadata is no such message."""
-    summary = Summary()
+    from google.protobuf.message import DecodeError
+
+    summary = _summary()
     value = summary.value.add(tag=_text(tag), node_name=node_name)
     value.tensor.CopyFrom(proto)
     if metadata is not None:
@@ -94,11 +100,13 @@ def tensor(tag: bytes, proto: Any, metadata: bytes | None, node_name: str = "") 
 
 def merged(parts: Iterable[bytes]) -> bytes:
     """Returns one summary of several; raises ValueError for what is no summary and for a tag that comes twice."""
-    summary = Summary()
+    from google.protobuf.message import DecodeError
+
+    summary = _summary()
     seen: set[str] = set()
     for part in parts:
         try:
-            piece = Summary.FromString(part)
+            piece = type(summary).FromString(part)
         except DecodeError:
             raise ValueError("an input is no serialized Summary message") from None
         for value in piece.value:

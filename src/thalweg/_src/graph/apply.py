@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from thalweg._src.dtypes import DType, as_dtype
-from thalweg._src.graph.attr import AttrDef
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.op_def import ArgDef, OpDef, mismatch, normalize, output_types
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
-
-if TYPE_CHECKING:
-    from thalweg._src.graph.op_def import ArgDef, OpDef
-
-
-_MAX_OUTPUTS = 1 << 20  # more would fill the memory with tensors that nobody can use
 
 
 def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: str | None) -> Any:
@@ -214,37 +208,6 @@ def _admit_type(definition: OpDef, arg: ArgDef, dtype: DType) -> None:
         )
 
 
-def mismatch(definition: OpDef, arg: ArgDef, tensor: Tensor, expected: DType) -> str:
-    text = f"Input {arg.name!r} of {definition.name!r} Op has type {tensor.dtype.name} that does not match "
-    if arg.type_attr is None:
-        return text + f"expected type of {expected.name}."
-    first = next(other for other in definition.inputs if other.type_attr == arg.type_attr)
-    return text + f"type {expected.name} of argument {first.name!r}; use tf.cast to convert one of them."
-
-
-def normalize(definition: OpDef, key: str, attr: AttrDef, value: Any) -> Any:
-    try:
-        return attr.normalize(value)
-    except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"attribute {key!r} of {definition.name!r} Op: {error}") from None
-
-
-def output_types(definition: OpDef, attrs: dict[str, Any]) -> list[DType]:
-    """Returns the dtypes of all outputs, lists unrolled."""
-    types: list[DType] = []
-    for arg in definition.outputs:
-        if arg.type_list_attr is not None:
-            types += attrs[arg.type_list_attr]
-            continue
-        dtype: DType = arg.dtype or attrs[arg.type_attr or ""]
-        count = 1 if arg.number_attr is None else attrs[arg.number_attr]
-        if count > _MAX_OUTPUTS:
-            raise ValueError(f"{definition.name} cannot have {count} outputs; {arg.number_attr} is too large.")
-        types += [dtype] * count
-    return types
-
-
 def _result(definition: OpDef, operation: Operation) -> Any:
     outputs = operation.outputs
     if definition.result is None and definition.plain_outputs:
@@ -265,3 +228,6 @@ def _result(definition: OpDef, operation: Operation) -> Any:
     if definition.result is None:
         return parts[0]
     return definition.result(*parts)
+
+
+OpDef.apply = apply

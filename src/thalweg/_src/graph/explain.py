@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from thalweg._src import errors
+from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.source_line import made_at
-
-if TYPE_CHECKING:
-    from thalweg._src.graph.op_def import OpDef
 
 
 def explain_shape_error(

@@ -6,22 +6,22 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from thalweg._src import errors
 from thalweg._src.devices import DeviceSpec, canonical_name, merge_devices
+from thalweg._src.dtypes import DType
 from thalweg._src.export import export
-from thalweg._src.graph.default import default_graph_scope, get_default_session
+from thalweg._src.graph.by_type import complete_attrs
+from thalweg._src.graph.default_stacks import default_graph_scope, get_default_session
 from thalweg._src.graph.explain import explain_shape_error
+from thalweg._src.graph.graphdef import to_graph_def
 from thalweg._src.graph.infer import Inference, WithoutValues
+from thalweg._src.graph.op_def import OPS, OpDef, output_types
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.source_line import user_stack
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.shapes import show
-
-if TYPE_CHECKING:
-    from thalweg._src.dtypes import DType
-    from thalweg._src.graph.op_def import OpDef
 
 _VALID_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 _VALID_SCOPE = re.compile(r"^[A-Za-z0-9_.\-/]*$")
@@ -217,9 +217,9 @@ class Graph:
         compute_device: bool = True,
     ) -> Operation:
         """Adds an operation by the name of its type; the constructors of `thalweg._src.ops` are the usual way."""
-        from thalweg._src.graph.by_type import add_by_type
-
-        return add_by_type(self, op_type, list(inputs), attrs or {}, name)
+        definition = OPS.lookup(op_type)
+        known = complete_attrs(definition, inputs, attrs or {}, name)
+        return self.add(definition, list(inputs), known, output_types(definition, known), name)
 
     def get_operations(self) -> list[Operation]:
         return list(self.operations)
@@ -538,8 +538,6 @@ class Graph:
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
         """Returns the graph as a GraphDef message that TensorFlow reads."""
-        from thalweg._src.graph.graphdef import to_graph_def
-
         return to_graph_def(self, add_shapes)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from thalweg._src.dtypes import as_dtype
 from thalweg._src.export import export
-from thalweg._src.graph.by_type import add_by_type
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
@@ -217,7 +216,7 @@ class _Import:
         order = self._graph.control_dependencies(controls) if controls else contextlib.nullcontext()
         with device, order:
             try:
-                operation = add_by_type(self._graph, node.op, inputs, attrs, self._names[name] + "/")
+                operation = self._graph.create_op(node.op, inputs, attrs=attrs, name=self._names[name] + "/")
             except (TypeError, ValueError) as error:
                 raise ValueError(f"Node {name!r}: {error}") from None
         self._later += [(operation, position, source) for position, source in later]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from thalweg._src.dtypes import DType
 from thalweg._src.export import export
 from thalweg._src.graph.graph import Graph
+from thalweg._src.graph.infer import as_static_shape
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.shapes import TensorShape
@@ -35,8 +36,6 @@ class IndexedSlices:
 
     @property
     def shape(self) -> TensorShape:
-        from thalweg._src.graph.infer import as_static_shape
-
         if self._dense_shape is None:
             return TensorShape(None)
         return TensorShape(as_static_shape(self._dense_shape))

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from thalweg._src.dtypes import DType
+from thalweg._src.graph.op_def import OpDef
 from thalweg._src.shapes import Shape
-
-if TYPE_CHECKING:
-    from thalweg._src.graph.op_def import OpDef
 
 _DEPTH = 60
 _SIZE = 1 << 12

@@ -6,13 +6,12 @@ import functools
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from thalweg._src import dtypes
 from thalweg._src.dtypes import DType
 from thalweg._src.export import export
 from thalweg._src.graph import attr
-from thalweg._src.graph.apply import apply
 from thalweg._src.graph.attr import AttrDef
 from thalweg._src.registry import Registry
 from thalweg._src.shapes import Shape
@@ -93,6 +92,7 @@ class Facts:
 
 
 _FACTS = frozenset(field.name for field in fields(Facts))
+_MAX_OUTPUTS = 1 << 20  # more would fill the memory with tensors that nobody can use
 OPS: Registry[OpDef] = export("OPS")(Registry("operation"))
 
 
@@ -102,6 +102,8 @@ class OpDef:
     Calling it adds an operation to the graph of its inputs. For readers and type checkers the call says what comes
     back: `d(...)` one tensor, `d.many(...)` several, `d.operation(...)` none.
     """
+
+    apply: ClassVar[Callable[..., Any]]  # which thalweg._src.graph.apply installs
 
     def __init__(
         self,
@@ -153,15 +155,15 @@ class OpDef:
 
     def __call__(self, *args: Any, name: str | None = None, **attrs: Any) -> Tensor:
         """Adds the operation and returns its one output."""
-        return apply(self, args, attrs, name)  # type: ignore[no-any-return]
+        return self.apply(args, attrs, name)  # type: ignore[no-any-return]
 
     def many(self, *args: Any, name: str | None = None, **attrs: Any) -> Any:
         """Adds the operation and returns its outputs: a list, or a named tuple."""
-        return apply(self, args, attrs, name)
+        return self.apply(args, attrs, name)
 
     def operation(self, *args: Any, name: str | None = None, **attrs: Any) -> Operation:
         """Adds the operation, which has no outputs, and returns it."""
-        return apply(self, args, attrs, name)  # type: ignore[no-any-return]
+        return self.apply(args, attrs, name)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         def show(args: tuple[ArgDef, ...]) -> str:
@@ -191,6 +193,37 @@ def _parse_arg(text: str, attrs: dict[str, AttrDef]) -> ArgDef:
     if base in attrs:
         return ArgDef(name, type_attr=base, number_attr=number or None)
     return ArgDef(name, dtype=dtypes.as_dtype(base), number_attr=number or None)
+
+
+def mismatch(definition: OpDef, arg: ArgDef, tensor: Tensor, expected: DType) -> str:
+    text = f"Input {arg.name!r} of {definition.name!r} Op has type {tensor.dtype.name} that does not match "
+    if arg.type_attr is None:
+        return text + f"expected type of {expected.name}."
+    first = next(other for other in definition.inputs if other.type_attr == arg.type_attr)
+    return text + f"type {expected.name} of argument {first.name!r}; use tf.cast to convert one of them."
+
+
+def normalize(definition: OpDef, key: str, attr: AttrDef, value: Any) -> Any:
+    try:
+        return attr.normalize(value)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"attribute {key!r} of {definition.name!r} Op: {error}") from None
+
+
+def output_types(definition: OpDef, attrs: dict[str, Any]) -> list[DType]:
+    """Returns the dtypes of all outputs, lists unrolled."""
+    types: list[DType] = []
+    for arg in definition.outputs:
+        if arg.type_list_attr is not None:
+            types += attrs[arg.type_list_attr]
+            continue
+        dtype: DType = arg.dtype or attrs[arg.type_attr or ""]
+        count = 1 if arg.number_attr is None else attrs[arg.number_attr]
+        if count > _MAX_OUTPUTS:
+            raise ValueError(f"{definition.name} cannot have {count} outputs; {arg.number_attr} is too large.")
+        types += [dtype] * count
+    return types
 
 
 def unknown_shapes(c: Inference) -> Sequence[Shape]:

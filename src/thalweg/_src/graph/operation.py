@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from thalweg._src.devices import canonical_name
 from thalweg._src.export import export
+from thalweg._src.graph.graphdef import node_def
+from thalweg._src.graph.op_def import OpDef
 from thalweg._src.graph.source_line import Stack, made_at
 from thalweg._src.shapes import TensorShape
 
 if TYPE_CHECKING:
     from thalweg._src.graph.graph import Context, Graph
-    from thalweg._src.graph.op_def import OpDef
     from thalweg._src.graph.tensor import Tensor
 
 
@@ -83,8 +85,6 @@ class Operation:
 
     @property
     def node_def(self) -> Any:
-        from thalweg._src.graph.graphdef import node_def
-
         return node_def(self)
 
     def get_attr(self, name: str) -> Any:
@@ -130,8 +130,6 @@ class Operation:
         self.graph.session_for(session, self.name).run(self, feed_dict)
 
     def _set_device(self, device: Any) -> None:
-        from thalweg._src.devices import canonical_name
-
         self.graph._require_mutable()
         self.device = canonical_name(device if isinstance(device, str) else device.to_string()) if device else ""
         self.graph._changed()

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from thalweg._src.graph.op_def import OPS
+
 _VARIABLES = ("Variable", "VariableV2")
 _WRITERS = {
     "Assign": "AssignVariableOp",
@@ -152,8 +154,6 @@ def _writer(op_type: str) -> str | None:
 
 
 def _handles_of(writer: str) -> int:
-    from thalweg._src.graph.op_def import OPS
-
     definition = OPS.lookup(writer)
     return sum(arg.dtype is not None and arg.dtype.name == "resource" for arg in definition.inputs)
 
@@ -176,8 +176,6 @@ def _keep_type(node: Any, key: str) -> None:
 
 def _keep_attrs(node: Any, writer: str) -> None:
     """Leaves the attributes that the operation on a handle has, the type under its name there."""
-    from thalweg._src.graph.op_def import OPS
-
     known = OPS.lookup(writer).attrs
     if "T" in node.attr and "T" not in known and "dtype" in known:
         node.attr["dtype"].type = node.attr["T"].type

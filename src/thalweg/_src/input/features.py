@@ -25,6 +25,7 @@ from thalweg._src.ops.parsing import (
 )
 from thalweg._src.ops.reshape import expand_dims, reshape, squeeze
 from thalweg._src.ops.slicing import slice as slice_
+from thalweg._src.ops.sparse_shaping import sparse_merge
 from thalweg._src.shapes import Shape, as_shape
 
 
@@ -152,8 +153,6 @@ def _plain(key: str) -> str:
 
 def _named(wanted: _Wanted, indices: Any, values: Any, shapes: Any, dense: Any) -> dict[str, Any]:
     """Returns outputs by their keys, with composite features put together and their parts dropped."""
-    from thalweg._src.ops.sparse import sparse_merge
-
     sparse = [SparseTensor(*parts) for parts in zip(indices, values, shapes)]
     result: dict[str, Any] = {**dict(zip(wanted.sparse, sparse)), **dict(zip(wanted.dense, dense))}
     for key, feature in wanted.composite.items():

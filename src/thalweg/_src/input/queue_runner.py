@@ -12,7 +12,8 @@ from thalweg._src.checkpoint.meta_graph import register_proto_function
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.formats.graph_messages import message_class
-from thalweg._src.graph.default import get_default_graph, get_default_session
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default_stacks import get_default_session
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, get_collection
 from thalweg._src.input.coordinator import Coordinator

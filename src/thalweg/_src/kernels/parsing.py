@@ -10,6 +10,7 @@ import numpy as np
 
 from thalweg._src import dtypes, errors
 from thalweg._src.dtypes import DType
+from thalweg._src.formats.example import example_from_json, parse_message
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.graph.tensor_proto import MakeNdarray, array_proto, content_proto
 from thalweg._src.kernels.registry import kernel
@@ -30,11 +31,9 @@ def invalid(text: str) -> errors.InvalidArgumentError:
 
 def decode_message(kind: str, data: bytes, name: str) -> Any:
     """Returns the message that bytes hold."""
-    from thalweg._src.formats.example import DecodeError, message_class
-
     try:
-        return message_class(kind).FromString(data)
-    except DecodeError:
+        return parse_message(kind, data)
+    except ValueError:
         shown = data[:40].hex() + ("..." if len(data) > 40 else "")
         raise invalid(f"Name: {name}, could not parse the serialized {kind}: bytes {shown}") from None
 
@@ -249,8 +248,6 @@ def bind_parse_single_example(node: Node, device: Device) -> Callable[..., Any]:
 
 @kernel("DecodeJSONExample", devices=("CPU",))
 def bind_decode_json_example(node: Node, device: Device) -> Callable[..., Any]:
-    from thalweg._src.formats.example import example_from_json
-
     def decode(texts: Any) -> Any:
         try:
             return _objects([example_from_json(text) for text in texts.ravel().tolist()]).reshape(texts.shape)

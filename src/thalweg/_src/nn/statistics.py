@@ -13,6 +13,7 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.comparison import is_finite, not_equal
 from thalweg._src.ops.concat import concat, stack
+from thalweg._src.ops.decompositions import svd
 from thalweg._src.ops.identity import stop_gradient
 from thalweg._src.ops.math import (
     abs as abs_of,
@@ -163,8 +164,6 @@ def _matrix_norm(magnitude: Tensor, ord: Any, axis: Any) -> Tensor:
 
 def _spectral_norm(x: Tensor, axis: Any) -> Tensor:
     """Returns the greatest singular value of the matrices that two axes hold, which keep their places."""
-    from thalweg._src.ops.decompositions import svd  # which are made of less than statistics
-
     order: Any
     if x.dims is None:
         first, second = (add(rank(x), a) if a < 0 else a for a in axis)

@@ -13,14 +13,14 @@ from thalweg._src.dtypes import DType
 from thalweg._src.errors import ShapeError
 from thalweg._src.export import export
 from thalweg._src.graph import attr
-from thalweg._src.graph.apply import output_types
 from thalweg._src.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import op
+from thalweg._src.graph.op_def import op, output_types
 from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.concat import pack
 from thalweg._src.ops.shape_functions import from_shape_attr, no_outputs, require, require_sizes
 from thalweg._src.shapes import Dimension, Shape, TensorShape, show
 
@@ -255,8 +255,6 @@ def _holds_tensor(value: Any) -> bool:
 
 def pack_nested(values: Any, dtype: DType | None, name: str | None) -> Tensor:
     """Packs a nested list that holds tensors; the tensors decide the type of the numbers beside them."""
-    from thalweg._src.ops.concat import pack
-
     if dtype is None:
         dtype = next((convert_to_tensor(item).dtype for item in _flat(values) if _holds_tensor(item)), None)
     with name_scope(name or "packed"):

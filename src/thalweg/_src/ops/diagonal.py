@@ -14,6 +14,7 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import concat
+from thalweg._src.ops.math import minimum
 from thalweg._src.ops.reshape import ones, zeros
 from thalweg._src.ops.shape_functions import at_least_rank, require
 from thalweg._src.shapes import Shape, merge, show
@@ -263,7 +264,5 @@ def eye(
         rows, columns = (convert_to_tensor(n, dtypes.int32) for n in (num_rows, columns))
         if rows is columns or num_columns is None:
             return matrix_diag_op(ones(concat([batch, [rows]], 0), dtype), name=scope)
-        from thalweg._src.ops.math import minimum
-
         diagonal = ones(concat([batch, [minimum(rows, columns)]], 0), dtype)
         return matrix_set_diag_op(zeros(concat([batch, [rows, columns]], 0), dtype), diagonal, name=scope)

@@ -16,6 +16,7 @@ from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import concat
+from thalweg._src.ops.reduction import reduce_prod
 from thalweg._src.ops.reshape import expand_dims, ones_like, reshape, shape, squeeze
 from thalweg._src.ops.sequences import range
 from thalweg._src.ops.shape_functions import at_least_rank, normalize_axis, require, require_sizes, vector_size
@@ -323,8 +324,6 @@ def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any =
 
 
 def _merged_dimensions(value: Tensor, first: int, last: int) -> Tensor:
-    from thalweg._src.ops.reduction import reduce_prod
-
     dims: Any = shape(value)
     merged = reduce_prod(dims[first:last], [0])
     return reshape(value, concat([dims[:first], expand_dims(merged, 0), dims[last:]], 0))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from thalweg._src import dtypes, shapes
 from thalweg._src.export import export
 from thalweg._src.graph import attr
@@ -353,8 +355,6 @@ def _resize_with_pad(image: Any, target_height: Any, target_width: Any, resize: 
 
 def _fitted(height: int, width: int, target_height: int, target_width: int) -> tuple[Any, Any]:
     """Returns the size that fits into the target, and its offset there, in TensorFlow's single precision."""
-    import numpy as np
-
     have, target = np.array([height, width], np.float32), np.array([target_height, target_width], np.float32)
     new = have / np.max(have / target)
     offsets = np.maximum(np.floor((target - new) / np.float32(2)), 0).astype(int).tolist()

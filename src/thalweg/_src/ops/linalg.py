@@ -17,7 +17,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.comparison import greater
 from thalweg._src.ops.decompositions import MATRIX_TYPES, cholesky, square_matrices, svd, unchanged_square
 from thalweg._src.ops.diagonal import matrix_band_part, matrix_diag_part, matrix_diag_part_op, matrix_set_diag_op
-from thalweg._src.ops.gather import batch_gather
+from thalweg._src.ops.gather import batch_gather, gather
 from thalweg._src.ops.math import cast, divide, log, multiply, real
 from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.reduction import reduce_max, reduce_sum
@@ -231,8 +231,6 @@ def _unit_lower(factors: Tensor) -> Tensor:
 def _reordered(rows: Tensor, order: Tensor, back: bool = False) -> Tensor:
     """Returns matrices with their rows in another order, or in the order before that."""
     if order.dims is not None and len(order.dims) == 1 and rows.dims is not None and len(rows.dims) == 2:
-        from thalweg._src.ops.gather import gather
-
         return gather(rows, invert_permutation(order) if back else order)
     if not back and order.dims is not None and rows.dims is not None and order.dims == rows.dims[:-1]:
         return batch_gather(rows, order)

@@ -15,10 +15,11 @@ from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.infer import Inference
-from thalweg._src.graph.op_def import Evaluate, OpDef, op
+from thalweg._src.graph.op_def import OPS, Evaluate, OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.identity import identity
 from thalweg._src.ops.shape_functions import broadcast_inputs, merged_inputs, require, unchanged
 from thalweg._src.shapes import Shape
 
@@ -409,15 +410,6 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     return multiply(factor, x, name=name)
 
 
-@export("log_sigmoid", "math.log_sigmoid")
-def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
-    """Returns log(sigmoid(x)), exact for very negative x."""
-    from thalweg._src.ops.nn import softplus
-
-    with name_scope(name, "LogSigmoid", [x]) as scope:
-        return negative(softplus(negative(convert_to_tensor(x, name="x"))), name=scope)
-
-
 @export("math.polyval")
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
     """Returns the polynomial with the given coefficients, highest power first, at x."""
@@ -434,9 +426,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
 
 
 def _zeros_like(x: Tensor) -> Tensor:
-    from thalweg._src.ops.reshape import zeros_like
-
-    return zeros_like(x)
+    return OPS.lookup("ZerosLike")(x, name="zeros_like")  # by its name, since shapes need arithmetic
 
 
 @export("conj", "math.conj")
@@ -583,8 +573,6 @@ def _tensors(inputs: Any) -> list[Tensor]:
 
 
 def _only(tensor: Tensor, name: str | None) -> Tensor:
-    from thalweg._src.ops.identity import identity
-
     return tensor if name is None else identity(tensor, name=name)
 
 

@@ -18,7 +18,8 @@ from thalweg._src.ops import comparison, math, reduction, reshape as reshape_ops
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import fill
 from thalweg._src.ops.identity import identity, stop_gradient
-from thalweg._src.ops.matrix import matmul
+from thalweg._src.ops.matrix import matmul, matmul_shape
+from thalweg._src.ops.random import random_uniform
 from thalweg._src.ops.reshape import reshape, transpose, zeros_like
 from thalweg._src.ops.shape_functions import (
     at_least_rank,
@@ -70,6 +71,13 @@ softplus = export("math.softplus", "nn.softplus")(_activation("Softplus", _FLOAT
 softplus_grad = _activation_grad("SoftplusGrad", _FLOATS)
 softsign = export("math.softsign", "nn.softsign")(_activation("Softsign", _FLOATS, "x / (1 + |x|)."))
 softsign_grad = _activation_grad("SoftsignGrad", _FLOATS)
+
+
+@export("log_sigmoid", "math.log_sigmoid")
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """Returns log(sigmoid(x)), exact for very negative x."""
+    with name_scope(name, "LogSigmoid", [x]) as scope:
+        return math.negative(softplus(math.negative(convert_to_tensor(x, name="x"))), name=scope)
 
 
 @export("nn.leaky_relu")
@@ -445,12 +453,6 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Te
         return relu(bias_add(matmul(x, weights), biases), name=scope)
 
 
-def _fused_matmul(c: Inference) -> Sequence[Shape]:
-    from thalweg._src.ops.matrix import _matmul
-
-    return _matmul(c)
-
-
 fused_matmul_op = op(
     "_FusedMatMul",
     "a: T, b: T, args: num_args*T -> product: T",
@@ -461,7 +463,7 @@ fused_matmul_op = op(
     fused_ops=attr.AttrDef("list(string)", ()),
     epsilon=0.0001,
     leakyrelu_alpha=0.2,
-    infer=_fused_matmul,
+    infer=matmul_shape,
     differentiable=False,
     doc="A matrix product with what follows it: a bias, and perhaps an activation; made by the optimizer.",
     traceable=True,
@@ -589,8 +591,6 @@ def dropout(
                 return tensor
         else:
             rate = convert_to_tensor(rate, x.dtype, name="rate")
-        from thalweg._src.ops.random import random_uniform
-
         uniform = random_uniform(_noise_shape(x, noise_shape), seed=seed, dtype=x.dtype)
         kept: Tensor = x * (1 / (1 - rate)) * math.cast(uniform >= rate, x.dtype)
         kept.set_shape(x.dims)

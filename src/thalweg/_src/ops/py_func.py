@@ -10,7 +10,6 @@ from typing import Any
 from thalweg._src import dtypes
 from thalweg._src.export import export
 from thalweg._src.graph import attr
-from thalweg._src.graph.by_type import add_by_type
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.op_def import op
@@ -65,7 +64,7 @@ def py_func(func: Function, inp: Any, Tout: Any, stateful: bool = True, name: st
     with graph.as_default():
         inputs = [convert_to_tensor(value, name=f"input_{i}") for i, value in enumerate(inp)]
         attrs = {"token": entry.token, "Tin": [tensor.dtype for tensor in inputs], "Tout": types}
-        operation = add_by_type(graph, op_type, inputs, attrs, name)
+        operation = graph.create_op(op_type, inputs, attrs=attrs, name=name)
     if not types:
         return operation
     return operation.outputs if several else operation.outputs[0]

@@ -14,12 +14,13 @@ from thalweg._src.export import export
 from thalweg._src.graph import attr
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.infer import Inference, static_value
-from thalweg._src.graph.op_def import op
+from thalweg._src.graph.op_def import OPS, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import is_sparse
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import concat, objects
 from thalweg._src.ops.constants import constant, fill
+from thalweg._src.ops.math import cast, subtract
 from thalweg._src.ops.sequences import range_op
 from thalweg._src.ops.shape_functions import normalize_axis, require, scalar, unchanged, vector_size
 from thalweg._src.shapes import Shape, TensorShape, num_elements, show
@@ -315,8 +316,6 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
 
 
 def _sparse_shape(input: Any, out_type: dtypes.DType, name: str | None = None) -> Tensor:
-    from thalweg._src.ops.math import cast
-
     return cast(convert_to_tensor(input.dense_shape, dtypes.int64), out_type, name=name)  # type: ignore[no-any-return]
 
 
@@ -331,9 +330,8 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
     """Returns the number of elements of a tensor; a constant if it is known."""
     out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     if is_sparse(input):
-        from thalweg._src.ops.reduction import reduce_prod
-
-        return reduce_prod(_sparse_shape(input, out_type), 0, name=name)
+        product = OPS.lookup("Prod")  # by its name, since reductions need ranks
+        return product(_sparse_shape(input, out_type), 0, name=name)
     tensor = convert_to_tensor(input)
     count = num_elements(tensor.dims)
     if count is not None:
@@ -482,9 +480,7 @@ def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool
             if tensor.dims is not None:
                 perm = np.arange(len(tensor.dims), dtype=np.int32)[::-1]
             else:
-                from thalweg._src.ops.pad_tile import reverse
-
-                perm = reverse(range_op(0, rank_op(tensor), 1), [0])
+                perm = range_op(subtract(rank_op(tensor), 1), -1, -1)
         kind = conjugate_transpose_op if conjugate and tensor.dtype.is_complex else transpose_op
         return kind(tensor, _shape_argument(perm), name=scope)
 

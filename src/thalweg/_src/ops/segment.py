@@ -18,6 +18,7 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import fill
+from thalweg._src.ops.math import divide, maximum, sqrt, subtract
 from thalweg._src.ops.reshape import ones_like, rank, reshape, shape, squeeze
 from thalweg._src.ops.shape_functions import require, same_dimension
 from thalweg._src.ops.slicing import slice
@@ -117,8 +118,6 @@ def unsorted_segment_sqrt_n(data: Any, segment_ids: Any, num_segments: Any, name
 
 
 def _by_count(data: Any, segment_ids: Any, num_segments: Any, name: str | None, default: str, root: bool) -> Tensor:
-    from thalweg._src.ops.math import divide, maximum, sqrt, subtract
-
     with name_scope(name, default, [data, segment_ids, num_segments]) as scope:
         rows, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
         counts = unsorted_segment_sum(ones_like(ids, dtype=rows.dtype), ids, num_segments)

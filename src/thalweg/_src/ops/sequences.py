@@ -17,6 +17,7 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.math import cast
 from thalweg._src.ops.shape_functions import require
 from thalweg._src.shapes import Shape, show
 
@@ -95,8 +96,6 @@ def _type_of(value: Any) -> dtypes.DType:
 def _as_type(value: Any, dtype: dtypes.DType, name: str) -> Tensor:
     if not isinstance(value, Tensor) or value.dtype.base_dtype is dtype:
         return convert_to_tensor(value, dtype, name=name)
-    from thalweg._src.ops.math import cast
-
     result: Tensor = cast(value, dtype)
     return result
 

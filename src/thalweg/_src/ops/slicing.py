@@ -21,6 +21,8 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import pack
 from thalweg._src.ops.constants import array_constant
+from thalweg._src.ops.gather import boolean_mask
+from thalweg._src.ops.math import cast
 from thalweg._src.ops.reshape import ones_like
 from thalweg._src.ops.shape_functions import require, shape_of_value
 from thalweg._src.shapes import Dimension, Shape, show
@@ -301,8 +303,6 @@ def _bound(value: Any) -> Any:
 def getitem(tensor: Any, key: Any) -> Tensor:
     """Returns `tensor[key]`: integers, slices, ellipsis, new axes, scalar tensors, or one boolean mask."""
     if _is_mask(key):
-        from thalweg._src.ops.gather import boolean_mask
-
         return boolean_mask(tensor, key)
     begin: list[Any] = []
     end: list[Any] = []
@@ -365,8 +365,6 @@ def _packed(*lists: list[Any]) -> Iterator[Tensor]:
 
 def _as_type(value: Any, kind: dtypes.DType) -> Tensor:
     if isinstance(value, Tensor) and value.dtype.base_dtype is not kind:
-        from thalweg._src.ops.math import cast
-
         result: Tensor = cast(value, kind)
         return result
     return convert_to_tensor(value, kind)

@@ -1,4 +1,4 @@
-"""Order and shape of sparse tensors: reorder, reshape, transpose, concat, split, slice."""
+"""Order and shape of sparse tensors: reorder, reshape, transpose, concat, split, slice, merge."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from thalweg._src.ops.constants import constant
 from thalweg._src.ops.gather import gather
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.reduction import one_of, reduce_max
-from thalweg._src.ops.reshape import reshaped, transpose
+from thalweg._src.ops.reshape import expand_dims, ones_like, reshaped, transpose
 from thalweg._src.ops.shape_functions import (
     normalize_axis,
     require,
@@ -31,7 +31,7 @@ from thalweg._src.ops.shape_functions import (
     scalar_value,
     vector_size,
 )
-from thalweg._src.ops.sparse import as_sparse, parts
+from thalweg._src.ops.sparse import as_sparse, parts, sparse_tensor_to_dense
 from thalweg._src.ops.where import where
 from thalweg._src.shapes import Shape, num_elements
 
@@ -340,3 +340,38 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
             sparse.indices, sparse.values, sparse.dense_shape, start, size, name=scope
         )
         return SparseTensor(indices, values, shape)
+
+
+@export("sparse_to_indicator", "sparse.to_indicator")
+def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
+    """Returns a dense tensor of bools that is True at [..., id] for the ids that are the sparse tensor's values."""
+    sparse = as_sparse(sp_input)
+    with name_scope(name, "SparseToIndicator", [sparse]) as scope:
+        ones = ones_like(sparse.values, dtypes.bool)
+        merged = sparse_merge(sparse, sparse.with_values(ones), vocab_size)
+        return sparse_tensor_to_dense(merged, default_value=False, validate_indices=False, name=scope)
+
+
+@export("sparse_merge", "sparse.merge")
+def sparse_merge(
+    sp_ids: Any, sp_values: Any, vocab_size: Any, name: str | None = None, already_sorted: bool = False
+) -> SparseTensor:
+    """Returns sparse features by id: the last dimension of ids becomes one of vocab_size, where the values go."""
+    ids = [as_sparse(item) for item in (sp_ids if isinstance(sp_ids, list) else [sp_ids])]
+    sizes = list(vocab_size) if isinstance(sp_ids, list) else [vocab_size]
+    if len(ids) != len(sizes):
+        raise ValueError(f"{len(ids)} sp_ids for {len(sizes)} vocab_sizes")
+    values = as_sparse(sp_values)
+    for item in ids:
+        if item.dtype not in (dtypes.int32, dtypes.int64):
+            raise TypeError(f"sp_ids must hold int32 or int64 values, got {item.dtype.name}")
+    with name_scope(name, "SparseMerge", [*ids, values]):
+        columns = [expand_dims(math.cast(item.values, dtypes.int64), 1) for item in ids]
+        indices = concat([ids[0].indices[:, :-1], *columns], 1)
+        tail = [math.cast(convert_to_tensor(size), dtypes.int64) for size in sizes]
+        shape = concat([ids[0].dense_shape[:-1], stack(tail)], 0)
+        merged = SparseTensor(indices, values.values, shape)
+        if already_sorted:
+            return merged
+        merged = sparse_reorder(merged)
+        return SparseTensor(merged.indices, merged.values, shape)

@@ -13,6 +13,7 @@ from thalweg._src.graph.op_def import OpDef, op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.math import abs, exp, multiply, subtract, unary
+from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.shape_functions import broadcast_inputs
 from thalweg._src.shapes import Shape, merge
 
@@ -96,8 +97,6 @@ def bessel_i1(x: Any, name: str | None = None) -> Tensor:
 @export("lbeta", "math.lbeta")
 def lbeta(x: Any, name: str | None = None) -> Tensor:
     """Returns log |beta(x)| along the last dimension."""
-    from thalweg._src.ops.reduction import reduce_sum
-
     with name_scope(name, "lbeta", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         return subtract(reduce_sum(lgamma(x), [-1]), lgamma(reduce_sum(x, [-1])), name=scope)

@@ -13,6 +13,9 @@ from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
+from thalweg._src.ops.comparison import less
+from thalweg._src.ops.math import cast
+from thalweg._src.ops.reduction import reduce_max
 from thalweg._src.ops.reshape import expand_dims
 from thalweg._src.ops.sequences import range
 from thalweg._src.ops.shape_functions import normalize_axis, require, same_dimension, vector_size
@@ -142,10 +145,6 @@ def _default(value: int, kind: dtypes.DType) -> Any:
 @export("sequence_mask")
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None) -> Tensor:
     """Returns a mask that is true for the first `lengths` positions of each row."""
-    from thalweg._src.ops.comparison import less
-    from thalweg._src.ops.math import cast
-    from thalweg._src.ops.reduction import reduce_max
-
     with name_scope(name, "SequenceMask", [lengths, maxlen]):
         counts = convert_to_tensor(lengths)
         limit = reduce_max(counts) if maxlen is None else convert_to_tensor(maxlen)

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.place.cost import CostModel
 from thalweg._src.place.groups import Group, kind
-from thalweg._src.place.simulate import Schedule, simulate
+from thalweg._src.place.simulate import Schedule, Value, simulate
 
 Choice = dict[Group, str]
-
-
-@dataclass(slots=True)
-class Value:
-    """What a unit gives to others, numbered; `size` is 0 for a mere order."""
-
-    number: int
-    size: int
-    readers: list[int] = field(default_factory=list)
-    fetched: bool = False
 
 
 class Problem:

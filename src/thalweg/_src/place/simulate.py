@@ -12,15 +12,41 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
 from thalweg._src.errors import in_units
+from thalweg._src.graph.ir.step_graph import Node
 
-if TYPE_CHECKING:
-    from thalweg._src.place.problem import Problem
+
+@dataclass(slots=True)
+class Value:
+    """What a unit gives to others, numbered; `size` is 0 for a mere order."""
+
+    number: int
+    size: int
+    readers: list[int] = field(default_factory=list)
+    fetched: bool = False
+
+
+class Simulated(Protocol):
+    """What is simulated, as a `Problem` numbers it: units, the values between them, and what devices and links cost."""
+
+    devices: tuple[str, ...]
+    units: list[Node]
+    group_of: list[int]
+    kept: list[int]
+    inputs: list[list[tuple[int, Value]]]
+    outputs: list[list[Value]]
+    times: list[list[float]]
+    segment: float
+    overhead: list[list[float]]
+    latency: list[list[float]]
+    per_byte: list[list[float]]
+    crowds: list[tuple[int, float]]
+    crowd_of: list[int]
 
 
 @dataclass(slots=True)
@@ -33,7 +59,7 @@ class Schedule:
     transfers, transferred: how many tensors cross a border, and their bytes
     """
 
-    problem: Problem
+    problem: Simulated
     homes: Sequence[int]
     finish: float
     starts: list[float]
@@ -61,7 +87,7 @@ class Schedule:
         return "\n".join(lines)
 
 
-def simulate(problem: Problem, homes: Sequence[int]) -> Schedule:
+def simulate(problem: Simulated, homes: Sequence[int]) -> Schedule:
     """Runs a step with the groups of a problem on devices, both given by number."""
     where = [homes[group] if group >= 0 else 0 for group in problem.group_of]
     return _Run(problem, homes, _Segments(problem, where)).schedule()
@@ -75,7 +101,7 @@ class _Segments:
     sent: for each unit the transfers that it starts: (place, delay, segments that wait for it)
     """
 
-    def __init__(self, problem: Problem, where: Sequence[int]) -> None:
+    def __init__(self, problem: Simulated, where: Sequence[int]) -> None:
         self.units: list[list[int]] = []
         self.device: list[int] = []
         self.awaits: list[bool] = []
@@ -131,7 +157,7 @@ class _Run:
     at one pace, so its clock counts work, not seconds, and a piece ends when the clock has reached a number.
     """
 
-    def __init__(self, problem: Problem, homes: Sequence[int], segments: _Segments) -> None:
+    def __init__(self, problem: Simulated, homes: Sequence[int], segments: _Segments) -> None:
         self._problem, self._homes, self._segments = problem, homes, segments
         self._next = [0] * len(segments.units)  # the first unit of each segment that has not run
         self._begun = [(0.0, 0.0, 0)] * len(segments.units)  # of the piece that runs: when, its work, its first unit

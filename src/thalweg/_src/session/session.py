@@ -13,7 +13,8 @@ from typing import Any
 from thalweg._src import errors
 from thalweg._src.config import ConfigProto, GraphOptions, RunMetadata, RunOptions
 from thalweg._src.export import export
-from thalweg._src.graph.default import default_graph_scope, default_session_scope, get_default_graph
+from thalweg._src.graph.default import get_default_graph
+from thalweg._src.graph.default_stacks import default_graph_scope, default_session_scope
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.kernels.types import fetched

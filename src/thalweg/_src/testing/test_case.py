@@ -18,7 +18,8 @@ from thalweg._src import dtypes, errors
 from thalweg._src.config import ConfigProto
 from thalweg._src.devices import DeviceSpec
 from thalweg._src.export import export
-from thalweg._src.graph.default import get_default_session, start_with_an_empty_graph
+from thalweg._src.graph.default import start_with_an_empty_graph
+from thalweg._src.graph.default_stacks import get_default_session
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.nest import flatten, is_nested

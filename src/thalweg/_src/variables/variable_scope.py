@@ -16,8 +16,8 @@ from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.graph.scopes import GraphKeys, graph_of, name_scope
+from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variable_store import Getter, VariableStore
-from thalweg._src.variables.variables import VariableAggregation, VariableSynchronization
 
 
 class _ReuseMode(enum.Enum):

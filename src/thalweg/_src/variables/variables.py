@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -27,27 +26,8 @@ from thalweg._src.ops.identity import identity
 from thalweg._src.ops.operators import install_operators
 from thalweg._src.shapes import TensorShape
 from thalweg._src.variables.partitions import SaveSliceInfo
-
-
-@export("VariableSynchronization")
-class VariableSynchronization(enum.Enum):
-    """When the copies of a replicated variable are brought together."""
-
-    AUTO = 0
-    NONE = 1
-    ON_WRITE = 2
-    ON_READ = 3
-
-
-@export("VariableAggregation")
-class VariableAggregation(enum.Enum):
-    """How the copies of a replicated variable are brought together."""
-
-    NONE = 0
-    SUM = 1
-    MEAN = 2
-    ONLY_FIRST_REPLICA = 3
-    ONLY_FIRST_TOWER = 3
+from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
+from thalweg._src.variables.variable_protos import restore, variable_to_proto
 
 
 class _Creators(threading.local):
@@ -114,7 +94,7 @@ class Variable:
         if variable_def is not None:
             if initial_value is not None:
                 raise ValueError("variable_def and initial_value are mutually exclusive.")
-            self._restore(variable_def, import_scope)
+            restore(self, variable_def, import_scope, get_default_graph())
             return
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
@@ -284,21 +264,14 @@ class Variable:
 
     def to_proto(self, export_scope: str | None = None) -> Any:
         """Returns the variable as a VariableDef message; None if it is outside of the scope."""
-        from thalweg._src.variables.variable_protos import variable_to_proto
-
         return variable_to_proto(self, export_scope)
 
     @staticmethod
     def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
         """Returns the variable of a VariableDef message, whose operations are in the default graph already."""
-        from thalweg._src.variables.variable_protos import variable_from_proto
-
-        return variable_from_proto(variable_def, import_scope)
-
-    def _restore(self, variable_def: Any, import_scope: str | None) -> None:
-        from thalweg._src.variables.variable_protos import restore
-
-        restore(self, variable_def, import_scope, get_default_graph())
+        variable = object.__new__(Variable)
+        restore(variable, variable_def, import_scope, get_default_graph())
+        return variable
 
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.get_shape()} dtype={self.dtype.name}>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from thalweg._src.contrib.distributions.bijectors import Identity
 from thalweg._src.export import export
 from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.tensor import Tensor
@@ -322,8 +323,6 @@ class TransformedDistribution(Distribution):
     def __init__(
         self, distribution: Distribution, bijector: Any = None, validate_args: bool = False, name: str | None = None
     ) -> None:
-        from thalweg._src.contrib.distributions.bijectors import Identity
-
         given = dict(locals())
         given.pop("__class__", None)
         self._distribution = distribution

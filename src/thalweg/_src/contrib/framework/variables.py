@@ -16,8 +16,10 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.graph.scopes import GraphKeys, add_to_collection, device as device_scope, get_collection
 from thalweg._src.ops.constants import placeholder
 from thalweg._src.ops.control import group
+from thalweg._src.variables.global_step import assert_global_step, get_global_step
+from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variable_scope import VariableScope, get_variable, variable_scope
-from thalweg._src.variables.variables import Variable, VariableAggregation, VariableSynchronization
+from thalweg._src.variables.variables import Variable
 
 
 @export("contrib.framework.variable", "contrib.slim.variable")
@@ -247,8 +249,6 @@ def assign_from_values_fn(var_names_to_values: dict[str, Any]) -> Callable[[Any]
 @export("contrib.framework.assert_or_get_global_step")
 def assert_or_get_global_step(graph: Any = None, global_step_tensor: Any = None) -> Any:
     """Returns the global step given, having checked it, or that of the graph."""
-    from thalweg._src.variables.global_step import assert_global_step, get_global_step
-
     if global_step_tensor is None:
         return get_global_step(graph or get_default_graph())
     assert_global_step(global_step_tensor)

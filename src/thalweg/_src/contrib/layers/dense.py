@@ -23,6 +23,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.embedding import embedding_lookup
 from thalweg._src.nn.layers.dense import Dense
 from thalweg._src.ops import nn
+from thalweg._src.ops.concat import concat
 from thalweg._src.ops.gather import gather
 from thalweg._src.ops.math import cast, sqrt, square
 from thalweg._src.ops.reduction import reduce_sum
@@ -166,8 +167,6 @@ def embedding_lookup_unique(params: Any, ids: Any, partition_strategy: str = "mo
         ids = convert_to_tensor(ids)
         found, places = unique(reshape(ids, [-1]))
         rows = gather(embedding_lookup(params, found, partition_strategy), places)
-        from thalweg._src.ops.concat import concat
-
         outputs = reshape(rows, concat([shape(ids), shape(rows)[1:]], 0))
         if ids.dims is not None and rows.dims is not None:
             outputs.set_shape((*ids.dims, *rows.dims[1:]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thalweg._src.export import export, export_constants
+from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.indexed_slices import IndexedSlices
 from thalweg._src.graph.scopes import GraphKeys, get_collection
 from thalweg._src.graph.tensor import Tensor
@@ -158,8 +159,6 @@ def _multiplied(gradient: Any, factor: Any) -> Any:
 
 
 def _dense(gradient: Any) -> Any:
-    from thalweg._src.graph.convert import convert_to_tensor
-
     return convert_to_tensor(gradient)
 
 

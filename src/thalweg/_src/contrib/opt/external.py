@@ -11,7 +11,7 @@ from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
-from thalweg._src.graph.default import get_default_session
+from thalweg._src.graph.default_stacks import get_default_session
 from thalweg._src.ops.concat import concat
 from thalweg._src.ops.constants import placeholder
 from thalweg._src.ops.reshape import reshape, zeros_like

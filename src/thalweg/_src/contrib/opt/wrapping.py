@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from thalweg._src import dtypes
+from thalweg._src.checkpoint.saver import Saver
 from thalweg._src.control_flow.cond import cond
 from thalweg._src.export import export
 from thalweg._src.graph.indexed_slices import IndexedSlices
@@ -22,7 +23,7 @@ from thalweg._src.optimizers.clipping import clip_by_global_norm, clip_by_norm
 from thalweg._src.optimizers.moving_averages import ExponentialMovingAverage
 from thalweg._src.optimizers.optimizer import Optimizer
 from thalweg._src.variables.global_step import get_or_create_global_step
-from thalweg._src.variables.variables import Variable
+from thalweg._src.variables.variables import Variable, global_variables
 
 Pairs = Iterable[tuple[Any, Any]]
 
@@ -95,9 +96,6 @@ class MovingAverageOptimizer(WrappingOptimizer):
 
     def swapping_saver(self, var_list: Any = None, name: str = "swapping_saver", **kwargs: Any) -> Any:
         """Returns a Saver that saves each average under the name of its variable, for evaluation to restore."""
-        from thalweg._src.checkpoint.saver import Saver
-        from thalweg._src.variables.variables import global_variables
-
         return Saver(self.swapped(global_variables() if var_list is None else var_list), name=name, **kwargs)
 
 

@@ -16,6 +16,7 @@ from thalweg._src.nn.rnn.cells import RNNCell, affine, require_cell
 from thalweg._src.ops.concat import concat, split
 from thalweg._src.ops.convolution import conv2d
 from thalweg._src.ops.math import tanh
+from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import softmax
 from thalweg._src.ops.reduction import reduce_sum
 from thalweg._src.ops.reshape import expand_dims, reshape
@@ -41,8 +42,6 @@ def linear(
     dtype = parts[0].dtype
     kernel = get_variable("kernel", [depth, output_size], dtype, kernel_initializer)
     if not bias:
-        from thalweg._src.ops.matrix import matmul
-
         return matmul(concat(list(parts), 1) if len(parts) > 1 else parts[0], kernel)
     return affine(parts, kernel, get_variable("bias", [output_size], dtype, bias_initializer or Zeros()))
 

@@ -18,6 +18,7 @@ from thalweg._src.nn.vocabularies import index_table_from_file, index_table_from
 from thalweg._src.ops.check import assert_greater_equal, assert_less
 from thalweg._src.ops.comparison import greater_equal, less, logical_or
 from thalweg._src.ops.decoding import as_string
+from thalweg._src.ops.gather import gather_nd
 from thalweg._src.ops.hashing import string_to_hash_bucket_fast
 from thalweg._src.ops.identity import identity
 from thalweg._src.ops.math import cast
@@ -260,8 +261,6 @@ class WeightedCategoricalColumn(CategoricalColumn):
 
 def as_sparse_like(ids: SparseTensor, weights: Any) -> SparseTensor:
     """Returns the weights of a dense feature where there are categories."""
-    from thalweg._src.ops.gather import gather_nd
-
     return _with_values(ids, gather_nd(weights, ids.indices))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.export import export
+from thalweg._src.graph.scopes import GraphKeys, get_collection
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.embedding import safe_embedding_lookup_sparse
 from thalweg._src.nn.feature_columns.base import CategoricalColumn, DenseColumn, FeatureColumn, Features
@@ -17,7 +18,7 @@ from thalweg._src.ops.matrix import matmul
 from thalweg._src.ops.nn import bias_add
 from thalweg._src.ops.reshape import reshape, shape as shape_of
 from thalweg._src.variables.initializers import Zeros
-from thalweg._src.variables.variable_scope import get_variable, variable_scope
+from thalweg._src.variables.variable_scope import get_variable, get_variable_scope, variable_scope
 
 
 def _sorted(feature_columns: Any, kinds: Any, wanted: str) -> list[Any]:
@@ -77,9 +78,6 @@ def input_layer(
 
 def _made_here() -> list[Any]:
     """Returns the variables of the scope in force."""
-    from thalweg._src.graph.scopes import GraphKeys, get_collection
-    from thalweg._src.variables.variable_scope import get_variable_scope
-
     return get_collection(GraphKeys.GLOBAL_VARIABLES, scope=get_variable_scope().name + "/")
 
 

@@ -26,8 +26,9 @@ from thalweg._src.nn.layers.input_spec import require_inputs
 from thalweg._src.ops.math import cast
 from thalweg._src.ops.reshape import shape as shape_of
 from thalweg._src.variables.partitions import PartitionedVariable
+from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
 from thalweg._src.variables.variable_scope import VariableScope, get_variable, variable_scope, variable_store
-from thalweg._src.variables.variables import Variable, VariableAggregation, VariableSynchronization
+from thalweg._src.variables.variables import Variable
 
 _LISTED = frozenset(("_trainable_weights", "_non_trainable_weights", "_losses", "_updates", "_calls", "_named_weights"))
 _IGNORED = {"input_shape", "batch_input_shape", "batch_size", "weights", "autocast", "dynamic"}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +32,12 @@ class LinearOperator:
 
     Hints (`is_square` and the like) are True, False, or None if nobody says; they are believed.
     """
+
+    # Subclasses, which the modules that define them install.
+    _adjoint_of: ClassVar[Callable[..., LinearOperator]]
+    _inversion_of: ClassVar[Callable[..., LinearOperator]]
+    _composition_of: ClassVar[Callable[..., LinearOperator]]
+    _lower_triangular_of: ClassVar[Callable[..., LinearOperator]]
 
     def __init__(
         self,
@@ -112,19 +119,13 @@ class LinearOperator:
         return truediv(reduce_max(values, axis=-1), reduce_min(values, axis=-1))
 
     def _adjoint(self) -> LinearOperator:
-        from thalweg._src.nn.linear_operators.combined import LinearOperatorAdjoint
-
-        return LinearOperatorAdjoint(self)
+        return self._adjoint_of(self)
 
     def _inverse(self) -> LinearOperator:
-        from thalweg._src.nn.linear_operators.combined import LinearOperatorInversion
-
-        return LinearOperatorInversion(self)
+        return self._inversion_of(self)
 
     def _cholesky(self) -> LinearOperator:
-        from thalweg._src.nn.linear_operators.plain import LinearOperatorLowerTriangular
-
-        return LinearOperatorLowerTriangular(cholesky(self.to_dense()), is_non_singular=True)
+        return self._lower_triangular_of(cholesky(self.to_dense()), is_non_singular=True)
 
     # -- facts -------------------------------------------------------------------------------------------------------
 
@@ -220,9 +221,7 @@ class LinearOperator:
     def matmul(self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul") -> Any:
         """Returns the product with a matrix, or with another operator as an operator."""
         if isinstance(x, LinearOperator):
-            from thalweg._src.nn.linear_operators.combined import LinearOperatorComposition
-
-            return LinearOperatorComposition([self.H if adjoint else self, x.H if adjoint_arg else x])
+            return self._composition_of([self.H if adjoint else self, x.H if adjoint_arg else x])
         with self._scope(name, x):
             right = self._operand(x, "x", self.range_dimension if adjoint else self.domain_dimension, adjoint_arg)
             return self._matmul(right, adjoint, adjoint_arg)

@@ -359,3 +359,8 @@ class LinearOperatorKronecker(_Parts):
 
     def _adjoint(self) -> LinearOperator:
         return LinearOperatorKronecker([op.adjoint() for op in self._operators])
+
+
+LinearOperator._adjoint_of = LinearOperatorAdjoint
+LinearOperator._inversion_of = LinearOperatorInversion
+LinearOperator._composition_of = LinearOperatorComposition

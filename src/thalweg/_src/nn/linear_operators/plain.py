@@ -397,3 +397,6 @@ class LinearOperatorZeros(_Sized):
 
     def _add_to_tensor(self, x: Tensor) -> Tensor:
         return self._with_batch(x)
+
+
+LinearOperator._lower_triangular_of = LinearOperatorLowerTriangular

@@ -9,7 +9,8 @@ from thalweg._src.graph.scopes import GraphKeys, add_to_collections
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.weights import require_compatible, squeezed_alike, with_rank_of
 from thalweg._src.ops.reshape import zeros
-from thalweg._src.variables.variables import Variable, VariableAggregation, VariableSynchronization
+from thalweg._src.variables.replication import VariableAggregation, VariableSynchronization
+from thalweg._src.variables.variables import Variable
 
 Result = tuple[Any, Any]  # the value, and the operation that takes a batch in and returns the value with it
 

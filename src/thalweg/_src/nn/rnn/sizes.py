@@ -10,7 +10,8 @@ from thalweg._src.graph import nest
 from thalweg._src.graph.convert import convert_to_tensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.concat import concat
-from thalweg._src.ops.reshape import constant_value, reshape, transpose, zeros
+from thalweg._src.ops.reshape import constant_value, rank, reshape, transpose, zeros
+from thalweg._src.ops.sequences import range as range_of
 from thalweg._src.shapes import Shape, as_shape, concatenate
 
 
@@ -57,8 +58,5 @@ def swap_batch_and_time(x: Any) -> Tensor:
     tensor = convert_to_tensor(x)
     shape = tensor.dims
     if shape is None:
-        from thalweg._src.ops.reshape import rank
-        from thalweg._src.ops.sequences import range as range_of
-
         return transpose(tensor, concat([[1, 0], range_of(2, rank(tensor))], 0))
     return tensor if len(shape) < 2 else transpose(tensor, [1, 0, *range(2, len(shape))])
