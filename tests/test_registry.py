@@ -22,7 +22,7 @@ from thalweg._src.graph.op_def import OPS, ArgDef, OpDef
 from thalweg._src.graph.tensor_proto import MakeNdarray
 from thalweg._src.kernels import registry
 
-with gzip.open(Path(__file__).parent / "data" / "tf_ops.jsonl.gz", "rt", encoding="utf-8") as lines:
+with gzip.open(Path(__file__).parent / "fixtures" / "tf_ops.jsonl.gz", "rt", encoding="utf-8") as lines:
     FACTS: dict[str, Any] = {fact["op"]: fact for fact in map(json.loads, lines)}
 NAMES = sorted(OPS)
 
