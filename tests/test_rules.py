@@ -18,7 +18,7 @@ STARTS = {
     "os": {"fork", "system", "popen", "posix_spawn"},
 }
 # Processes that are forked to be killed, with all that they have in memory.
-FORKS = {"checkpoints/tracing.py", "checkpoints/crash_worker.py"}
+FORKS = {"checkpoint/tracing.py", "checkpoint/crash_worker.py"}
 
 
 def timed_asserts(tree):

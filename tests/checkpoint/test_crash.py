@@ -11,7 +11,7 @@ import pytest
 
 import thalweg as tf
 from tests import children
-from tests.checkpoints import tracing
+from tests.checkpoint import tracing
 
 ROOT = Path(__file__).parent.parent.parent
 

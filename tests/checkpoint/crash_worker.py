@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 import thalweg as tf
-from tests.checkpoints import tracing
+from tests.checkpoint import tracing
 
 CALLS = ("open", "write", "fsync", "replace", "rename", "unlink", "rmdir", "mkdir", "close")
 
