@@ -1,6 +1,6 @@
 """Training runs of every optimizer, and what TensorFlow 2.21 makes of them.
 
-`python tests/client/optimizer_numbers.py`, in an environment with tensorflow 2.21, prints EXPECTED anew.
+`python tests/optimizers/optimizer_numbers.py`, in an environment with tensorflow 2.21, prints EXPECTED anew.
 """
 
 from __future__ import annotations

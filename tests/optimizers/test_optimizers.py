@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.client.optimizer_numbers import EXPECTED, OPTIMIZERS, train
+from tests.optimizers.optimizer_numbers import EXPECTED, OPTIMIZERS, train
 from thalweg._src import errors
 from thalweg._src.autodiff.gradients import gradients
 from thalweg._src.graph.default import get_default_graph
