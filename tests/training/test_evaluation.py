@@ -3,7 +3,7 @@
 import pytest
 
 import thalweg as tf
-from tests.supervised.conftest import events
+from tests.training.conftest import events
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import time
 import pytest
 
 import thalweg as tf
-from tests.supervised.conftest import train
+from tests.training.conftest import train
 
 
 def aborted():

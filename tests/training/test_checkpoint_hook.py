@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import thalweg as tf
-from tests.supervised.conftest import events, train
+from tests.training.conftest import events, train
 from thalweg._src.formats import durable
 from thalweg._src.training import checkpoint_hook
 from thalweg._src.training.checkpoint_interval import LONGEST, SHORTEST, CheckpointInterval, best_interval

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 import thalweg as tf
-from tests.supervised.conftest import events, train
+from tests.training.conftest import events, train
 from thalweg._src.training import timers
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import thalweg as tf
 from tests import children
-from tests.supervised.training_worker import model
+from tests.training.training_worker import model
 
 WORKER = Path(__file__).with_name("training_worker.py")
 STEPS = 60

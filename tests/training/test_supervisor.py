@@ -5,7 +5,7 @@ import threading
 import pytest
 
 import thalweg as tf
-from tests.supervised.conftest import events
+from tests.training.conftest import events
 
 
 def test_services_write_in_the_background(counting, tmp_path):
