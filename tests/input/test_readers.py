@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import thalweg as tf
-from tests.queues.waiting import Waiting, error_of
+from tests.input.waiting import Waiting, error_of
 from thalweg._src.formats.record_files import records_of
 
 COMPRESSIONS = ("", "ZLIB", "GZIP")

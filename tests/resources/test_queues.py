@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tests.queues.model import Model, Request
+from tests.resources.queue_model import Model, Request
 from thalweg._src import errors
 from thalweg._src.resources.cancellation import Cancellation
 from thalweg._src.resources.queues import ByPriority, InOrder, Queue, Shuffled

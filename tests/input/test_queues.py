@@ -10,7 +10,7 @@ import pytest
 
 import thalweg as tf
 from tests import children
-from tests.queues.waiting import Waiting, until
+from tests.input.waiting import Waiting, until
 
 
 @pytest.fixture

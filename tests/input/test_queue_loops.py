@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.queues.waiting import Waiting
+from tests.input.waiting import Waiting
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.queues.waiting import Waiting, error_of
+from tests.input.waiting import Waiting, error_of
 from thalweg._src.contrib.staging import MapStagingArea
 from thalweg._src.input.barrier import Barrier
 

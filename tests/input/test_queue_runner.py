@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.queues.waiting import until
+from tests.input.waiting import until
 
 
 def counter(limit):
