@@ -13,7 +13,7 @@ import pytest
 
 import thalweg as tf
 from tests import children
-from tests.data_pipelines.running import take
+from tests.data.running import take
 from thalweg._src.data.plan import Plan
 from thalweg._src.resources import workers as workers_module
 from thalweg._src.resources.workers import Workers, workers

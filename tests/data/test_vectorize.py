@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.data_pipelines.running import elements, take
-from tests.data_pipelines.test_models import positions
+from tests.data.running import elements, take
+from tests.data.test_models import positions
 from thalweg._src.data.function import Function
 from thalweg._src.data.vectorize import vectorized
 

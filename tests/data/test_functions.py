@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.data_pipelines.running import elements, take
+from tests.data.running import elements, take
 
 Dataset = tf.data.Dataset
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 import thalweg as tf
-from tests.data_pipelines.running import elements, plain, take
+from tests.data.running import elements, plain, take
 
 Dataset = tf.data.Dataset
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.data_pipelines.running import elements, take
-from tests.data_pipelines.test_models import positions
+from tests.data.running import elements, take
+from tests.data.test_models import positions
 from thalweg._src.data.serial import decode, encode
 from thalweg._src.formats.crc32c import masked_crc32c
 from thalweg._src.formats.record_blocks import BLOCK, records_in

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.data_pipelines.running import plain, take
+from tests.data.running import plain, take
 
 Dataset = tf.data.Dataset
 Pair = collections.namedtuple("Pair", ["left", "right"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
-from tests.data_pipelines.running import elements, take
+from tests.data.running import elements, take
 from thalweg._src.data.structure import Spec
 
 Dataset = tf.data.Dataset
