@@ -102,7 +102,7 @@ def test_a_circle_is_refused_with_its_path():
     text = str(caught.value)
     assert "'a' cannot wait for 'd', which waits for it" in text
     assert "received: 'a' -> 'b' -> " in text and text.index("'c") < text.rindex("'d'")
-    assert "made at: test_after.py:" in text
+    assert "made at: test_order_hints.py:" in text
     with pytest.raises(ValueError, match="'a' cannot wait for 'a'"):
         after(a, a)
     with tf.Session(config=ONE) as session:

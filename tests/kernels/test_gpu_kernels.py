@@ -59,7 +59,7 @@ NOT_TRIED = {
 @pytest.fixture(scope="module")
 def outcomes():
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tests.execute.away"]
+    command = [sys.executable, "-m", "tests.kernels.gpu_kernels"]
     return json.loads(children.run(command, cwd=ROOT, env=environment).stdout.splitlines()[-1])
 
 

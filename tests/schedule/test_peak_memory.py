@@ -123,5 +123,5 @@ def test_the_text_names_node_and_tensors():
     a = tf.random_uniform([1000], name="a")
     forecast = foreseen([tf.sin(a, name="b")])
     assert str(forecast).startswith("at most 8") and "KB while 'b' runs, " in str(forecast)
-    assert "'a:0' float32[1000], 4 KB, made at test_forecast.py:" in forecast.largest()
+    assert "'a:0' float32[1000], 4 KB, made at test_peak_memory.py:" in forecast.largest()
     assert in_units(12) == "12 B" and in_units(2.5e9) == "2.5 GB"

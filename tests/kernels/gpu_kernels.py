@@ -2,7 +2,7 @@
 
 torch's fake tensors refuse to mix devices and to say what is in them. So a kernel that leaves a tensor on the wrong
 side is found, and one that reads a value back is noted, on a machine without a GPU. `away` is a device type that has
-no kernels at all. It cannot be unregistered, so this is a process of its own: `python -m tests.execute.away`.
+no kernels at all. It cannot be unregistered, so this is a process of its own: `python -m tests.kernels.gpu_kernels`.
 """
 
 import json
