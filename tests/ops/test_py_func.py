@@ -93,7 +93,7 @@ def test_exceptions_keep_class_and_line(session, raised, kind):
         session.run(py_func(fails, [], dtypes.float32, name="mine"))
     text = str(caught.value)
     assert "'mine'" in text and f"{type(raised).__name__}: bad" in text
-    assert "Traceback" in text and "in fails" in text and "test_script.py" in text
+    assert "Traceback" in text and "in fails" in text and "test_py_func.py" in text
 
 
 def test_a_function_may_change_its_arguments(session):
