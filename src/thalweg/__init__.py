@@ -400,10 +400,12 @@ from thalweg._src.ops.control import (
     group as group,
     tuple as tuple,
 )
+from thalweg._src.ops.csv import (
+    decode_csv as decode_csv,
+)
 from thalweg._src.ops.decoding import (
     as_string as as_string,
     decode_compressed as decode_compressed,
-    decode_csv as decode_csv,
     decode_raw as decode_raw,
     encode_base64 as encode_base64,
     string_to_number as string_to_number,

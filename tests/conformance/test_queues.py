@@ -9,7 +9,7 @@ import pytest
 import thalweg as tf
 from tests.conformance import queue_programs
 from tests.conformance.tensorflow import needs_tensorflow, run_tensorflow
-from tests.queues.model import Model, Request
+from tests.resources.queue_model import Model, Request
 from thalweg._src.contrib.staging import MapStagingArea, StagingArea
 from thalweg._src.input.barrier import Barrier
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import thalweg as tf
+from thalweg._src.ops.csv import decode_csv
 from thalweg._src.ops.decoding import (
     decode_base64,
     decode_compressed,
-    decode_csv,
     decode_padded_raw_op,
     decode_raw,
     encode_base64,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -137,6 +138,7 @@ class OpDef:
         self.from_shapes = from_shapes
         self.keeps_places = False  # may be applied to the values of a sparse tensor
         self.doc = doc
+        self.module = _declaring_module()
         self.__name__ = name
         self.__doc__ = doc
         self.defaults = {key: a.default for key, a in attrs.items() if a.default is not attr.REQUIRED}
@@ -170,6 +172,14 @@ class OpDef:
             return ", ".join(f"{arg.name}: {show_type(arg)}" for arg in args)
 
         return f"<op {self.name}({show(self.inputs)}) -> ({show(self.outputs)})>"
+
+
+def _declaring_module() -> str:
+    """Returns the name of the module that is being run, which may declare ops through functions of other modules."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    return str(frame.f_globals["__name__"])
 
 
 def show_type(arg: ArgDef) -> str:

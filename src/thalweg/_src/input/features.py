@@ -17,13 +17,9 @@ from thalweg._src.graph.scopes import name_scope
 from thalweg._src.graph.sparse_tensor import SparseTensor
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.constants import constant
-from thalweg._src.ops.parsing import (
-    parse_example_op,
-    parse_sequence_example_op,
-    parse_single_example_op,
-    parse_single_sequence_example_op,
-)
+from thalweg._src.ops.parsing import parse_example_op, parse_single_example_op
 from thalweg._src.ops.reshape import expand_dims, reshape, squeeze
+from thalweg._src.ops.sequence_parsing import parse_sequence_example_op, parse_single_sequence_example_op
 from thalweg._src.ops.slicing import slice as slice_
 from thalweg._src.ops.sparse_shaping import sparse_merge
 from thalweg._src.shapes import Shape, as_shape

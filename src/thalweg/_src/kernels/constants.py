@@ -21,7 +21,7 @@ def bind_constant(node: Node, device: Device) -> Known:
     return Known(from_numpy(node.attrs["value"], node.dtypes[0], device.torch))
 
 
-@kernel("NoOp", "ControlTrigger")
+@kernel("NoOp")
 def bind_no_op(node: Node, device: Device) -> Known:
     """Does nothing: the order that its control inputs ask for is that of the lines around it."""
     return Known()

@@ -23,6 +23,11 @@ def bind_by_engine(node: Node, device: Device) -> Callable[..., Any]:
     return _same
 
 
+@kernel("ControlTrigger")
+def bind_control_trigger(node: Node, device: Device) -> Known:
+    return Known()
+
+
 @kernel("_AsNumber")
 def bind_as_number(node: Node, device: Device) -> Callable[..., Any] | Known:
     return torch.Tensor.item if node.inputs else Known(node.attrs["value"].item())

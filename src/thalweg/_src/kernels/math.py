@@ -11,6 +11,7 @@ import torch
 from thalweg._src import dtypes, errors
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, kernel
+from thalweg._src.kernels.tensor_list import add_lists
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.kernels.unsigned import SAME_BITS, UNSIGNED, by_bits, by_order, by_value, on_host
 from thalweg._src.resources.devices import Device
@@ -372,6 +373,11 @@ def bind_add_n(node: Node, device: Device) -> Function | Call:
         return _total(values)
 
     return add_n
+
+
+@kernel("AddN", T=[dtypes.variant])
+def bind_add_lists(node: Node, device: Device) -> Function:
+    return add_lists
 
 
 def _total(values: Any) -> torch.Tensor:

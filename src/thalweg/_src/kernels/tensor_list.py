@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from thalweg._src import dtypes, errors
+from thalweg._src import errors
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, Known, kernel
 from thalweg._src.kernels.types import TORCH
@@ -64,23 +64,19 @@ def bind_rows(node: Node, device: Device) -> Callable[..., Any]:
     return rows
 
 
-@kernel("AddN", T=[dtypes.variant])
-def bind_add_lists(node: Node, device: Device) -> Callable[..., Any]:
-    def add_lists(*lists: List) -> List:
-        """Adds lists element by element; one without elements stands for zeros."""
-        longest = max(map(_length, lists))
-        columns = [_elements(one) for one in lists if one]
-        if any(len(column) != longest for column in columns):
-            raise errors.InvalidArgumentError(None, None, "tensor lists of different lengths cannot be added")
-        total: List = _EMPTY
-        for row in zip(*columns):
-            element = row[0]
-            for other in row[1:]:
-                element = add_lists(element, other) if isinstance(element, tuple) else element + other
-            total = (total, element)
-        return total
-
-    return add_lists
+def add_lists(*lists: List) -> List:
+    """Adds lists element by element; one without elements stands for zeros."""
+    longest = max(map(_length, lists))
+    columns = [_elements(one) for one in lists if one]
+    if any(len(column) != longest for column in columns):
+        raise errors.InvalidArgumentError(None, None, "tensor lists of different lengths cannot be added")
+    total: List = _EMPTY
+    for row in zip(*columns):
+        element = row[0]
+        for other in row[1:]:
+            element = add_lists(element, other) if isinstance(element, tuple) else element + other
+        total = (total, element)
+    return total
 
 
 def _length(elements: List) -> int:
