@@ -183,9 +183,9 @@ def test_what_a_body_raises_is_passed_on():
 def test_there_is_no_gradient_without_back_prop():
     x = tf.Variable(2.0)
     y = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), [0, one()], back_prop=False)[1]
-    with pytest.warns(UserWarning, match="through the while loop 'while': it was made with back_prop=False"):
+    with pytest.warns(UserWarning, match="through the while loop 'while': it was created with back_prop=False"):
         assert tf.gradients(y, x) == [None]
-    with pytest.warns(UserWarning, match="through the while loop 'map/while': it was made with back_prop=False"):
+    with pytest.warns(UserWarning, match="through the while loop 'map/while': it was created with back_prop=False"):
         assert tf.gradients(tf.map_fn(lambda e: e * x, tf.ones([2]), back_prop=False), x) == [None]
     with pytest.raises(ValueError, match=r"[Nn]o gradient"), pytest.warns(UserWarning, match="back_prop=False"):
         tf.train.GradientDescentOptimizer(0.1).minimize(y)

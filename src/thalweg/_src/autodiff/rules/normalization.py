@@ -1,4 +1,4 @@
-"""Gradients of normalization."""
+"""Gradients of batch and layer normalization."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thalweg._src.ops.reshape import reshape
 def _register(forward: OpDef, backward: OpDef) -> None:
     @gradient(forward.name)
     def by_input_scale_offset(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
-        """Differentiates y; in training by the batch's own statistics, which depend on x, else by the given ones."""
+        """Differentiates y, in training through the batch statistics, which depend on x, else with the given ones."""
         x, scale, _offset, mean, variance = op.inputs
         training = op.attrs["is_training"]
         statistics = op.outputs[3:] if training else [mean, variance, *op.outputs[5:]]
@@ -26,7 +26,7 @@ def _register(forward: OpDef, backward: OpDef) -> None:
 
     @gradient(backward.name)
     def of_gradient(op: Operation, *grads: Any) -> list[Any]:
-        """Differentiates the gradient written out in plain ops."""
+        """Differentiates the gradient, expressed in elementary ops."""
         from thalweg._src.autodiff.gradients import gradients
 
         y_backprop, x, scale = sources = list(op.inputs[:3])
@@ -43,7 +43,7 @@ _register(normalization.fused_batch_norm_op, normalization.fused_batch_norm_grad
 def _written_out(
     op: Operation, y_backprop: Tensor, x: Tensor, scale: Tensor, mean: Tensor, variance: Tensor
 ) -> list[Tensor]:
-    """Returns the gradients by x, scale and offset as an expression."""
+    """Returns the gradients with respect to x, scale and offset as an expression of elementary ops."""
     layout, epsilon = op.attrs["data_format"], op.attrs["epsilon"]
     rank = len(layout)
     first = layout.startswith("NC")

@@ -1,4 +1,4 @@
-"""Gradients of making, ordering and cutting sparse tensors."""
+"""Gradients of constructing, reordering and slicing sparse tensors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sparse_to_dense(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def _as_rows(op: Operation) -> Tensor:
-    """Returns indices of unknown rank as a matrix with a column for each dimension of the output."""
+    """Returns indices of unknown rank as a matrix with one column per dimension of the output."""
     return reshape(op.inputs[0], [-1, size(op.inputs[1])])
 
 
@@ -45,8 +45,8 @@ def sparse_slice(op: Operation, by_indices: Any, grad: Tensor, by_shape: Any) ->
 
 @gradient("SparseSliceGrad")
 def sparse_slice_grad(op: Operation, grad: Tensor) -> list[Any]:
-    """Takes the gradient at each place that an output came from, by the output's number there."""
+    """Sums the gradient over the elements of each slice value, which are found by slicing the indices 1, 2, ..."""
     before, indices, start, outputs = op.inputs
     count = size(before)
-    numbers = sparse_slice_grad_op(count_up(1, count + 1), indices, start, outputs)
-    return [unsorted_segment_sum(grad, numbers - 1, count), None, None, None]
+    positions = sparse_slice_grad_op(count_up(1, count + 1), indices, start, outputs)
+    return [unsorted_segment_sum(grad, positions - 1, count), None, None, None]
