@@ -184,9 +184,9 @@ def test_an_array_in_a_loop_in_a_loop(engine):
         (lambda: array().write([0], 1.0), ValueError, "index is not a scalar"),
         (lambda: array().scatter([0, 1], [1.0, 2.0, 3.0]), ValueError, "indices and value differ in length"),
         (lambda: array().scatter([0], 1.0), ValueError, "value is a scalar"),
-        (lambda: tf.TensorArray(tf.float32), ValueError, "needs a size"),
+        (lambda: tf.TensorArray(tf.float32), ValueError, "requires a size"),
         (lambda: tf.TensorArray(tf.float32, handle=3), TypeError, "handle of a TensorArray must be a tensor, not 3"),
-        (lambda: tf.TensorArray(tf.float32, 3, handle=tf.constant(1)), ValueError, "given by its handle has a size"),
+        (lambda: tf.TensorArray(tf.float32, 3, handle=tf.constant(1)), ValueError, "cannot be combined with handle"),
     ],
 )
 def test_refused_while_building(build, kind, words):
