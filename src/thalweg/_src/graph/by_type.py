@@ -1,4 +1,4 @@
-"""Operations by the name of their type, from flat inputs and complete attributes, as a GraphDef holds them."""
+"""Operation construction by op type, from flat inputs and complete attributes, as a GraphDef holds them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def add_by_type(
     _imply_attrs(definition, inputs, known)
     missing = [key for key in definition.attrs if key not in known]
     if missing:
-        raise ValueError(f"{op_type} {name!r} misses attributes: {', '.join(map(show_value, missing))}")
+        raise ValueError(f"{op_type} {name!r} is missing attributes: {', '.join(map(show_value, missing))}")
     return graph.add(definition, inputs, known, output_types(definition, known), name)
 
 
@@ -42,7 +42,7 @@ def _imply_attrs(definition: OpDef, inputs: list[Tensor], attrs: dict[str, Any])
         length = 1 if arg.number_attr is None else attrs.setdefault(arg.number_attr, len(inputs) - fixed)
         if position + length > len(inputs):
             raise ValueError(
-                f"{definition.name} needs more inputs than the {len(inputs)} given: {arg.name!r} is missing"
+                f"{definition.name} requires more inputs than the {len(inputs)} given: {arg.name!r} is missing"
             )
         for tensor in inputs[position : position + length]:
             expected: DType = arg.dtype or attrs.setdefault(arg.type_attr or "", tensor.dtype)

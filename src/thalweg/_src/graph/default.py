@@ -1,4 +1,4 @@
-"""Defaults: the graph that operations go to and the session that evaluates them when none is named."""
+"""Default graph and default session, per thread."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def new_graph() -> Graph:
 
 
 class _DefaultStacks(threading.local):
-    """The stacks of default graphs and sessions, each thread its own."""
+    """The stacks of default graphs and sessions, one pair per thread."""
 
     def __init__(self) -> None:
         self.graphs: list[Graph] = []
@@ -32,7 +32,7 @@ class _DefaultStacks(threading.local):
         try:
             yield element
         finally:
-            if stack:  # a test that starts forgets the graphs around it
+            if stack:  # a test that starts discards the graphs around it
                 if stack[-1] is not element:
                     raise AssertionError(f"nesting violated: {element!r} is not the innermost default")
                 stack.pop()
@@ -61,7 +61,7 @@ def get_default_graph() -> Graph:
 
 @export("reset_default_graph")
 def reset_default_graph() -> None:
-    """Replaces the global default graph by an empty one."""
+    """Replaces the global default graph with an empty one."""
     if _stacks.graphs:
         raise AssertionError("Do not use tf.reset_default_graph() inside `with graph.as_default()`: use a new graph.")
     global _global_graph
@@ -70,7 +70,7 @@ def reset_default_graph() -> None:
 
 
 def start_with_an_empty_graph() -> None:
-    """Leaves all default graphs of this thread and replaces the global one."""
+    """Discards all default graphs of this thread and replaces the global one."""
     _stacks.graphs.clear()
     reset_default_graph()
 

@@ -1,4 +1,4 @@
-"""OpDef: the schema of an operation, what may be assumed of it, and the call that adds one to a graph."""
+"""OpDef: the schema of an operation, its properties, and the call that adds one to a graph."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ OPS: Registry[OpDef] = export("OPS")(Registry("operation"))
 
 
 class OpDef:
-    """What an operation takes and gives, and the facts that passes and executors may rely on.
+    """The inputs and outputs of an operation, and the properties that passes and executors rely on.
 
-    Calling it adds an operation to the graph of its inputs. For readers and type checkers the call says what comes
-    back: `d(...)` one tensor, `d.many(...)` several, `d.operation(...)` none.
+    Calling it adds an operation to the graph of its inputs. For readers and type checkers the call states what is
+    returned: `d(...)` one tensor, `d.many(...)` several, `d.operation(...)` none.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class OpDef:
 
     @functools.cached_property
     def result(self) -> Any:
-        """The named tuple of several outputs; making one takes long enough to wait for its first use."""
+        """The named tuple of several outputs; created on first use, since creating one is slow."""
         return namedtuple(self.name.lstrip("_"), [arg.name for arg in self.outputs]) if len(self.outputs) > 1 else None
 
     def __call__(self, *args: Any, name: str | None = None, **attrs: Any) -> Tensor:
@@ -169,9 +169,9 @@ def op(
 
     signature: `"a: T, b: T -> product: T"`; every attribute is a further keyword, given by its AttrDef, by its set of
     types, or by its default value. infer: static shapes of the outputs. evaluate: the value of a small integer output
-    when it follows from static facts. host: names of inputs and outputs that live in host memory on every device.
+    when it is statically known. host: names of inputs and outputs that live in host memory on every device.
     numbers: names of inputs that kernels take as Python numbers too, which loops count with.
-    waits: the kernel may wait for someone else. from_shapes: the outputs' values, when the inputs' shapes decide them.
+    waits: the kernel may block. from_shapes: the outputs' values, when the inputs' shapes determine them.
     """
     attr_defs = {key: attr.from_default(value) for key, value in attrs.items()}
     for word in signature.replace(",", " ").replace("->", " ").split():
@@ -181,7 +181,7 @@ def op(
             attr_defs.setdefault(word.partition("*")[0], attr.integer(1))
     left, arrow, right = signature.partition("->")
     if not arrow:
-        raise ValueError(f"the signature of {name} has no '->': {signature!r}")
+        raise ValueError(f"the signature of {name} is missing '->': {signature!r}")
     definition = OpDef(
         name,
         _parse_args(left, attr_defs),

@@ -1,4 +1,4 @@
-"""Show: graphs as text for people, a line a node."""
+"""Human-readable dumps of graphs, one line per node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from thalweg._src.shapes import show
 
 
 def show_graph(graph: Graph, names: Iterable[str] | None = None) -> str:
-    """Returns the operations of a graph, or those named, with inputs and what they give."""
+    """Returns the operations of a graph, or the named ones, with their inputs and outputs."""
     chosen = graph.get_operations() if names is None else [graph.get_operation_by_name(name) for name in names]
     return "\n".join(
         _line(
@@ -24,7 +24,7 @@ def show_graph(graph: Graph, names: Iterable[str] | None = None) -> str:
 
 
 def show_step(step: StepGraph) -> str:
-    """Returns the nodes of a step graph in the order they run."""
+    """Returns the nodes of a step graph in execution order."""
     return "\n".join(
         _line(
             node.name,
