@@ -202,7 +202,7 @@ class Loop(Context):
         )
 
     def _signal(self, control: Operation) -> Operation:
-        """Returns an operation of the loop that runs after `control`, an outer one: the Enter of a dependent constant."""
+        """Returns an operation of the loop that runs after the outer `control`: the Enter of a constant after it."""
         if control not in self._signals:
             from thalweg._src.ops.constants import constant
 

@@ -1,6 +1,6 @@
-"""Example and SequenceExample: TensorFlow's messages for training data, the same bytes on the wire.
+"""Example and SequenceExample messages for training data, wire-compatible with TensorFlow's.
 
-The classes are built when they are first asked for, in a pool of their own, so that they may stand beside TensorFlow's.
+The classes are built on first use, in their own descriptor pool, so that they can coexist with TensorFlow's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Field = descriptor_pb2.FieldDescriptorProto
 
 
 def _add_field(parent: Any, name: str, number: int, kind: str, repeated: bool = False) -> Any:
-    """Adds a field: of a scalar type, or of one of our messages."""
+    """Adds a field of a scalar type or of one of our messages."""
     field = parent.field.add(name=name, number=number)
     field.label = _Field.LABEL_REPEATED if repeated else _Field.LABEL_OPTIONAL
     if kind.startswith("TYPE_"):
@@ -70,7 +70,7 @@ def message_class(name: str) -> Any:
 
 
 def example_from_json(text: bytes) -> bytes:
-    """Returns an Example, written as JSON, in its binary form; raises ValueError if it is none."""
+    """Returns the binary form of an Example in JSON; raises ValueError if it is not one."""
     try:
         example = json_format.Parse(text, message_class("Example")())
         return bytes(example.SerializeToString(deterministic=True))
