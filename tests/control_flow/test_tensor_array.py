@@ -208,12 +208,12 @@ def after_reading(a, index):
             lambda: after_reading(array(clear_after_read=False).write(0, 1.0), 0).write(0, 2.0).read(0),
             "element 0 was read",
         ),
-        (lambda: after_reading(array().write(0, 1.0), 0).read(0), "element 0 was read before and is gone.*clear_after"),
+        (lambda: after_reading(array().write(0, 1.0), 0).read(0), "element 0 was cleared after it was read.*clear_after"),
         (lambda: array().write(3, 1.0).read(0), "cannot write element 3 of an array of 3 that has no dynamic_size"),
         (lambda: array(dynamic_size=True).write(-1, 1.0).read(0), "cannot write element -1"),
         (lambda: array(element_shape=[]).read(3), "cannot read element 3 of an array of 3"),
         (lambda: array(element_shape=[]).read(-1), "cannot read element -1"),
-        (lambda: array().read(1), "cannot read element 1, which nobody wrote"),
+        (lambda: array().read(1), "cannot read element 1, which was never written"),
         (lambda: array(tf.placeholder_with_default(-1, [])).stack(), "cannot have -1 elements"),
         (lambda: array(2, infer_shape=False).split([[1.0]], [1]).read(0), "1 lengths for an array of 2"),
         (lambda: array(2, infer_shape=False).split([[1.0]], [1, 1]).read(0), r"lengths \[1, 1\] do not add up"),
@@ -239,5 +239,5 @@ def test_shapes_that_are_seen_only_in_the_step(engine):
 
 def test_nothing_to_join(engine):
     assert run(array(0, element_shape=[2]).stack()).shape == (0, 2)
-    with pytest.raises(tf.errors.UnimplementedError, match="no elements to join"):
+    with pytest.raises(tf.errors.UnimplementedError, match="no elements to concatenate"):
         run(array(0).stack())

@@ -75,5 +75,5 @@ def test_edit_distance_of_words() -> None:
 def test_edit_distance_is_checked() -> None:
     with pytest.raises(ValueError, match="ranks of hypothesis and truth differ"):
         edit_distance(sparse([[0, 0]], [1], [1, 1]), sparse([[0, 0, 0]], [1], [1, 1, 1]))
-    with pytest.raises(ValueError, match="rank 2 at least"):
+    with pytest.raises(ValueError, match="rank at least 2"):
         edit_distance(sparse([[0]], [1], [1]), sparse([[0]], [1], [1]))

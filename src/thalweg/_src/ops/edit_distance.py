@@ -18,7 +18,7 @@ from thalweg._src.shapes import Shape
 def _distances(c: Inference) -> Sequence[Shape]:
     (_, a), (_, b) = parts(c, 0, 1, 2), parts(c, 3, 4, 5)
     rank = same_dimension(a, b, "ranks of hypothesis and truth", expected="sequences in one arrangement")
-    require(rank is None or rank >= 2, f"the sequences have rank {rank}", expected="rank 2 at least")
+    require(rank is None or rank >= 2, f"the sequences have rank {rank}", expected="rank at least 2")
     first, second = c.shape_value(2), c.shape_value(5)
     if first is None or second is None:
         return [None if rank is None else (None,) * (rank - 1)]

@@ -42,7 +42,7 @@ def pooled_shape(c: Inference, source: Shape, grad: int) -> None:
     assert source is not None and result is not None and rows is not None and columns is not None
     expected = (source[0], *(None if s is None else s - 1 for s in (rows[0], columns[0])), source[3])
     for size in (rows[0], columns[0]):
-        require(size is None or size >= 2, f"a pooling sequence has {size} entries", expected="2 at least")
+        require(size is None or size >= 2, f"a pooling sequence has {size} entries", expected="at least 2")
     try:
         merge(expected, result)
     except ValueError:

@@ -84,7 +84,7 @@ gather_op = op(
 
 def _depth(indices: Shape) -> int | None:
     """Returns how many leading dimensions the rows of indices reach into."""
-    require(indices is None or len(indices) > 0, "indices must have rank 1 at least")
+    require(indices is None or len(indices) > 0, "indices must have rank at least 1")
     return None if indices is None else indices[-1]
 
 

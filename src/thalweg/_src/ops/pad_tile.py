@@ -194,7 +194,7 @@ def _reversed_sequences(c: Inference) -> Sequence[Shape]:
     source, lengths = c.shapes
     require(lengths is None or len(lengths) == 1, f"seq_lengths must be a vector, got {show(lengths)}")
     for name in ("seq_dim", "batch_dim"):
-        require(c.attrs[name] >= 0, f"{name} is {c.attrs[name]}", expected="0 at least")
+        require(c.attrs[name] >= 0, f"{name} is {c.attrs[name]}", expected="at least 0")
     if source is None:
         return [None]
     batch = normalize_axis(c.attrs["batch_dim"], len(source), "batch_dim")

@@ -29,7 +29,7 @@ _LARGE = 100_000_000  # elements from which a dense gradient deserves a warning
 def _unsorted(c: Inference) -> Sequence[Shape]:
     data, ids, count = c.shapes[0], c.shapes[1], c.value(2)
     require(c.shapes[2] in ((), None), f"num_segments must be a scalar, got {show(c.shapes[2])}")
-    require(count is None or int(count) >= 0, f"num_segments is {count}", expected="0 at least")
+    require(count is None or int(count) >= 0, f"num_segments is {count}", expected="at least 0")
     if data is None or ids is None:
         return [None]
     require(len(ids) <= len(data), f"segment_ids has rank {len(ids)}", expected=f"rank {len(data)} at most")
@@ -43,7 +43,7 @@ def _sorted(c: Inference) -> Sequence[Shape]:
     require(ids is None or len(ids) == 1, f"segment_ids must be a vector, got {show(ids)}")
     if data is None:
         return [None]
-    require(len(data) > 0, "data is a scalar", expected="data of rank 1 at least")
+    require(len(data) > 0, "data is a scalar", expected="data of rank at least 1")
     if ids is not None:
         same_dimension(data[0], ids[0], "sizes", expected="segment_ids.shape[0] == data.shape[0]")
     return [(None, *data[1:])]

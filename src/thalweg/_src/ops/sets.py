@@ -27,7 +27,7 @@ def _require_operation(c: Inference) -> None:
 
 
 def _result(rank: int | None) -> Sequence[Shape]:
-    require(rank is None or rank >= 2, f"the sets have rank {rank}", expected="rank 2 at least: groups, then a set")
+    require(rank is None or rank >= 2, f"the sets have rank {rank}", expected="rank at least 2: groups, then a set")
     return [(None, rank), (None,), (rank,)]
 
 

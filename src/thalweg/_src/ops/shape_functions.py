@@ -62,7 +62,7 @@ def at_least_rank(c: Inference, index: int, rank: int) -> Shape:
     shape = c.shapes[index]
     if shape is not None and len(shape) < rank:
         name = c.definition.inputs[index].name
-        raise ShapeError(f"{name} has rank {len(shape)}", expected=f"{name} of rank {rank} at least", hint=None)
+        raise ShapeError(f"{name} has rank {len(shape)}", expected=f"{name} of rank at least {rank}", hint=None)
     return shape
 
 

@@ -76,7 +76,7 @@ def _block_facts(c: Inference, what: str) -> tuple[list[Any], list[list[Any]]] |
         return None
     sizes = [None] * (count or 0) if block is None else block.tolist()
     require(all(b is None or b >= 1 for b in sizes), f"block_shape {sizes} has a size below 1")
-    require(len(c.shapes[0]) > len(sizes), f"input has rank {len(c.shapes[0])}", expected=f"{len(sizes) + 1} at least")
+    require(len(c.shapes[0]) > len(sizes), f"input has rank {len(c.shapes[0])}", expected=f"at least {len(sizes) + 1}")
     given = c.shapes[2][0] if c.shapes[2] is not None else None
     require(given in (None, len(sizes)), f"{what} has {given} rows", expected=f"{len(sizes)}")
     rows = [[None, None]] * len(sizes) if margins is None else margins.tolist()

@@ -26,7 +26,7 @@ def _add(c: Inference) -> Sequence[Shape]:
 
 def _add_many(c: Inference) -> Sequence[Shape]:
     _, rank = parts(c, 0, 1, 2)
-    require(rank is None or rank >= 2, f"the sparse tensor has rank {rank}", expected="rank 2 at least: a minibatch")
+    require(rank is None or rank >= 2, f"the sparse tensor has rank {rank}", expected="rank at least 2: a minibatch")
     require_sizes(c, 2)
     shape = c.shape_value(2)
     return [(None if shape is None else shape[0],)]

@@ -116,7 +116,7 @@ def _reduce_sparse(c: Inference) -> Sequence[Shape]:
 
 def _softmax(c: Inference) -> Sequence[Shape]:
     count, rank = parts(c, 0, 1, 2)
-    require(rank is None or rank >= 2, f"the sparse tensor has rank {rank}", expected="rank 2 at least")
+    require(rank is None or rank >= 2, f"the sparse tensor has rank {rank}", expected="rank at least 2")
     return [(count,)]
 
 

@@ -23,7 +23,7 @@ from thalweg._src.shapes import Shape, show
 
 def _fill_empty_rows(c: Inference) -> Sequence[Shape]:
     count, rank = parts(c, 0, 1, 2)
-    require(rank is None or rank >= 1, "the sparse tensor is a scalar", expected="rank 1 at least")
+    require(rank is None or rank >= 1, "the sparse tensor is a scalar", expected="rank at least 1")
     require(not c.shapes[3], f"default_value has shape {show(c.shapes[3])}", expected="a scalar")
     require_sizes(c, 2)
     shape = c.shape_value(2)
@@ -39,7 +39,7 @@ def _count(c: Inference) -> Sequence[Shape]:
     count, rank = parts(c, 0, 1, 2)
     require(rank in (None, 1, 2), f"the sparse tensor has rank {rank}", expected="rank 1 or 2")
     size = scalar_value(c, 3)
-    require(size is None or size >= 0, f"size is {size}", expected="0 at least")
+    require(size is None or size >= 0, f"size is {size}", expected="at least 0")
     _require_weights((count,), c.shapes[4])
     if rank is None:
         return [None]

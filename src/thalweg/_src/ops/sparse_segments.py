@@ -22,7 +22,7 @@ def _segments(c: Inference) -> Sequence[Shape]:
     data = at_least_rank(c, 0, 1)
     same_dimension(vector_size(c, 1), vector_size(c, 2), "sizes", "as many segment_ids as indices")
     count = scalar_value(c, 3) if len(c.shapes) > 3 else None
-    require(count is None or count >= 0, f"num_segments is {count}", expected="0 at least")
+    require(count is None or count >= 0, f"num_segments is {count}", expected="at least 0")
     return [None if data is None else (count, *data[1:])]
 
 
@@ -30,7 +30,7 @@ def _gradient(c: Inference) -> Sequence[Shape]:
     grad = at_least_rank(c, 0, 1)
     same_dimension(vector_size(c, 1), vector_size(c, 2), "sizes", "as many segment_ids as indices")
     rows = scalar_value(c, 3)
-    require(rows is None or rows >= 0, f"output_dim0 is {rows}", expected="0 at least")
+    require(rows is None or rows >= 0, f"output_dim0 is {rows}", expected="at least 0")
     return [None if grad is None else (rows, *grad[1:])]
 
 

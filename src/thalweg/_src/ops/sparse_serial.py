@@ -24,7 +24,7 @@ def _serialize(c: Inference) -> Sequence[Shape]:
 
 def _serialize_many(c: Inference) -> Sequence[Shape]:
     _, rank = parts(c, 0, 1, 2)
-    require(rank is None or rank >= 2, f"the sparse tensor has rank {rank}", expected="rank 2 at least: a minibatch")
+    require(rank is None or rank >= 2, f"the sparse tensor has rank {rank}", expected="rank at least 2: a minibatch")
     shape = c.shape_value(2)
     return [(None if shape is None else shape[0], 3)]
 

@@ -88,7 +88,7 @@ def _gather(c: Inference) -> Sequence[Shape]:
     params, indices, batch_dims = handle_shape(c), c.shapes[1], c.attrs["batch_dims"]
     if params is None or indices is None:
         return [None]
-    require(len(params) > batch_dims, f"the variable has rank {len(params)}", f"rank {batch_dims + 1} at least")
+    require(len(params) > batch_dims, f"the variable has rank {len(params)}", f"rank at least {batch_dims + 1}")
     require(0 <= batch_dims <= len(indices), f"batch_dims {batch_dims} is out of range for indices {show(indices)}")
     batch = merge(params[:batch_dims], indices[:batch_dims])
     assert batch is not None
@@ -107,7 +107,7 @@ def _index_depth(params: Shape, indices: Shape) -> int | None:
     """Returns how many leading dimensions the last dimension of the indices addresses."""
     if indices is None:
         return None
-    require(len(indices) >= 1, "indices is a scalar", expected="indices of rank 1 at least")
+    require(len(indices) >= 1, "indices is a scalar", expected="indices of rank at least 1")
     depth = indices[-1]
     if depth is not None and params is not None:
         require(
@@ -122,7 +122,7 @@ def scatter_shapes(params: Shape, indices: Shape, updates: Shape) -> None:
     """Requires one row of updates for each index, or one scalar for all."""
     if params is None or indices is None or updates == ():
         return
-    require(len(params) >= 1, "the variable is a scalar", expected="a variable of rank 1 at least")
+    require(len(params) >= 1, "the variable is a scalar", expected="a variable of rank at least 1")
     expected = indices + params[1:]
     require(
         compatible(updates, expected),

@@ -101,7 +101,7 @@ def _segment_join_shape(c: Inference) -> Sequence[Shape]:
     require(count is None or count >= 0, f"num_segments is {count}", expected="num_segments of at least 0")
     if data is None or ids is None:
         return [None]
-    require(len(ids) >= 1, "segment_ids is a scalar", expected="segment_ids of rank 1 at least")
+    require(len(ids) >= 1, "segment_ids is a scalar", expected="segment_ids of rank at least 1")
     require(
         len(ids) <= len(data),
         f"segment_ids {show(ids)} has a higher rank than inputs {show(data)}",

@@ -48,7 +48,7 @@ def _rows(c: Inference) -> Sequence[Shape]:
     for name, index in positions.items():
         if c.dtypes[index] is dtypes.resource:
             held = handle_shape(c, index)
-            require(held is None or len(held) > 0, f"{name} is a scalar", expected=f"{name} of rank 1 at least")
+            require(held is None or len(held) > 0, f"{name} is a scalar", expected=f"{name} of rank at least 1")
             _same_shape(None if held is None else (count, *held[1:]), grad, "grad")
         elif name not in ("grad", "indices"):
             _scalar(c, name, index)

@@ -51,7 +51,7 @@ class Window:
         require(
             size >= reach,
             f"a window of {reach} is larger than the input of {size} along spatial dimension {axis}",
-            expected=f"an input of {reach} at least",
+            expected=f"an input of at least {reach}",
             hint="did you mean padding='SAME'?" if self.padding == "VALID" else None,
         )
         return (size - reach) // stride + 1
