@@ -50,7 +50,7 @@ def test_all_tensors_of_a_graph(session):
 
 
 def test_arguments(session):
-    with pytest.raises(ValueError, match="needs a tensor"):
+    with pytest.raises(ValueError, match="requires a tensor"):
         verify_tensor_all_finite(1.0)
     with pytest.raises(TypeError):
         check_numerics(placeholder(dtypes.int32), "mine")

@@ -16,7 +16,7 @@ GRADIENTS: Registry[GradientFunction | None] = Registry("gradient", Loader("thal
 
 @export("RegisterGradient")
 class RegisterGradient:
-    """Decorates `def rule(op, *output_gradients) -> input_gradients`; None stands for no gradient.
+    """Decorates `def rule(op, *output_gradients) -> input_gradients`; None means no gradient.
 
     A gradient may be given as a function without arguments, which is called only if that gradient is needed.
     """

@@ -277,7 +277,7 @@ class Graph:
                 )
             return operation.outputs[int(index)]
         if colon:
-            raise ValueError(f"{name!r} looks like a tensor name, but an operation was asked for: drop the ':{index}'.")
+            raise ValueError(f"{name!r} looks like a tensor name, but an operation was requested: drop the ':{index}'.")
         if not allow_operation:
             raise ValueError(f"{name!r} names an operation, not a tensor: tensor names have the form '<op_name>:0'.")
         if name not in self._by_name:

@@ -84,7 +84,7 @@ def _bilinear(images: Image, y: Image, x: Image, fill_value: Any) -> Image:
     return up * above + down * below
 
 
-# -- what a coordinate outside stands for -----------------------------------------------------------------------------
+# -- border modes: the pixel that a coordinate outside the image maps to -----------------------------------------------
 
 
 def _constant(v: Image, size: int) -> Image:

@@ -1,4 +1,4 @@
-"""Decoding: numbers out of text and raw bytes, text out of numbers, base64, compression, records of CSV."""
+"""Decoding and encoding ops: numbers as text, raw bytes, base64, compression, CSV."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _raw_shape(c: Inference) -> Sequence[Shape]:
 def _padded_shape(c: Inference) -> Sequence[Shape]:
     length, size = scalar_value(c, 1), c.attrs["out_type"].size
     if length is not None:
-        require(length > 0, f"fixed_length is {length}", expected="fixed_length above 0")
+        require(length > 0, f"fixed_length is {length}", expected="fixed_length > 0")
         require(length % size == 0, f"fixed_length {length} is not a multiple of {size}, the size of an element")
     shape = c.shapes[0]
     return [None if shape is None else (*shape, None if length is None else length // size)]
@@ -44,17 +44,17 @@ def _csv_shapes(c: Inference) -> Sequence[Shape]:
         require(
             shape is None or shape == () or (len(shape) == 1 and shape[0] in (0, 1, None)),
             f"the default of field {index} has shape {show(shape)}",
-            expected="a scalar or a vector of one element; of none where the field is required",
+            expected="a scalar or a vector of one element; an empty one where the field is required",
         )
     columns = c.attrs["select_cols"]
     if columns:
         require(
             len(columns) == c.num_outputs,
-            f"select_cols names {len(columns)} columns for {c.num_outputs} defaults",
-            expected="as many of one as of the other",
+            f"select_cols has {len(columns)} columns for {c.num_outputs} defaults",
+            expected="as many columns as defaults",
         )
         rising = all(a < b for a, b in itertools.pairwise(columns))
-        require(rising and columns[0] >= 0, f"select_cols is {list(columns)}", expected="columns in rising order")
+        require(rising and columns[0] >= 0, f"select_cols is {list(columns)}", expected="columns in ascending order")
     delimiter = c.attrs["field_delim"]
     require(
         len(delimiter.encode("utf-8", "surrogateescape")) == 1, f"field_delim is {delimiter!r}", expected="one byte"
@@ -73,7 +73,7 @@ as_string_op = op(
     fill="",
     infer=unchanged,
     differentiable=False,
-    doc="Numbers written out.",
+    doc="Formats numbers as strings.",
 )
 string_to_number_op = op(
     "StringToNumber",
@@ -81,7 +81,7 @@ string_to_number_op = op(
     out_type=attr.types(_CSV - {dtypes.string} | {dtypes.uint32, dtypes.uint64}, dtypes.float32),
     infer=unchanged,
     differentiable=False,
-    doc="The number that each string writes out.",
+    doc="Parses each string as a number.",
 )
 encode_base64_op = op(
     "EncodeBase64",
@@ -89,7 +89,7 @@ encode_base64_op = op(
     pad=False,
     infer=unchanged,
     differentiable=False,
-    doc="Strings in base64, with - and _ in place of + and /.",
+    doc="Encodes strings in URL-safe base64.",
 )
 decode_base64 = export("decode_base64", "io.decode_base64")(
     op(
@@ -97,7 +97,7 @@ decode_base64 = export("decode_base64", "io.decode_base64")(
         "input: string -> output: string",
         infer=unchanged,
         differentiable=False,
-        doc="What strings in base64 stand for, with - and _ in place of + and /, with or without padding.",
+        doc="Decodes strings in URL-safe base64, with or without padding.",
     )
 )
 decode_raw_op = op(
@@ -107,7 +107,7 @@ decode_raw_op = op(
     little_endian=True,
     infer=_raw_shape,
     differentiable=False,
-    doc="The bytes of each string as numbers, in a last dimension more.",
+    doc="Reinterprets the bytes of each string as numbers, in a new last dimension.",
 )
 decode_padded_raw_op = op(
     "DecodePaddedRaw",
@@ -117,7 +117,7 @@ decode_padded_raw_op = op(
     host="fixed_length",
     infer=_padded_shape,
     differentiable=False,
-    doc="The first bytes of each string as numbers; shorter strings are filled with zeros.",
+    doc="Reinterprets the leading bytes of each string as numbers; shorter strings are zero-padded.",
 )
 decode_csv_op = op(
     "DecodeCSV",
@@ -129,7 +129,7 @@ decode_csv_op = op(
     select_cols=AttrDef("list(int)", ()),
     infer=_csv_shapes,
     differentiable=False,
-    doc="The fields of records of CSV, a tensor for each column.",
+    doc="Parses CSV records to one tensor per column.",
 )
 decode_compressed_op = op(
     "DecodeCompressed",
@@ -137,7 +137,7 @@ decode_compressed_op = op(
     compression_type="",
     infer=unchanged,
     differentiable=False,
-    doc="What was compressed: by ZLIB, by GZIP, or not at all.",
+    doc="Decompresses strings compressed with ZLIB, GZIP or not at all.",
 )
 
 
@@ -151,10 +151,10 @@ def as_string(
     fill: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Returns numbers written out as C's printf does.
+    """Formats numbers as C's printf does.
 
-    precision: digits after the point. scientific, shortest: as `%e` and `%g`. width: padded on the left to so many
-    characters, with what `fill` says: a space, "0", or "-" to pad on the right.
+    precision: digits after the decimal point. scientific, shortest: as `%e` and `%g`. width: the minimum number of
+    characters, padded on the left as `fill` says: with spaces, "0", or "-" to pad on the right.
     """
     return as_string_op(
         input, precision=precision, scientific=scientific, shortest=shortest, width=width, fill=fill, name=name
@@ -165,14 +165,14 @@ def as_string(
 def string_to_number(
     string_tensor: Any = None, out_type: Any = dtypes.float32, name: str | None = None, input: Any = None
 ) -> Tensor:
-    """Returns the number that each string writes out."""
+    """Parses each string as a number."""
     strings = only_one(string_tensor, input, "string_tensor", "input")
     return string_to_number_op(strings, out_type=out_type, name=name)
 
 
 @export("encode_base64", "io.encode_base64")
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
-    """Returns strings in web-safe base64."""
+    """Encodes strings in URL-safe base64."""
     return encode_base64_op(input, pad=pad, name=name)
 
 
@@ -184,10 +184,10 @@ def decode_raw(
     name: str | None = None,
     bytes: Any = None,
 ) -> Tensor:
-    """Returns the bytes of each string as numbers."""
+    """Reinterprets the bytes of each string as numbers."""
     strings = only_one(input_bytes, bytes, "input_bytes", "bytes")
     if out_type is None:
-        raise ValueError("decode_raw() misses the argument 'out_type'")
+        raise ValueError("decode_raw() is missing the argument 'out_type'")
     return decode_raw_op(strings, out_type=out_type, little_endian=little_endian, name=name)
 
 
@@ -201,10 +201,10 @@ def decode_csv(
     na_value: str = "",
     select_cols: Any = None,
 ) -> list[Tensor]:
-    """Returns the columns of records of CSV, one record a string.
+    """Parses CSV records, one per string, to one tensor per column.
 
-    record_defaults: for each column what an empty field means, which also decides its type; an empty tensor where a
-    field is required. select_cols: the columns wanted, in rising order.
+    record_defaults: the value of an empty field of each column, which also determines its type; an empty tensor where a
+    field is required. select_cols: the requested columns, in ascending order.
     """
     columns = [] if select_cols is None else list(select_cols)
     if any(a >= b for a, b in itertools.pairwise(columns)):
@@ -227,5 +227,5 @@ def decode_csv(
 
 @export("decode_compressed", "io.decode_compressed")
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
-    """Returns what strings hold in compressed form: "ZLIB", "GZIP", or "" for plain."""
+    """Decompresses strings: "ZLIB", "GZIP", or "" for uncompressed."""
     return decode_compressed_op(bytes, compression_type=compression_type, name=name)

@@ -1,4 +1,4 @@
-"""Parsing: operations that turn serialized messages into tensors. The functions for users are in input/features.py."""
+"""Parsing ops: serialized messages to tensors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST = 2**62
 
 
 def stride_of(shape: Shape, key: int = 0) -> tuple[bool, int]:
-    """Returns whether the first dimension of a dense feature varies, and how many values one entry of it has."""
+    """Returns whether the first dimension of a dense feature varies, and the number of values per entry."""
     if shape is None or None in shape[1:]:
         raise ShapeError(
             f"dense_shapes[{key}] is {show(shape)}", expected="known dimensions, except for the first of a sequence"
@@ -37,13 +37,13 @@ def _same_count(**counts: int) -> None:
 
 
 def _batch(c: Inference, index: int, names: int) -> int | None:
-    """Returns the number of messages in a vector of them, which has no names or as many."""
+    """Returns the number of serialized messages, with as many names or none."""
     shape, other = c.shapes[index], c.shapes[names]
     require(shape is None or len(shape) == 1, f"serialized has shape {show(shape)}", expected="a vector of messages")
     require(other is None or len(other) == 1, f"names has shape {show(other)}", expected="a vector")
     count = None if shape is None else shape[0]
     if count is not None and other and other[0] not in (None, 0, count):
-        raise ShapeError(f"{count} messages have {other[0]} names", expected="a name for each, or none")
+        raise ShapeError(f"{count} messages have {other[0]} names", expected="one name per message, or none")
     return count
 
 
@@ -57,7 +57,7 @@ def _sparse(count: int, rank: int) -> list[Shape]:
 
 
 def _dense(c: Inference, first: int, shapes: Sequence[Shape], lead: tuple[Any, ...]) -> list[Shape]:
-    """Returns the shapes of dense features, whose defaults are the inputs from the first on."""
+    """Returns the shapes of dense features, whose defaults are the inputs from `first` on."""
     result: list[Shape] = []
     for i, shape in enumerate(shapes):
         varies, _ = stride_of(shape, i)
@@ -69,7 +69,7 @@ def _dense(c: Inference, first: int, shapes: Sequence[Shape], lead: tuple[Any, .
 
 
 def require_default(shape: Shape, default: tuple[int, ...], varies: bool, key: int) -> None:
-    """Requires a default that fits its dense feature: one value for padding, none, or as many as the feature has."""
+    """Requires a default that matches its dense feature: one padding value, none, or as many as the feature has."""
     fits = prod(default) == 1 if varies else (0 in default or default == shape)
     if not fits:
         raise ShapeError(
@@ -104,7 +104,7 @@ def _parse_example_v2(c: Inference) -> Sequence[Shape]:
     if serialized is None:
         anything: list[Shape] = [(None, None)] * sparse + [(None,)] * (2 * sparse) + [None] * len(dense)
         return [*anything, *[(None,)] * (2 * len(ragged))]
-    batch = serialized[0] if serialized else -1  # one Example needs no splits
+    batch = serialized[0] if serialized else -1  # a single Example has no splits
     splits = (None if batch is None else batch + 1,)
     return [*_sparse(sparse, len(serialized) + 1), *dense, *[(None,)] * len(ragged), *[splits] * len(ragged)]
 
@@ -118,7 +118,7 @@ def _parse_single_example(c: Inference) -> Sequence[Shape]:
 
 
 def _counts(c: Inference) -> tuple[int, int, int, int]:
-    """Returns how many context and sequence features there are, sparse and dense, after checks of the lists."""
+    """Returns the numbers of context and sequence features, sparse and dense, after validating the lists."""
     a = c.attrs
     sparse, dense = a["Ncontext_sparse"], a["Ncontext_dense"]
     list_sparse, list_dense = a["Nfeature_list_sparse"], a["Nfeature_list_dense"]
@@ -139,7 +139,7 @@ def _parse_single_sequence(c: Inference) -> Sequence[Shape]:
     sparse, dense, list_sparse, list_dense = _counts(c)
     first = 2 + sparse + dense + list_sparse + list_dense
     require(not c.shapes[0], f"serialized has shape {show(c.shapes[0])}", expected="a scalar")
-    require(c.shapes[1] is None or len(c.shapes[1]) == 1, "feature_list_dense_missing_assumed_empty is no vector")
+    require(c.shapes[1] is None or len(c.shapes[1]) == 1, "feature_list_dense_missing_assumed_empty is not a vector")
     _scalars(c, 2, first)
     require(not c.shapes[-1], f"debug_name has shape {show(c.shapes[-1])}", expected="a scalar")
     return [
@@ -215,7 +215,7 @@ parse_example_op = op(
     dense_shapes=_shapes,
     infer=_parse_example,
     differentiable=False,
-    doc="The features of a batch of Examples.",
+    doc="Parses the features of a batch of Examples.",
 )
 parse_example_v2_op = op(
     "ParseExampleV2",
@@ -230,7 +230,7 @@ parse_example_v2_op = op(
     dense_shapes=_shapes,
     infer=_parse_example_v2,
     differentiable=False,
-    doc="The features of one Example or a batch of them, as TensorFlow 2 asks for them.",
+    doc="Parses the features of one Example or a batch, with TensorFlow 2's inputs.",
 )
 parse_single_example_op = op(
     "ParseSingleExample",
@@ -243,7 +243,7 @@ parse_single_example_op = op(
     dense_shapes=_shapes,
     infer=_parse_single_example,
     differentiable=False,
-    doc="The features of one Example.",
+    doc="Parses the features of one Example.",
 )
 parse_single_sequence_example_op = op(
     "ParseSingleSequenceExample",
@@ -254,7 +254,7 @@ parse_single_sequence_example_op = op(
     **_SEQUENCE,
     infer=_parse_single_sequence,
     differentiable=False,
-    doc="The context and the sequences of one SequenceExample.",
+    doc="Parses the context and the feature lists of one SequenceExample.",
 )
 parse_sequence_example_op = op(
     "ParseSequenceExample",
@@ -268,7 +268,7 @@ parse_sequence_example_op = op(
     **_SEQUENCE,
     infer=_parse_sequence,
     differentiable=False,
-    doc="The context and the sequences of a batch of SequenceExamples, padded to the longest.",
+    doc="Parses the context and the feature lists of a batch of SequenceExamples, padded to the longest.",
 )
 decode_json_example = export("decode_json_example", "io.decode_json_example")(
     op(
@@ -276,7 +276,7 @@ decode_json_example = export("decode_json_example", "io.decode_json_example")(
         "json_examples: string -> binary_examples: string",
         infer=unchanged,
         differentiable=False,
-        doc="Examples written as JSON in their binary form.",
+        doc="Converts Examples in JSON to their binary form.",
     )
 )
 parse_tensor = export("parse_tensor", "io.parse_tensor")(
@@ -286,7 +286,7 @@ parse_tensor = export("parse_tensor", "io.parse_tensor")(
         out_type=attr.types(),
         infer=_one_message,
         differentiable=False,
-        doc="The value of a serialized TensorProto.",
+        doc="Parses a serialized TensorProto.",
     )
 )
 serialize_tensor = export("serialize_tensor", "io.serialize_tensor")(
@@ -296,6 +296,6 @@ serialize_tensor = export("serialize_tensor", "io.serialize_tensor")(
         T=attr.types(),
         infer=_serialized,
         differentiable=False,
-        doc="A tensor's value as a serialized TensorProto.",
+        doc="Serializes a tensor as a TensorProto.",
     )
 )
