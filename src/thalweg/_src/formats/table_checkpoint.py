@@ -70,7 +70,7 @@ class TableReader(BundleReader):
         self.prefix = prefix
         self._names: dict[str, Entry] = {}
         self._stored: dict[bytes, tuple[str, bytes]] = {}  # files and values
-        self._files, self._beside = {}, None
+        self._files, self._executor = {}, None
         for path in files:
             with durable.typed_errors(path), open(path, "rb") as file:
                 content = file.read()
