@@ -79,7 +79,7 @@ def test_feedable(session):
     first, second = session.run([one.string_handle(), other.string_handle()])
     found = [session.run(element, {handle: h}) for h in (first, second, first, second, second)]
     assert found == [0, 10, 1, 11, 12]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="no handle of an iterator"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="not the handle of an iterator"):
         session.run(element, {handle: b"nothing"})
     with pytest.raises(tf.errors.NotFoundError):
         session.run(element, {handle: b"iterator/gone"})

@@ -24,7 +24,7 @@ SIZES = [5, 0, 3 * BLOCK + 77, 4096, 1, 2 * BLOCK - 4, BLOCK // 2]
 def way(request, monkeypatch):
     """Is how a file system takes blocks: past the page cache, only through it, or with a refusal at the first write."""
     if request.param == "buffered":
-        monkeypatch.setattr(durable, "pass_cache", lambda file: None)
+        monkeypatch.setattr(durable, "enable_direct_io", lambda file: None)
     if request.param == "refused late":
         original = os.write
 

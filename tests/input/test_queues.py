@@ -362,7 +362,7 @@ def test_another_session_has_a_queue_of_its_own():
 )
 def test_queues_of_one_name_must_be_alike(session, make):
     session.run(tf.FIFOQueue(3, tf.int32, shapes=[[]], shared_name="x").size())
-    with pytest.raises(tf.errors.InvalidArgumentError, match="'x' exists already"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="'x' already exists"):
         session.run(make().size())
 
 

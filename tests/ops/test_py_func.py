@@ -64,8 +64,8 @@ def test_results_as_tout_says(session):
         (1.0, "0-th value returned by pyfunc_[0-9]+ is float64, but expects float32"),
         ((np.float32(1), np.float32(2)), "returns 2 values, but expects to see 1 values"),
         (None, "returns 0 values"),
-        ("text", "is string, but expects float32|cannot become"),
-        (object(), "cannot become|is string"),
+        ("text", "is string, but expects float32|cannot be converted"),
+        (object(), "cannot be converted|is string"),
     ],
 )
 def test_wrong_results(session, result, match):

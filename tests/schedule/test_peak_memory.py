@@ -12,7 +12,7 @@ from thalweg._src.optimize.prune import prune
 from thalweg._src.partition.host_memory import assign_memory
 from thalweg._src.place.cost import CostModel
 from thalweg._src.place.trip_count import turns
-from thalweg._src.schedule.peak_memory import Buffers, in_units
+from thalweg._src.schedule.peak_memory import Buffers, format_bytes
 
 ONE = tf.ConfigProto(device_count={"CPU": 1, "GPU": 0})
 
@@ -125,4 +125,4 @@ def test_the_text_names_node_and_tensors():
     forecast = foreseen([tf.sin(a, name="b")])
     assert str(forecast).startswith("at most 8") and "KB while 'b' runs, " in str(forecast)
     assert "'a:0' float32[1000], 4 KB, made at test_peak_memory.py:" in forecast.largest()
-    assert in_units(12) == "12 B" and in_units(2.5e9) == "2.5 GB"
+    assert format_bytes(12) == "12 B" and format_bytes(2.5e9) == "2.5 GB"

@@ -1,4 +1,4 @@
-"""Options of sessions and steps, and what a step reports; they read and write like protocol messages."""
+"""Configuration messages (ConfigProto, RunOptions) and step statistics (RunMetadata), with protobuf's semantics."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class ThreadPoolOptionProto(Message):
 @export("GPUOptions")
 @message
 class GPUOptions(Message):
-    """Says how a process uses its GPUs."""
+    """Configures how a process uses its GPUs."""
 
     @message
     class Experimental(Message):
-        """Holds GPU options that may change."""
+        """Holds experimental GPU options."""
 
         @message
         class VirtualDevices(Message):
@@ -55,16 +55,16 @@ class GPUOptions(Message):
 @export("OptimizerOptions")
 @message
 class OptimizerOptions(Message):
-    """Says which rewrites the optimizer makes."""
+    """Selects the optimizer's graph rewrites."""
 
     class Level(Choice):
-        """Is a set of rewrites: none, or the default ones."""
+        """The set of rewrites to apply: none, or the default ones."""
 
         L1 = 0
         L0 = -1
 
     class GlobalJitLevel(Choice):
-        """Says how eagerly clusters are compiled."""
+        """How eagerly fusion clusters are compiled."""
 
         DEFAULT = 0
         OFF = -1
@@ -89,10 +89,10 @@ class OptimizerOptions(Message):
 
 @message
 class RewriterConfig(Message):
-    """Switches single rewrites on and off."""
+    """Switches individual rewrites on and off."""
 
     class Toggle(Choice):
-        """Is the state of one rewrite."""
+        """The state of one rewrite."""
 
         DEFAULT = 0
         ON = 1
@@ -100,14 +100,14 @@ class RewriterConfig(Message):
         AGGRESSIVE = 3
 
     class NumIterationsType(Choice):
-        """Says how often the rewrites are repeated."""
+        """The number of times that the rewrites are repeated."""
 
         DEFAULT_NUM_ITERS = 0
         ONE = 1
         TWO = 2
 
     class MemOptType(Choice):
-        """Says how memory is saved."""
+        """The strategy that reduces memory use."""
 
         DEFAULT_MEM_OPT = 0
         NO_MEM_OPT = 1
@@ -159,7 +159,7 @@ class RewriterConfig(Message):
 @export("GraphOptions")
 @message
 class GraphOptions(Message):
-    """Says how a graph becomes a program."""
+    """Configures how a graph is compiled."""
 
     enable_recv_scheduling: bool
     optimizer_options: OptimizerOptions
@@ -174,7 +174,7 @@ class GraphOptions(Message):
 
 @message
 class RPCOptions(Message):
-    """Says how tasks talk to each other."""
+    """Configures the communication between tasks."""
 
     use_rpc_for_inprocess_master: bool
     compression_algorithm: str
@@ -190,7 +190,7 @@ class ConfigProto(Message):
 
     @message
     class Experimental(Message):
-        """Holds session options that may change."""
+        """Holds experimental session options."""
 
         collective_group_leader: str
         executor_type: str
@@ -206,7 +206,7 @@ class ConfigProto(Message):
         lint_passes: bool  # check the graph of a step after every pass
         placer: str  # the placer, and the file of measured costs that it uses
         cost_model: str
-        memory_limit_in_mb: dict[str, float]  # what a device may hold, by its name
+        memory_limit_in_mb: dict[str, float]  # limit per device name
 
     device_count: dict[str, int]
     intra_op_parallelism_threads: int
@@ -238,7 +238,7 @@ class DebugTensorWatch(Message):
 
 @message
 class DebugOptions(Message):
-    """Says what the debugger watches in a step."""
+    """Lists what the debugger watches in a step."""
 
     debug_tensor_watch_opts: Repeated[DebugTensorWatch]
     global_step: int
@@ -251,7 +251,7 @@ class RunOptions(Message):
     """Holds the options of one step."""
 
     class TraceLevel(Choice):
-        """Says how much of a step is recorded."""
+        """How much of a step is traced."""
 
         NO_TRACE = 0
         SOFTWARE_TRACE = 1
@@ -260,7 +260,7 @@ class RunOptions(Message):
 
     @message
     class Experimental(Message):
-        """Holds step options that may change."""
+        """Holds experimental step options."""
 
         collective_graph_key: int
         use_run_handler_pool: bool
@@ -310,7 +310,7 @@ class NodeOutput(Message):
 
 @message
 class AllocatorMemoryUsed(Message):
-    """Counts the memory that a node took from one allocator."""
+    """Counts the memory that a node allocated from one allocator."""
 
     allocator_name: str
     total_bytes: int
@@ -321,7 +321,7 @@ class AllocatorMemoryUsed(Message):
 
 @message
 class MemoryStats(Message):
-    """Counts the memory that a node uses beside its outputs."""
+    """Counts the memory that a node uses besides its outputs."""
 
     temp_memory_size: int
     persistent_memory_size: int
@@ -362,14 +362,14 @@ class DeviceStepStats(Message):
 
 @message
 class StepStats(Message):
-    """Records a step, device by device."""
+    """Records the execution of a step, device by device."""
 
     dev_stats: Repeated[DeviceStepStats]
 
 
 @message
 class CostGraphDef(Message):
-    """Is the graph of a step with the cost of each node."""
+    """The graph of a step with the cost of each node."""
 
     @message
     class Node(Message):
@@ -407,7 +407,7 @@ class CostGraphDef(Message):
 
     @message
     class AggregatedCost(Message):
-        """Is a cost of the whole graph, such as the most memory that one device holds."""
+        """A cost of the whole graph, such as the peak memory of a device."""
 
         cost: float
         dimension: str
@@ -419,7 +419,7 @@ class CostGraphDef(Message):
 @export("RunMetadata")
 @message
 class RunMetadata(Message):
-    """Receives what a step reports; partition_graphs are GraphDefs."""
+    """Receives the statistics of a step; partition_graphs are GraphDefs."""
 
     step_stats: StepStats
     cost_graph: CostGraphDef

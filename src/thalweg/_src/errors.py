@@ -1,4 +1,4 @@
-"""The exceptions of graph building and execution, and the layout of their messages."""
+"""Exceptions of graph construction and execution, and the formatting of their messages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class OpError(Exception):
         return self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The operation stays behind: it holds its whole graph, which no other process shares.
+        # The operation is not pickled: it refers to its whole graph, which other processes do not have.
         return type(self), (self.node_def, None, self.message, self.error_code), self._additions()
 
     def _additions(self) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class OpError(Exception):
 
 
 class _CodedError(OpError):
-    """Fixes the code, so that subclasses are made from node, operation and message alone."""
+    """Fixes the error code, so that subclasses are constructed from node, operation and message alone."""
 
     code: ClassVar[int]
 
@@ -61,119 +61,119 @@ class _CodedError(OpError):
 
 @export("errors.CancelledError")
 class CancelledError(_CodedError):
-    """Says that the step or operation was cancelled."""
+    """Raised when a step or an operation is cancelled."""
 
     code = CANCELLED
 
 
 @export("errors.UnknownError")
 class UnknownError(_CodedError):
-    """Says that the cause has no better class."""
+    """Raised when no other class describes the error."""
 
     code = UNKNOWN
 
 
 @export("errors.InvalidArgumentError")
 class InvalidArgumentError(_CodedError):
-    """Says that an operation received an argument it cannot accept."""
+    """Raised when an operation receives an invalid argument."""
 
     code = INVALID_ARGUMENT
 
 
 @export("errors.DeadlineExceededError")
 class DeadlineExceededError(_CodedError):
-    """Says that the time allowed was over first."""
+    """Raised when a deadline expires before an operation completes."""
 
     code = DEADLINE_EXCEEDED
 
 
 @export("errors.NotFoundError")
 class NotFoundError(_CodedError):
-    """Says that a file, node, device or resource does not exist."""
+    """Raised when a file, node, device or resource does not exist."""
 
     code = NOT_FOUND
 
 
 @export("errors.AlreadyExistsError")
 class AlreadyExistsError(_CodedError):
-    """Says that what was to be created is there already."""
+    """Raised when an entity to be created already exists."""
 
     code = ALREADY_EXISTS
 
 
 @export("errors.PermissionDeniedError")
 class PermissionDeniedError(_CodedError):
-    """Says that the caller is known but not allowed to do this."""
+    """Raised when the caller lacks permission to run an operation."""
 
     code = PERMISSION_DENIED
 
 
 @export("errors.ResourceExhaustedError")
 class ResourceExhaustedError(_CodedError):
-    """Says that memory, disk or a quota is used up."""
+    """Raised when a resource such as memory, disk space or a quota is exhausted."""
 
     code = RESOURCE_EXHAUSTED
 
 
 @export("errors.FailedPreconditionError")
 class FailedPreconditionError(_CodedError):
-    """Says that the system is not in the state needed, as with a variable read before it is initialized."""
+    """Raised when the system is not in the required state, such as when a variable is read before it is initialized."""
 
     code = FAILED_PRECONDITION
 
 
 @export("errors.AbortedError")
 class AbortedError(_CodedError):
-    """Says that something concurrent made the operation give up."""
+    """Raised when an operation is aborted, typically because of a concurrent action."""
 
     code = ABORTED
 
 
 @export("errors.OutOfRangeError")
 class OutOfRangeError(_CodedError):
-    """Says that input has ended, or an index lies beyond it."""
+    """Raised when an operation reads past the end of its input or of the valid range."""
 
     code = OUT_OF_RANGE
 
 
 @export("errors.UnimplementedError")
 class UnimplementedError(_CodedError):
-    """Says that no kernel does this."""
+    """Raised when an operation, or this use of it, is not implemented."""
 
     code = UNIMPLEMENTED
 
 
 @export("errors.InternalError")
 class InternalError(_CodedError):
-    """Says that Thalweg broke one of its own rules."""
+    """Raised when an internal invariant of Thalweg is violated."""
 
     code = INTERNAL
 
 
 @export("errors.UnavailableError")
 class UnavailableError(_CodedError):
-    """Says that a task cannot be reached now and may be later."""
+    """Raised when a task cannot currently be reached; a retry may succeed."""
 
     code = UNAVAILABLE
 
 
 @export("errors.DataLossError")
 class DataLossError(_CodedError):
-    """Says that stored data is damaged or missing."""
+    """Raised when stored data is corrupted or lost."""
 
     code = DATA_LOSS
 
 
 @export("errors.UnauthenticatedError")
 class UnauthenticatedError(_CodedError):
-    """Says that the caller did not prove who it is."""
+    """Raised when the caller does not have valid credentials."""
 
     code = UNAUTHENTICATED
 
 
 @export("errors.ShapeError")
 class ShapeError(ValueError):
-    """Reports shapes that do not fit, before it is known which node they belong to."""
+    """Raised when shapes are incompatible, before the node they belong to is known."""
 
     def __init__(self, what: str, expected: str | None = None, hint: str | None = None) -> None:
         super().__init__(what, expected, hint)
@@ -190,19 +190,19 @@ _TYPES = {cls.code: cls for cls in _CodedError.__subclasses__()}
 
 @export("errors.exception_type_from_error_code")
 def exception_type_from_error_code(error_code: int) -> type[_CodedError]:
-    """Gives the exception class of a code."""
+    """Returns the exception class of an error code."""
     return _TYPES[error_code]
 
 
 @export("errors.error_code_from_exception_type")
 def error_code_from_exception_type(cls: type[OpError]) -> int:
-    """Gives the code of an exception class, UNKNOWN for one that has none."""
+    """Returns the error code of an exception class, UNKNOWN for one that has none."""
     return cls.code if issubclass(cls, _CodedError) else UNKNOWN
 
 
 @export("errors.Status")
 class Status:
-    """Is what a call into a library reports: a code, OK at first, and a message."""
+    """The status that a library call reports: a code, initially OK, and a message."""
 
     def __init__(self) -> None:
         self.code = OK
@@ -211,7 +211,7 @@ class Status:
 
 @export("errors.raise_exception_on_not_ok_status")
 class raise_exception_on_not_ok_status:
-    """Gives a status to fill in, and raises the exception of its code when the block ends."""
+    """A context manager that yields a Status and, when the block ends, raises the exception of its code."""
 
     def __enter__(self) -> Status:
         self.status = Status()
@@ -230,13 +230,13 @@ def describe(
     hint: str | None = None,
     made_at: str | None = None,
 ) -> str:
-    """Lays out an error: what is wrong, then a line for each fact that is known."""
+    """Formats an error: what is wrong, then one line per known fact."""
     facts = {"expected": expected, "received": received, "hint": hint, "made at": made_at}
     return "\n".join([what, *(f"  {key}: {fact}" for key, fact in facts.items() if fact is not None)])
 
 
-def in_units(count: float) -> str:
-    """Returns a number of bytes for people."""
+def format_bytes(count: float) -> str:
+    """Returns a human-readable byte count."""
     for unit in ("B", "KB", "MB"):
         if count < 1000:
             return f"{count:.3g} {unit}"

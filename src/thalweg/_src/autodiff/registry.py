@@ -1,4 +1,4 @@
-"""The gradient registry: op type to the function that builds its gradient."""
+"""The gradient registry: maps op types to the functions that build their gradients."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ GRADIENTS: Registry[GradientFunction | None] = Registry("gradient", Loader("thal
 
 @export("RegisterGradient")
 class RegisterGradient:
-    """Decorates `def rule(op, *output_gradients) -> input_gradients`; None stands for no gradient.
+    """Decorates `def rule(op, *output_gradients) -> input_gradients`; None means no gradient.
 
-    A gradient may be given as a function without arguments, which is called only if somebody wants that gradient.
+    A gradient may be given as a function without arguments, which is called only if that gradient is needed.
     """
 
     def __init__(self, *op_types: str) -> None:
@@ -37,14 +37,14 @@ gradient = RegisterGradient
 
 @export("NoGradient", "NotDifferentiable", "no_gradient")
 def no_gradient(*op_types: str) -> None:
-    """Says that gradients do not flow through these ops."""
+    """Registers ops through which no gradient flows."""
     caller = sys._getframe(1).f_globals["__name__"]
     for op_type in op_types:
         GRADIENTS.register(op_type, None, caller)
 
 
 def as_list(result: Any, count: int) -> list[Any]:
-    """Returns a rule's result as one gradient for each input."""
+    """Returns a gradient function's result as one gradient per input."""
     if count == 1 and not isinstance(result, list | tuple):
         return [result]
     return list(result)

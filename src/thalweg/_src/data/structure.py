@@ -168,7 +168,7 @@ def has_parts(value: Any) -> bool:
 
 
 def parts(value: Any) -> list[Any]:
-    """Returns the parts of a structure, those of a dictionary by sorted keys."""
+    """Returns the children of a structure, those of a dictionary by sorted keys."""
     if isinstance(value, Mapping):
         return [value[key] for key in sorted(value)]
     if hasattr(type(value), "__attrs_attrs__"):

@@ -1,6 +1,6 @@
-"""Example and SequenceExample: TensorFlow's messages for training data, the same bytes on the wire.
+"""Example and SequenceExample messages for training data, wire-compatible with TensorFlow's.
 
-The classes are built when they are first asked for, in a pool of their own, so that they may stand beside TensorFlow's.
+The classes are built on first use, in their own descriptor pool, so that they can coexist with TensorFlow's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NAMES = (*_LISTS, "Feature", *_MAPS, "FeatureList", "Example", "SequenceExample"
 
 
 def _add_field(parent: Any, name: str, number: int, kind: str, repeated: bool = False) -> Any:
-    """Adds a field: of a scalar type, or of one of our messages."""
+    """Adds a field of a scalar type or of one of our messages."""
     field = parent.field.add(name=name, number=number)
     kinds = type(field)
     field.label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
@@ -79,7 +79,7 @@ def parse_message(name: str, data: bytes) -> Any:
 
 
 def example_from_json(text: bytes) -> bytes:
-    """Returns an Example, written as JSON, in its binary form; raises ValueError if it is none."""
+    """Returns the binary form of an Example in JSON; raises ValueError if it is not one."""
     from google.protobuf import json_format
     from google.protobuf.message import DecodeError
 

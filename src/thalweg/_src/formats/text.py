@@ -1,4 +1,4 @@
-"""Text and bytes, from one to the other."""
+"""Conversion between str and bytes."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ as_str = as_text
 
 @export("compat.as_str_any")
 def as_str_any(value: Any, encoding: str = "utf-8") -> str:
-    """Returns text as it is, bytes decoded, and anything else as Python shows it."""
+    """Returns str as it is, bytes decoded, and any other object as its str()."""
     return as_text(value, encoding) if isinstance(value, bytes) else str(value)
 
 
 @export("compat.path_to_str")
 def path_to_str(path: Any) -> Any:
-    """Returns the text of a path object; anything else as it is."""
+    """Returns the string of a path object; anything else unchanged."""
     return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path

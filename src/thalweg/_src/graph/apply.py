@@ -1,4 +1,4 @@
-"""Apply: from an OpDef and what the user passed to an operation in the graph."""
+"""Operation construction: from an OpDef and the caller's arguments to an operation in the graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from thalweg._src.graph.tensor import Tensor
 
 
 def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: str | None) -> Any:
-    """Converts the inputs, infers the attributes that they imply, adds the operation, returns its outputs."""
+    """Converts the inputs, infers the attributes that they imply, adds the operation and returns its outputs."""
     if len(args) == len(definition.inputs) and not attrs:
         values = args
     else:
@@ -40,12 +40,12 @@ def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: s
     else:
         _convert_inputs(definition, values, given, inputs)
     for key in definition.explicit:
-        if key in definition.defaults and attrs.get(key) is None:  # None asks for the default
+        if key in definition.defaults and attrs.get(key) is None:  # None selects the default
             given[key] = definition.defaults[key]
         elif key in attrs:
             given[key] = normalize(definition, key, definition.attrs[key], attrs[key])
         else:
-            raise TypeError(f"{definition.name} misses its attribute {key!r}")
+            raise TypeError(f"{definition.name} is missing its attribute {key!r}")
     operation = graph.add(definition, inputs, given, output_types(definition, given), name)
     if definition.single_output:
         return operation.outputs[0]
@@ -53,14 +53,14 @@ def apply(definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: s
 
 
 def _argument_scope(graph: Graph, name: str) -> str:
-    """Returns the scope that constants made for an operation's arguments belong to: the operation's own name."""
+    """Returns the name scope of constants created for an operation's arguments: the operation's own name."""
     return name if name.endswith("/") else graph.unique_name(name, mark_as_used=False) + "/"
 
 
 def _arrange(
     definition: OpDef, args: Sequence[Any], attrs: dict[str, Any], name: str | None
 ) -> tuple[list[Any], str | None]:
-    """Returns the inputs in order and the name; keywords that are inputs leave `attrs`, surplus positions enter it."""
+    """Returns the inputs in order and the name; takes keyword inputs out of `attrs`, adds surplus arguments to it."""
     count = len(definition.inputs)
     values, surplus = list(args[:count]), list(args[count:])
     if len(surplus) > len(definition.explicit) and name is None and isinstance(surplus[-1], str | None):
@@ -70,7 +70,7 @@ def _arrange(
     attrs.update(zip(definition.explicit, surplus))
     for arg in definition.inputs[len(values) :]:
         if arg.name not in attrs:
-            raise TypeError(f"{definition.name} misses its input {arg.name!r}")
+            raise TypeError(f"{definition.name} is missing its input {arg.name!r}")
         values.append(attrs.pop(arg.name))
     for key in attrs:
         if key not in definition.attrs:
@@ -80,7 +80,7 @@ def _arrange(
 
 
 def _graph_of(values: Sequence[Any]) -> Graph:
-    """Returns the graph of the inputs, which must be one, or the default graph if there are no tensors."""
+    """Returns the one graph of the inputs, or the default graph if there are no tensors."""
     graph: Graph | None = None
     default = get_default_graph()
     if default.captures:
@@ -90,7 +90,7 @@ def _graph_of(values: Sequence[Any]) -> Graph:
             if graph is None:
                 graph = value.op.graph
             elif value.op.graph is not graph:
-                raise ValueError(f"the inputs come from different graphs: {value} is not in that of the others")
+                raise ValueError(f"the inputs belong to different graphs: {value} is not in that of the others")
         elif isinstance(value, list | tuple):
             for element in value:
                 if type(element) is Tensor:
@@ -98,7 +98,7 @@ def _graph_of(values: Sequence[Any]) -> Graph:
                         graph = element.op.graph
                     elif element.op.graph is not graph:
                         raise ValueError(
-                            f"the inputs come from different graphs: {element} is not in that of the others"
+                            f"the inputs belong to different graphs: {element} is not in that of the others"
                         )
     return graph if graph is not None else default
 
@@ -122,7 +122,7 @@ def _convert_input(
     elif expected is not None:
         tensor = _convert_to(definition, arg, value, expected)
     else:
-        tensor = _convert_free(definition, arg, value, values, position)
+        tensor = _convert_untyped(definition, arg, value, values, position)
     if expected is None:
         assert arg.type_attr is not None
         _admit_type(definition, arg, tensor.dtype)
@@ -138,12 +138,12 @@ def _convert_to(definition: OpDef, arg: ArgDef, value: Any, expected: DType) -> 
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"Input {arg.name!r} of {definition.name!r} Op expects {expected.name}, "
-            f"which {value!r} of type {type(value).__name__} cannot become: {error}"
+            f"to which {value!r} of type {type(value).__name__} cannot be converted: {error}"
         ) from None
 
 
-def _convert_free(definition: OpDef, arg: ArgDef, value: Any, values: Sequence[Any], position: int) -> Tensor:
-    """Converts a value whose type is not settled yet: by a tensor given later, by the default, by the value itself."""
+def _convert_untyped(definition: OpDef, arg: ArgDef, value: Any, values: Sequence[Any], position: int) -> Tensor:
+    """Converts a value of undetermined dtype: by a tensor among later inputs, by the default, by the value itself."""
     for other, candidate in zip(definition.inputs[position + 1 :], values[position + 1 :]):
         if other.type_attr == arg.type_attr and not other.is_list and hasattr(candidate, "dtype"):
             try:
@@ -153,7 +153,7 @@ def _convert_free(definition: OpDef, arg: ArgDef, value: Any, values: Sequence[A
     assert arg.type_attr is not None
     attr = definition.attrs[arg.type_attr]
     if isinstance(value, np.ndarray | np.generic) and (attr.allowed is None or as_dtype(value.dtype) in attr.allowed):
-        return convert_to_tensor(value, name=arg.name)  # an array keeps its own type before the default
+        return convert_to_tensor(value, name=arg.name)  # an array's own dtype takes precedence over the default
     preferred = attr.default if isinstance(attr.default, DType) else None
     return convert_to_tensor(value, name=arg.name, preferred_dtype=preferred)
 
@@ -178,7 +178,9 @@ def _convert_list(
         )
     minimum = definition.attrs[number].minimum or 0
     if len(tensors) < minimum:
-        raise ValueError(f"{definition.name}: list {arg.name!r} needs at least {minimum} entries, got {len(tensors)}.")
+        raise ValueError(
+            f"{definition.name}: list {arg.name!r} requires at least {minimum} entries, got {len(tensors)}."
+        )
     attrs[number] = len(tensors)
     return tensors
 
@@ -190,7 +192,7 @@ def _convert_typed_list(definition: OpDef, arg: ArgDef, value: Any, attrs: dict[
         raise TypeError(f"Expected list for {arg.name!r} argument to {definition.name!r} Op, not {value!r}.")
     expected = attrs.get(key)
     if expected is not None and len(expected) != len(value):
-        raise TypeError(f"{definition.name}: {arg.name!r} needs {len(expected)} values, got {len(value)}.")
+        raise TypeError(f"{definition.name}: {arg.name!r} requires {len(expected)} values, got {len(value)}.")
     tensors = [
         convert_to_tensor(item, None if expected is None else expected[i], name=f"{arg.name}_{i}")
         for i, item in enumerate(value)

@@ -39,7 +39,7 @@ def _imply_attrs(definition: OpDef, inputs: Sequence[Tensor], attrs: dict[str, A
         length = 1 if arg.number_attr is None else attrs.setdefault(arg.number_attr, len(inputs) - fixed)
         if position + length > len(inputs):
             raise ValueError(
-                f"{definition.name} needs more inputs than the {len(inputs)} given: {arg.name!r} is missing"
+                f"{definition.name} requires more inputs than the {len(inputs)} given: {arg.name!r} is missing"
             )
         for tensor in inputs[position : position + length]:
             expected: DType = arg.dtype or attrs.setdefault(arg.type_attr or "", tensor.dtype)

@@ -1,4 +1,4 @@
-"""Defaults: the graph that operations go to and the session that evaluates them when none is named."""
+"""Default graph and default session, per thread."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def get_default_graph() -> Graph:
 
 @export("reset_default_graph")
 def reset_default_graph() -> None:
-    """Replaces the global default graph by an empty one."""
+    """Replaces the global default graph with an empty one."""
     if stacks.graphs:
         raise AssertionError("Do not use tf.reset_default_graph() inside `with graph.as_default()`: use a new graph.")
     global _global_graph
@@ -35,6 +35,6 @@ def reset_default_graph() -> None:
 
 
 def start_with_an_empty_graph() -> None:
-    """Leaves all default graphs of this thread and replaces the global one."""
+    """Discards all default graphs of this thread and replaces the global one."""
     stacks.graphs.clear()
     reset_default_graph()

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class _DefaultStacks(threading.local):
-    """The stacks of default graphs and sessions, each thread its own."""
+    """The stacks of default graphs and sessions, one pair per thread."""
 
     def __init__(self) -> None:
         self.graphs: list[Any] = []

@@ -1,4 +1,4 @@
-"""IndexedSlices: a tensor given by some of its rows, as gradients of look-ups are."""
+"""IndexedSlices: a sparse tensor of whole rows, such as the gradient of an embedding lookup."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thalweg._src.shapes import TensorShape
 
 @export("IndexedSlices")
 class IndexedSlices:
-    """Rows `values[i]` that belong at `indices[i]`; equal indices add up."""
+    """Rows `values[i]` at `indices[i]`; rows with equal indices are summed."""
 
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
         self._values = values

@@ -1,4 +1,4 @@
-"""OpDef: the schema of an operation, what may be assumed of it, and the call that adds one to a graph."""
+"""OpDef: the schema of an operation, its properties, and the call that adds one to a graph."""
 
 from __future__ import annotations
 
@@ -98,10 +98,10 @@ OPS: Registry[OpDef] = export("OPS")(Registry("operation"))
 
 
 class OpDef:
-    """What an operation takes and gives, and the facts that passes and executors may rely on.
+    """The inputs and outputs of an operation, and the properties that passes and executors rely on.
 
-    Calling it adds an operation to the graph of its inputs. For readers and type checkers the call says what comes
-    back: `d(...)` one tensor, `d.many(...)` several, `d.operation(...)` none.
+    Calling it adds an operation to the graph of its inputs. For readers and type checkers the call states what is
+    returned: `d(...)` one tensor, `d.many(...)` several, `d.operation(...)` none.
     """
 
     apply: ClassVar[Callable[..., Any]]  # which thalweg._src.graph.apply installs
@@ -152,7 +152,7 @@ class OpDef:
 
     @functools.cached_property
     def result(self) -> Any:
-        """The named tuple of several outputs; making one takes long enough to wait for its first use."""
+        """The named tuple of several outputs; created on first use, since creating one is slow."""
         return namedtuple(self.name.lstrip("_"), [arg.name for arg in self.outputs]) if len(self.outputs) > 1 else None
 
     def __call__(self, *args: Any, name: str | None = None, **attrs: Any) -> Tensor:
@@ -222,7 +222,7 @@ def normalize(definition: OpDef, key: str, attr: AttrDef, value: Any) -> Any:
 
 
 def output_types(definition: OpDef, attrs: dict[str, Any]) -> list[DType]:
-    """Returns the dtypes of all outputs, lists unrolled."""
+    """Returns the dtypes of all outputs, with lists expanded."""
     types: list[DType] = []
     for arg in definition.outputs:
         if arg.type_list_attr is not None:
@@ -272,7 +272,7 @@ def op(
             attr_defs.setdefault(word.partition("*")[0], attr.integer(1))
     left, arrow, right = signature.partition("->")
     if not arrow:
-        raise ValueError(f"the signature of {name} has no '->': {signature!r}")
+        raise ValueError(f"the signature of {name} is missing '->': {signature!r}")
     definition = OpDef(
         name,
         _parse_args(left, attr_defs),

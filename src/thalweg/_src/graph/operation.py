@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @export("Operation")
 class Operation:
-    """A node: an op type with its attributes, its inputs, and the tensors it gives."""
+    """A node: an op type with its attributes, inputs and output tensors."""
 
     __slots__ = (
         "__weakref__",
@@ -88,7 +88,7 @@ class Operation:
         return node_def(self)
 
     def get_attr(self, name: str) -> Any:
-        """Returns an attribute in the form TensorFlow gives it: strings as bytes, shapes as TensorShape."""
+        """Returns an attribute in TensorFlow's form: strings as bytes, shapes as TensorShape."""
         try:
             value = self.attrs[name]
         except KeyError:
@@ -106,13 +106,13 @@ class Operation:
         return tuple(self.outputs)
 
     def colocation_groups(self) -> list[bytes]:
-        """Returns the groups this operation shares a device with; by default its own."""
+        """Returns the colocation groups of this operation; by default its own."""
         groups = [name.encode() for name in self.attrs.get("_class", ()) if name.startswith("loc:@")]
         return groups or [f"loc:@{self.name}".encode()]
 
     @property
     def _id(self) -> int:
-        """The position in the graph, under the name that TensorFlow 1 programs sort operations by."""
+        """The creation index, under the name that TensorFlow 1 programs sort operations by."""
         return self.id
 
     def _get_control_flow_context(self) -> Context | None:
@@ -120,7 +120,7 @@ class Operation:
         return self.context
 
     def _replace_input(self, index: int, tensor: Tensor) -> None:
-        """Takes another tensor as an input: what closes a loop is made after what it closes."""
+        """Replaces an input: the back edge of a loop is added after the node it leads to."""
         self.inputs[index]._consumers.remove(self)
         self.inputs[index] = tensor
         tensor._consumers.append(self)
@@ -141,7 +141,7 @@ class Operation:
         self.graph._require_mutable()
         for operation in operations:
             if operation.graph is not self.graph:
-                raise ValueError(f"{operation.name!r} is from another graph than {self.name!r}")
+                raise ValueError(f"{operation.name!r} belongs to another graph than {self.name!r}")
             if operation not in self._control_inputs:
                 self._control_inputs.append(operation)
                 operation._control_outputs.append(self)

@@ -1,4 +1,4 @@
-"""Scopes: the `with` blocks of the default graph, under their public names."""
+"""Graph scopes: the `with` blocks of the default graph, under their public names."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class name_scope:
 @export("op_scope")
 @contextlib.contextmanager
 def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Iterator[str]:
-    """Is the older form of `name_scope`, with the values first."""
+    """The older form of `name_scope`, with the values first."""
     with name_scope(name, default_name, values) as scope:
         yield scope
 
 
 def graph_of(values: Any) -> Graph | None:
-    """Returns the graph of the first tensor among the values; a function's body stays in its own."""
+    """Returns the graph of the first tensor among the values; within a function's body, the function's own."""
     default = get_default_graph()
     if default.captures:
         return default
@@ -90,7 +90,7 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> contextlib.Abstract
 @export("init_scope", "contrib.framework.init_scope")
 @contextlib.contextmanager
 def init_scope() -> Iterator[None]:
-    """Lifts operations out of control dependencies, so that they can run before everything else."""
+    """Lifts operations out of control dependencies and control flow, so that they can run first."""
     with get_default_graph().control_dependencies(None):
         yield
 

@@ -10,7 +10,7 @@ from thalweg._src.shapes import show
 
 
 def show_graph(graph: Graph, names: Iterable[str] | None = None) -> str:
-    """Returns the operations of a graph, or those named, with inputs and what they give."""
+    """Returns the operations of a graph, or the named ones, with their inputs and outputs."""
     chosen = graph.get_operations() if names is None else [graph.get_operation_by_name(name) for name in names]
     return "\n".join(
         _line(

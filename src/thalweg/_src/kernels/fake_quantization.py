@@ -17,7 +17,7 @@ Tensor = torch.Tensor
 
 
 def _nudged(low: Tensor, high: Tensor, attrs: dict[str, Any]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Returns a range moved so that 0 is a whole step, the length of a step and its inverse."""
+    """Returns a range nudged so that 0 is representable, the step size and its inverse."""
     least, most = float(attrs["narrow_range"]), float(2 ** attrs["num_bits"] - 1)
     scale, inverse = (high - low) / (most - least), over(most - least, high - low)
     zero = half_away((least - low / scale).clamp(least, most))

@@ -1,4 +1,4 @@
-"""Kernels of summaries: values on the host become serialized Summary messages."""
+"""Kernels of summaries: host values become serialized Summary messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from thalweg._src.ops.shape_functions import require
 from thalweg._src.resources.devices import Device
 
 Array = np.ndarray[Any, Any]
-_SMALL = 1e-6  # an image whose largest number is below is black
+_SMALL = 1e-6  # an image whose maximum is below is black
 
 
 def _result(summary: bytes) -> Array:
@@ -50,7 +50,7 @@ def _require_text(tag: bytes) -> None:
     try:
         tag.decode("utf-8")
     except UnicodeDecodeError:
-        raise _invalid(f"the tag {tag!r} is no UTF-8") from None
+        raise _invalid(f"the tag {tag!r} is not valid UTF-8") from None
 
 
 @kernel("ScalarSummary", devices=("CPU",))
@@ -58,8 +58,8 @@ def bind_scalar_summary(node: Node, device: Device) -> Callable[..., Array]:
     def summarize(tags: Array, values: torch.Tensor) -> Array:
         require(
             tags.shape == tuple(values.shape),
-            f"tags and values are not of one shape: {list(tags.shape)} and {list(values.shape)}",
-            expected="a tag for each value",
+            f"tags and values differ in shape: {list(tags.shape)} and {list(values.shape)}",
+            expected="one tag per value",
         )
         names = tags.reshape(-1).tolist()
         for name in names:
@@ -102,9 +102,9 @@ def bind_image_summary(node: Node, device: Device) -> Callable[..., Array]:
 
 
 def _as_bytes(image: Array, bad_color: Array) -> Array:
-    """Returns numbers as bytes: the largest is white; or 128 is zero, if some are negative.
+    """Scales values to bytes: the maximum is white; or 128 is zero, if some are negative.
 
-    Pixels that are not finite take no part and get the bad color.
+    Non-finite pixels are ignored and get the bad color.
     """
     finite = np.isfinite(image).all(axis=-1)
     least, largest = (float(image[finite].min()), float(image[finite].max())) if finite.any() else (np.inf, -np.inf)
@@ -154,7 +154,7 @@ def bind_merge_summary(node: Node, device: Device) -> Callable[..., Array]:
 
 
 def _proto(value: Any, dtype: DType) -> Any:
-    """Returns a tensor's message with its bytes as they are, as readers of summaries expect."""
+    """Returns a tensor's message with raw bytes, as summary readers expect."""
     from tensorboard.compat.proto.tensor_pb2 import TensorProto
 
     if dtype is dtypes.string:

@@ -1,4 +1,4 @@
-"""Kernels of tensor lists: a list is empty or a pair of the list before and its last element, never changed."""
+"""Kernels of tensor lists: immutable linked lists, each either empty or a pair of its predecessor and last element."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def push(before: List, value: Any) -> List:
 
 def pop(elements: List, shape: Any = None) -> List:
     if not elements:
-        raise errors.InvalidArgumentError(None, None, "the list has no element left to pop")
+        raise errors.InvalidArgumentError(None, None, "cannot pop from an empty list")
     return elements
 
 
-def push_away(before: List, value: Any) -> List:
-    """Pushes a value that shall not stay in memory."""
+def push_swapped(before: List, value: Any) -> List:
+    """Pushes a value that is swapped out of device memory."""
     return (before, keep(value))
 
 
 def pop_back(elements: List) -> List:
-    """Pops a value that was pushed away."""
+    """Pops a value, which may have been swapped out."""
     before, value = pop(elements)
     return (before, value.value() if isinstance(value, Kept) else value)
 
@@ -46,7 +46,7 @@ def bind_empty(node: Node, device: Device) -> Known:
 
 @kernel("TensorListPushBack")
 def bind_push(node: Node, device: Device) -> Callable[..., Any]:
-    return push_away if node.attrs.get("_swap_memory") else push
+    return push_swapped if node.attrs.get("_swap_memory") else push
 
 
 @kernel("TensorListPopBack")
@@ -65,7 +65,7 @@ def bind_rows(node: Node, device: Device) -> Callable[..., Any]:
 
 
 def add_lists(*lists: List) -> List:
-    """Adds lists element by element; one without elements stands for zeros."""
+    """Adds lists element-wise; an empty one stands for zeros."""
     longest = max(map(_length, lists))
     columns = [_elements(one) for one in lists if one]
     if any(len(column) != longest for column in columns):

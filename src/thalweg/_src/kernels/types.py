@@ -1,4 +1,4 @@
-"""Types and arrays: DType to torch.dtype, NumPy arrays to device tensors and back."""
+"""Conversion between DType and torch.dtype, and between NumPy arrays and device tensors."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ TORCH: dict[DType, torch.dtype] = {
 }
 
 _CPU = torch.device("cpu")
-_SMALL = 4096  # bytes: a copy of them costs less than to ask who holds them
+_SMALL = 4096  # bytes: copying these is cheaper than checking references
 _use_count = torch._C._storage_Use_Count
-_holders = getattr(torch.Tensor, "_use_count", lambda value: 0)  # outside Python, which is the first of them
+_holders = getattr(torch.Tensor, "_use_count", lambda value: 0)  # references outside Python, plus one for Python itself
 
 
 class _Writable:
-    """Shows a read-only array to NumPy as a writable one over the same memory; nothing of ours writes to feeds."""
+    """Exposes a read-only array to NumPy as a writable one over the same memory; kernels never write to feeds."""
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self._array = array
@@ -73,7 +73,7 @@ def from_numpy(array: np.ndarray[Any, Any], dtype: DType, device: torch.device =
 
 
 def fetched(values: Sequence[Value]) -> list[Any]:
-    """Returns the values of a step as the user's own: NumPy scalars, and arrays that nothing else holds or changes."""
+    """Returns the values of a step for the caller: NumPy scalars, and arrays that nothing else refers to."""
     arrays: list[Any] = []
     for value in values:
         if getattr(value, "nbytes", 0) > _SMALL:
@@ -84,10 +84,10 @@ def fetched(values: Sequence[Value]) -> list[Any]:
 
 
 def _are_free(values: Sequence[Value]) -> list[bool]:
-    """Tells of each value whether nobody holds it but the sequence.
+    """Returns for each value whether only the sequence refers to it.
 
-    An object of which that is known is counted last, since interpreters differ in what they count of their own, and
-    may count less of it as they go on.
+    An object with a known answer is counted last as a baseline, since interpreters differ in the references they hold
+    themselves, and may drop some as they optimize.
     """
     known = (object(),)
     counts = [sys.getrefcount(value) for value in [*values, *known]]
@@ -109,7 +109,7 @@ def to_numpy(value: Value, is_unstructured: bool = False) -> Any:
 
 
 def to_read(value: Value) -> np.ndarray[Any, Any]:
-    """Returns a value as an array for somebody who only reads it, and now: over the same memory where possible."""
+    """Returns a value as an array for immediate, read-only use: over the same memory where possible."""
     return _array(value) if isinstance(value, torch.Tensor) else np.asarray(value)
 
 
@@ -131,9 +131,9 @@ def _strings(value: np.ndarray[Any, Any], is_unstructured: bool) -> Any:
 
 
 def _has_own_memory(value: torch.Tensor) -> bool:
-    """Returns whether no other tensor shows the same memory, and this one most of it.
+    """Returns whether no other tensor shares the memory, and this one uses most of it.
 
-    Memory that came from NumPy belongs to the user, whoever holds it.
+    Memory that came from NumPy belongs to the user, whatever refers to it.
     """
     storage = value.untyped_storage()
     return (

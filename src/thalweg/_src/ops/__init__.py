@@ -1,4 +1,4 @@
-"""The vocabulary: a file a family, each op with schema, shape function and constructor."""
+"""Ops: one file per family, each op with its schema, shape function and constructor."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -1,4 +1,4 @@
-"""Sound as WAV files."""
+"""WAV audio encoding and decoding ops."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _decoded(c: Inference) -> Sequence[Shape]:
 
 def _encoded(c: Inference) -> Sequence[Shape]:
     audio = with_rank(c, 0, 2)
-    require(audio is None or audio[1] != 0, f"audio has shape {show(audio)}", expected="a channel at least")
+    require(audio is None or audio[1] != 0, f"audio has shape {show(audio)}", expected="at least one channel")
     require(not c.shapes[1], f"sample_rate has shape {show(c.shapes[1])}", expected="a scalar")
     rate = c.value(1)
     require(rate is None or int(rate) > 0, f"sample_rate is {rate}", expected="a positive number")
@@ -35,7 +35,7 @@ decode_wav = op(
     desired_samples=-1,
     differentiable=False,
     infer=_decoded,
-    doc="The samples of a 16-bit WAV file as floats in [-1, 1), a column for each channel, and their rate.",
+    doc="Decodes a 16-bit PCM WAV file to floats in [-1, 1), one column per channel, and its sample rate.",
 ).many
 encode_wav = export("audio.encode_wav")(
     op(
@@ -44,7 +44,7 @@ encode_wav = export("audio.encode_wav")(
         host="sample_rate",
         differentiable=False,
         infer=_encoded,
-        doc="Samples in [-1, 1] as a 16-bit WAV file.",
+        doc="Encodes samples in [-1, 1] as a 16-bit PCM WAV file.",
     )
 )
 

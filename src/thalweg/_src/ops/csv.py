@@ -52,7 +52,7 @@ decode_csv_op = op(
     select_cols=AttrDef("list(int)", ()),
     infer=_csv_shapes,
     differentiable=False,
-    doc="The fields of records of CSV, a tensor for each column.",
+    doc="Parses CSV records to one tensor per column.",
 )
 
 
@@ -66,10 +66,10 @@ def decode_csv(
     na_value: str = "",
     select_cols: Any = None,
 ) -> list[Tensor]:
-    """Returns the columns of records of CSV, one record a string.
+    """Parses CSV records, one per string, to one tensor per column.
 
-    record_defaults: for each column what an empty field means, which also decides its type; an empty tensor where a
-    field is required. select_cols: the columns wanted, in rising order.
+    record_defaults: the value of an empty field of each column, which also determines its type; an empty tensor where a
+    field is required. select_cols: the requested columns, in ascending order.
     """
     columns = [] if select_cols is None else list(select_cols)
     if any(a >= b for a, b in itertools.pairwise(columns)):

@@ -65,14 +65,14 @@ def _loss_op(name: str, signature: str, doc: str, **attrs: Any) -> OpDef:
 ctc_loss_op = _loss_op(
     "CTCLoss",
     "inputs: T, labels_indices: int64, labels_values: int32, sequence_length: int32 -> loss: T, gradient: T",
-    "Negative log probabilities of label sequences, with the last class as the blank, and their gradient.",
+    "Computes the CTC loss with the last class as the blank, and its gradient.",
     T=REAL,
 )
 ctc_loss_v2_op = _loss_op(
     "CTCLossV2",
     "inputs: float32, labels_indices: int64, labels_values: int32, sequence_length: int32"
     " -> loss: float32, gradient: float32",
-    "Negative log probabilities of label sequences, with class 0 as the blank, and their gradient.",
+    "Computes the CTC loss with class 0 as the blank, and its gradient.",
 )
 
 
@@ -92,7 +92,7 @@ ctc_dense_loss_op = op(
     T=REAL,
     host="labels, label_length, logit_length",
     infer=_dense_loss,
-    doc="Negative log probabilities of rows of labels and their gradient.",
+    doc="Computes the CTC loss of dense labels, and its gradient.",
 )
 
 
@@ -107,9 +107,9 @@ def ctc_loss(
     time_major: bool = True,
     logits: Any = None,
 ) -> Tensor:
-    """Returns the negative log probability of each example's labels, whatever their alignment.
+    """Computes the negative log probability of each example's labels over all alignments.
 
-    inputs are unscaled, [time, batch, classes], or batch first unless time_major; the last class is the blank.
+    inputs are logits, [time, batch, classes], or batch first unless time_major; the last class is the blank.
     """
     if not isinstance(labels, SparseTensor):
         raise TypeError("Expected labels (first argument) to be a SparseTensor")
@@ -141,9 +141,9 @@ def ctc_loss_v2(
     blank_index: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Returns the negative log probability of each example's labels: sparse ones, or rows with their lengths.
+    """Computes the negative log probability of each example's labels: sparse ones, or rows with their lengths.
 
-    `unique`, which saves work elsewhere, changes nothing here.
+    `unique`, an optimization elsewhere, has no effect here.
     """
     with name_scope(name, "ctc_loss_dense", [logits, labels, label_length, logit_length]):
         logits = convert_to_tensor(logits, name="logits")
@@ -163,7 +163,7 @@ def ctc_loss_v2(
 
 
 def _with_blank_last(logits: Tensor, labels: SparseTensor, blank: int) -> tuple[Tensor, SparseTensor]:
-    """Moves a class to the end, and numbers the labels behind it anew."""
+    """Moves a class to the end, and renumbers the labels after it."""
     classes: Any = logits.dims[2] if logits.dims is not None else None
     classes = reshape_ops.shape(logits)[2] if classes is None else classes
     place = blank + classes if blank < 0 else blank
@@ -176,7 +176,7 @@ def _with_blank_last(logits: Tensor, labels: SparseTensor, blank: int) -> tuple[
 
 @export("nn.ctc_unique_labels")
 def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Returns the different labels of each row, padded with 0, and where each label is among them."""
+    """Returns the distinct labels of each row, zero-padded, and the index of each label among them."""
     with name_scope(name, "ctc_unique_labels", [labels]):
         labels = convert_to_tensor(labels, name="labels")
         same = equal(expand_dims(labels, 2), expand_dims(labels, 1))
@@ -191,7 +191,7 @@ def ctc_unique_labels(labels: Any, name: str | None = None) -> tuple[Tensor, Ten
 
 @export("nn.collapse_repeated")
 def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Returns rows of labels with equal neighbours merged, padded with 0, and their new lengths."""
+    """Returns rows of labels with equal neighbors merged, zero-padded, and their new lengths."""
     with name_scope(name, "collapse_repeated_labels", [labels, seq_length]):
         labels = convert_to_tensor(labels, name="labels")
         seq_length = convert_to_tensor(seq_length, name="seq_length")
@@ -201,6 +201,6 @@ def collapse_repeated(labels: Any, seq_length: Any, name: str | None = None) -> 
         kept = logical_and(concat([first, differs], 1), inside)
         lengths = reduce_sum(cast(kept, dtypes.int32), 1)
         target = sequence_mask(lengths, reduce_max(lengths))
-        # Both masks hold the same number of places, row by row.
+        # Both masks have the same number of true elements per row.
         result = scatter_nd(cast(where(target), dtypes.int32), boolean_mask(labels, kept), reshape_ops.shape(target))
         return result, cast(lengths, seq_length.dtype)

@@ -35,7 +35,7 @@ greedy_decoder_op = op(
     differentiable=False,
     host="decoded_shape",
     infer=_greedy,
-    doc="The most probable class of each moment, blanks left out.",
+    doc="Decodes the most probable class of each time step and removes blanks (greedy decoding).",
 )
 
 
@@ -57,7 +57,7 @@ beam_search_op = op(
     differentiable=False,
     host="sequence_length, decoded_shape",
     infer=_beam_search,
-    doc="The most probable sequences of labels, of those that a beam keeps in view.",
+    doc="Decodes the most probable label sequences by beam search.",
 )
 
 
@@ -65,7 +65,7 @@ beam_search_op = op(
 def ctc_greedy_decoder(
     inputs: Any, sequence_length: Any, merge_repeated: bool = True, blank_index: int | None = None
 ) -> tuple[list[SparseTensor], Tensor]:
-    """Returns the labels of each moment's most probable class, and the negative sums of their logits."""
+    """Decodes each time step's most probable class; returns the labels and the negative sums of their logits."""
     indices, values, shape, scores = greedy_decoder_op.many(
         inputs, sequence_length, merge_repeated=merge_repeated, blank_index=-1 if blank_index is None else blank_index
     )
@@ -78,7 +78,7 @@ def ctc_beam_search_decoder(
 ) -> tuple[list[SparseTensor], Tensor]:
     """Returns the top_paths most probable label sequences and their log probabilities, best first.
 
-    merge_repeated merges equal neighbours in the sequences found, even those that a blank parts.
+    merge_repeated merges equal neighbors in the decoded sequences, even if a blank separates them.
     """
     indices, values, shapes, scores = beam_search_op.many(
         inputs, sequence_length, beam_width=beam_width, top_paths=top_paths, merge_repeated=merge_repeated

@@ -31,7 +31,7 @@ def _raw_shape(c: Inference) -> Sequence[Shape]:
 def _padded_shape(c: Inference) -> Sequence[Shape]:
     length, size = scalar_value(c, 1), c.attrs["out_type"].size
     if length is not None:
-        require(length > 0, f"fixed_length is {length}", expected="fixed_length above 0")
+        require(length > 0, f"fixed_length is {length}", expected="fixed_length > 0")
         require(length % size == 0, f"fixed_length {length} is not a multiple of {size}, the size of an element")
     shape = c.shapes[0]
     return [None if shape is None else (*shape, None if length is None else length // size)]
@@ -48,7 +48,7 @@ as_string_op = op(
     fill="",
     infer=unchanged,
     differentiable=False,
-    doc="Numbers written out.",
+    doc="Formats numbers as strings.",
 )
 string_to_number_op = op(
     "StringToNumber",
@@ -56,7 +56,7 @@ string_to_number_op = op(
     out_type=attr.types(_NUMBERS, dtypes.float32),
     infer=unchanged,
     differentiable=False,
-    doc="The number that each string writes out.",
+    doc="Parses each string as a number.",
 )
 encode_base64_op = op(
     "EncodeBase64",
@@ -64,7 +64,7 @@ encode_base64_op = op(
     pad=False,
     infer=unchanged,
     differentiable=False,
-    doc="Strings in base64, with - and _ in place of + and /.",
+    doc="Encodes strings in URL-safe base64.",
 )
 decode_base64 = export("decode_base64", "io.decode_base64")(
     op(
@@ -72,7 +72,7 @@ decode_base64 = export("decode_base64", "io.decode_base64")(
         "input: string -> output: string",
         infer=unchanged,
         differentiable=False,
-        doc="What strings in base64 stand for, with - and _ in place of + and /, with or without padding.",
+        doc="Decodes strings in URL-safe base64, with or without padding.",
     )
 )
 decode_raw_op = op(
@@ -82,7 +82,7 @@ decode_raw_op = op(
     little_endian=True,
     infer=_raw_shape,
     differentiable=False,
-    doc="The bytes of each string as numbers, in a last dimension more.",
+    doc="Reinterprets the bytes of each string as numbers, in a new last dimension.",
 )
 decode_padded_raw_op = op(
     "DecodePaddedRaw",
@@ -92,7 +92,7 @@ decode_padded_raw_op = op(
     host="fixed_length",
     infer=_padded_shape,
     differentiable=False,
-    doc="The first bytes of each string as numbers; shorter strings are filled with zeros.",
+    doc="Reinterprets the leading bytes of each string as numbers; shorter strings are zero-padded.",
 )
 decode_compressed_op = op(
     "DecodeCompressed",
@@ -100,7 +100,7 @@ decode_compressed_op = op(
     compression_type="",
     infer=unchanged,
     differentiable=False,
-    doc="What was compressed: by ZLIB, by GZIP, or not at all.",
+    doc="Decompresses strings compressed with ZLIB, GZIP or not at all.",
 )
 
 
@@ -114,10 +114,10 @@ def as_string(
     fill: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Returns numbers written out as C's printf does.
+    """Formats numbers as C's printf does.
 
-    precision: digits after the point. scientific, shortest: as `%e` and `%g`. width: padded on the left to so many
-    characters, with what `fill` says: a space, "0", or "-" to pad on the right.
+    precision: digits after the decimal point. scientific, shortest: as `%e` and `%g`. width: the minimum number of
+    characters, padded on the left as `fill` says: with spaces, "0", or "-" to pad on the right.
     """
     return as_string_op(
         input, precision=precision, scientific=scientific, shortest=shortest, width=width, fill=fill, name=name
@@ -128,14 +128,14 @@ def as_string(
 def string_to_number(
     string_tensor: Any = None, out_type: Any = dtypes.float32, name: str | None = None, input: Any = None
 ) -> Tensor:
-    """Returns the number that each string writes out."""
+    """Parses each string as a number."""
     strings = only_one(string_tensor, input, "string_tensor", "input")
     return string_to_number_op(strings, out_type=out_type, name=name)
 
 
 @export("encode_base64", "io.encode_base64")
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
-    """Returns strings in web-safe base64."""
+    """Encodes strings in URL-safe base64."""
     return encode_base64_op(input, pad=pad, name=name)
 
 
@@ -147,14 +147,14 @@ def decode_raw(
     name: str | None = None,
     bytes: Any = None,
 ) -> Tensor:
-    """Returns the bytes of each string as numbers."""
+    """Reinterprets the bytes of each string as numbers."""
     strings = only_one(input_bytes, bytes, "input_bytes", "bytes")
     if out_type is None:
-        raise ValueError("decode_raw() misses the argument 'out_type'")
+        raise ValueError("decode_raw() is missing the argument 'out_type'")
     return decode_raw_op(strings, out_type=out_type, little_endian=little_endian, name=name)
 
 
 @export("decode_compressed", "io.decode_compressed")
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
-    """Returns what strings hold in compressed form: "ZLIB", "GZIP", or "" for plain."""
+    """Decompresses strings: "ZLIB", "GZIP", or "" for uncompressed."""
     return decode_compressed_op(bytes, compression_type=compression_type, name=name)

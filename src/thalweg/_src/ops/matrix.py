@@ -1,4 +1,4 @@
-"""Matrix products."""
+"""Matrix multiplication."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ matmul_op = op(
     grad_a=False,
     grad_b=False,
     infer=matmul_shape,
-    doc="The product of two matrices.",
+    doc="Multiplies two matrices.",
     traceable=True,
     fails="never",
 )
@@ -70,7 +70,7 @@ batch_matmul_op = op(
     grad_x=False,
     grad_y=False,
     infer=_batch_matmul,
-    doc="Products of matrices along leading dimensions that broadcast.",
+    doc="Multiplies batches of matrices with broadcast batch dimensions.",
     traceable=True,
     fails="never",
 )
@@ -88,11 +88,11 @@ def matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Multiplies matrices, or batches of them; an adjoint is a conjugated transpose."""
+    """Multiplies matrices, or batches of them; the adjoint is the conjugate transpose."""
     if transpose_a and adjoint_a:
-        raise ValueError("transpose_a and adjoint_a exclude each other")
+        raise ValueError("transpose_a and adjoint_a are mutually exclusive")
     if transpose_b and adjoint_b:
-        raise ValueError("transpose_b and adjoint_b exclude each other")
+        raise ValueError("transpose_b and adjoint_b are mutually exclusive")
     with name_scope(name, "MatMul", [a, b]) as scope:
         a = convert_to_tensor(a, name="a") if isinstance(a, Tensor) or not isinstance(b, Tensor) else a
         b = convert_to_tensor(b, dtype=a.dtype if isinstance(a, Tensor) else None, name="b")

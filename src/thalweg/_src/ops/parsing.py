@@ -1,4 +1,4 @@
-"""Parsing: operations that turn serialized messages into tensors. The functions for users are in input/features.py."""
+"""Parsing ops: serialized messages to tensors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST = 2**62
 
 
 def stride_of(shape: Shape, key: int = 0) -> tuple[bool, int]:
-    """Returns whether the first dimension of a dense feature varies, and how many values one entry of it has."""
+    """Returns whether the first dimension of a dense feature varies, and the number of values per entry."""
     if shape is None or None in shape[1:]:
         raise ShapeError(
             f"dense_shapes[{key}] is {show(shape)}", expected="known dimensions, except for the first of a sequence"
@@ -43,7 +43,7 @@ def batch_size(c: Inference, index: int, names: int) -> int | None:
     require(other is None or len(other) == 1, f"names has shape {show(other)}", expected="a vector")
     count = None if shape is None else shape[0]
     if count is not None and other and other[0] not in (None, 0, count):
-        raise ShapeError(f"{count} messages have {other[0]} names", expected="a name for each, or none")
+        raise ShapeError(f"{count} messages have {other[0]} names", expected="one name per message, or none")
     return count
 
 
@@ -69,7 +69,7 @@ def dense_shapes(c: Inference, first: int, shapes: Sequence[Shape], lead: tuple[
 
 
 def require_default(shape: Shape, default: tuple[int, ...], varies: bool, key: int) -> None:
-    """Requires a default that fits its dense feature: one value for padding, none, or as many as the feature has."""
+    """Requires a default that matches its dense feature: one padding value, none, or as many as the feature has."""
     fits = prod(default) == 1 if varies else (0 in default or default == shape)
     if not fits:
         raise ShapeError(
@@ -104,7 +104,7 @@ def _parse_example_v2(c: Inference) -> Sequence[Shape]:
     if serialized is None:
         anything: list[Shape] = [(None, None)] * sparse + [(None,)] * (2 * sparse) + [None] * len(dense)
         return [*anything, *[(None,)] * (2 * len(ragged))]
-    batch = serialized[0] if serialized else -1  # one Example needs no splits
+    batch = serialized[0] if serialized else -1  # a single Example has no splits
     splits = (None if batch is None else batch + 1,)
     return [*sparse_shapes(sparse, len(serialized) + 1), *dense, *[(None,)] * len(ragged), *[splits] * len(ragged)]
 
@@ -145,7 +145,7 @@ parse_example_op = op(
     dense_shapes=_shapes,
     infer=_parse_example,
     differentiable=False,
-    doc="The features of a batch of Examples.",
+    doc="Parses the features of a batch of Examples.",
 )
 parse_example_v2_op = op(
     "ParseExampleV2",
@@ -160,7 +160,7 @@ parse_example_v2_op = op(
     dense_shapes=_shapes,
     infer=_parse_example_v2,
     differentiable=False,
-    doc="The features of one Example or a batch of them, as TensorFlow 2 asks for them.",
+    doc="Parses the features of one Example or a batch, with TensorFlow 2's inputs.",
 )
 parse_single_example_op = op(
     "ParseSingleExample",
@@ -173,7 +173,7 @@ parse_single_example_op = op(
     dense_shapes=_shapes,
     infer=_parse_single_example,
     differentiable=False,
-    doc="The features of one Example.",
+    doc="Parses the features of one Example.",
 )
 decode_json_example = export("decode_json_example", "io.decode_json_example")(
     op(
@@ -181,7 +181,7 @@ decode_json_example = export("decode_json_example", "io.decode_json_example")(
         "json_examples: string -> binary_examples: string",
         infer=unchanged,
         differentiable=False,
-        doc="Examples written as JSON in their binary form.",
+        doc="Converts Examples in JSON to their binary form.",
     )
 )
 parse_tensor = export("parse_tensor", "io.parse_tensor")(
@@ -191,7 +191,7 @@ parse_tensor = export("parse_tensor", "io.parse_tensor")(
         out_type=attr.types(),
         infer=_one_message,
         differentiable=False,
-        doc="The value of a serialized TensorProto.",
+        doc="Parses a serialized TensorProto.",
     )
 )
 serialize_tensor = export("serialize_tensor", "io.serialize_tensor")(
@@ -201,6 +201,6 @@ serialize_tensor = export("serialize_tensor", "io.serialize_tensor")(
         T=attr.types(),
         infer=_serialized,
         differentiable=False,
-        doc="A tensor's value as a serialized TensorProto.",
+        doc="Serializes a tensor as a TensorProto.",
     )
 )

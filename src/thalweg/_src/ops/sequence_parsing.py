@@ -41,7 +41,7 @@ _SEQUENCE: dict[str, Any] = {
 
 
 def _counts(c: Inference) -> tuple[int, int, int, int]:
-    """Returns how many context and sequence features there are, sparse and dense, after checks of the lists."""
+    """Returns the numbers of context and sequence features, sparse and dense, after validating the lists."""
     a = c.attrs
     sparse, dense = a["Ncontext_sparse"], a["Ncontext_dense"]
     list_sparse, list_dense = a["Nfeature_list_sparse"], a["Nfeature_list_dense"]
@@ -101,7 +101,7 @@ parse_single_sequence_example_op = op(
     **_SEQUENCE,
     infer=_parse_single_sequence,
     differentiable=False,
-    doc="The context and the sequences of one SequenceExample.",
+    doc="Parses the context and the feature lists of one SequenceExample.",
 )
 parse_sequence_example_op = op(
     "ParseSequenceExample",
@@ -115,5 +115,5 @@ parse_sequence_example_op = op(
     **_SEQUENCE,
     infer=_parse_sequence,
     differentiable=False,
-    doc="The context and the sequences of a batch of SequenceExamples, padded to the longest.",
+    doc="Parses the context and the feature lists of a batch of SequenceExamples, padded to the longest.",
 )

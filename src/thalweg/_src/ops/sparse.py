@@ -1,4 +1,4 @@
-"""Sparse tensors: making them, and back to dense ones."""
+"""Sparse tensors: construction, and conversion to and from dense tensors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from thalweg._src.shapes import Shape, as_shape, compatible, show
 
 
 def parts(c: Inference, indices: int, values: int | None, shape: int) -> tuple[int | None, int | None]:
-    """Returns how many values a sparse tensor has and its rank, from three inputs that must fit each other."""
+    """Returns the number of values of a sparse tensor and its rank, from three inputs that must match."""
     count, rank = ranked(c, indices, 2)
     if values is not None:
         (elements,) = ranked(c, values, 1)
@@ -44,7 +44,7 @@ def parts(c: Inference, indices: int, values: int | None, shape: int) -> tuple[i
 
 
 def ranked(c: Inference, index: int, rank: int) -> Sequence[int | None]:
-    """Returns an input's shape, which must have this rank; inputs of lists are counted one by one."""
+    """Returns an input's shape, which must have this rank; the tensors of list inputs are counted separately."""
     shape = c.shapes[index]
     if shape is None:
         return (None,) * rank
@@ -63,7 +63,7 @@ def _to_dense(c: Inference) -> Sequence[Shape]:
     require_sizes(c, 1)
     rows = None if indices is None else indices[0] if indices else 1
     if values:
-        same_dimension(rows, values[0], "numbers of indices and values", "one value for each index, or one for all")
+        same_dimension(rows, values[0], "numbers of indices and values", "one value per index, or one for all")
     if indices is not None and shape:
         rank = indices[1] if len(indices) == 2 else 1
         same_dimension(rank, shape[0], "ranks of sparse_indices and output_shape", "indices of the output's rank")
@@ -78,12 +78,12 @@ sparse_to_dense_op = op(
     Tindices=dtypes.INDEX,
     host="output_shape",
     infer=_to_dense,
-    doc="A dense tensor with values at some places and a default elsewhere.",
+    doc="Creates a dense tensor with values at some indices and a default elsewhere.",
 )
 
 
 def as_sparse(value: Any) -> SparseTensor:
-    """Returns the value as a SparseTensor, which it must be, or the value of one."""
+    """Returns the value as a SparseTensor; it must be one, or the value of one."""
     if isinstance(value, SparseTensor):
         return value
     if isinstance(value, SparseTensorValue):
@@ -124,7 +124,7 @@ def sparse_to_dense(
     validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Returns a dense tensor with values at some places, which must be in order and distinct unless not validated."""
+    """Creates a dense tensor with values at some indices, which must be sorted and distinct unless not validated."""
     values = convert_to_tensor(sparse_values)
     if values.dtype is dtypes.string and isinstance(default_value, int):
         default_value = ""
@@ -137,7 +137,7 @@ def sparse_to_dense(
 def sparse_tensor_to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
-    """Returns a sparse tensor as a dense one, with the default at all other places: 0, False or an empty string."""
+    """Converts a sparse tensor to a dense one, with the default elsewhere: 0, False or an empty string."""
     sparse = as_sparse(sp_input)
     if default_value is None:
         default_value = zeros([], dtype=sparse.dtype)
@@ -150,7 +150,7 @@ def sparse_tensor_to_dense(
 
 @export("sparse.from_dense")
 def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
-    """Returns a dense tensor as a sparse one: the elements that are not 0, False or empty."""
+    """Converts a dense tensor to a sparse one of the elements other than 0, False or empty strings."""
     with name_scope(name, "dense_to_sparse", [tensor]):
         dense = convert_to_tensor(tensor)
         zero = constant("" if dense.dtype is dtypes.string else False if dense.dtype.is_bool else 0, dense.dtype)
@@ -162,7 +162,7 @@ def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
 def sparse_eye(
     num_rows: Any, num_columns: Any = None, dtype: Any = dtypes.float32, name: str | None = None
 ) -> SparseTensor:
-    """Returns a sparse matrix with ones on its diagonal."""
+    """Creates a sparse matrix with ones on its diagonal."""
     with name_scope(name, "eye", [num_rows, num_columns]):
         rows = math.cast(convert_to_tensor(num_rows), dtypes.int64)
         columns = rows if num_columns is None else math.cast(convert_to_tensor(num_columns), dtypes.int64)
@@ -174,7 +174,7 @@ def sparse_eye(
 
 @export("sparse_retain", "sparse.retain")
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
-    """Returns the sparse tensor with those of its values that a vector of bools names."""
+    """Returns the sparse tensor with the values that a bool vector selects."""
     sparse = as_sparse(sp_input)
     keep = convert_to_tensor(to_retain)
     if keep.dims is not None and len(keep.dims) != 1:
@@ -201,7 +201,7 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
     sparse = as_sparse(sp_input)
     indices, values = identity(sparse.indices), identity(sparse.values)
     if new_shape is None:
-        # A row before the first place gives a tensor without values the shape around nothing.
+        # A prepended row of -1 gives a tensor without values the shape of size 0.
         nowhere = fill(stack([1, reshape_ops.size(sparse.dense_shape)]), np.int64(-1))
         reach = reduce_max(concat([sparse.indices, nowhere], 0), 0)
         return SparseTensor(indices, values, reach + 1)

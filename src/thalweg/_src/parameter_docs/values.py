@@ -379,7 +379,6 @@ SCOPED: dict[str, dict[str, str]] = {
     },
     "errors.error_code_from_exception_type": {"cls": "The exception class."},
     "errors.exception_type_from_error_code": {"error_code": "One of the codes of `tf.errors`."},
-    "errors.in_units": {"count": "Number of bytes."},
     "test.assert_equal_graph_def": {"expected": "The GraphDef to compare with."},
     "test.compute_gradient test.compute_gradient_error": {
         "x": "The tensor, or list of tensors, to differentiate with respect to.",

@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
-from thalweg._src.errors import in_units
+from thalweg._src.errors import format_bytes
 from thalweg._src.graph.ir.step_graph import Node
 
 
@@ -78,12 +78,11 @@ class Schedule:
     def summary(self) -> str:
         """Returns the step in a line a device."""
         peaks = self.peak_memory()
-        lines = [
-            f"step: {1e3 * self.finish:.3f} ms simulated, {self.transfers} transfers of {in_units(self.transferred)}"
-        ]
+        transfers = f"{self.transfers} transfers of {format_bytes(self.transferred)}"
+        lines = [f"step: {1e3 * self.finish:.3f} ms simulated, {transfers}"]
         for name, seconds in self.busy_time().items():
             share = seconds / self.finish if self.finish else 0.0
-            lines.append(f"{name}: busy {1e3 * seconds:.3f} ms ({share:.0%}), at most {in_units(peaks[name])}")
+            lines.append(f"{name}: busy {1e3 * seconds:.3f} ms ({share:.0%}), at most {format_bytes(peaks[name])}")
         return "\n".join(lines)
 
 

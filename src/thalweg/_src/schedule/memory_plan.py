@@ -16,7 +16,7 @@ from typing import Any
 from thalweg._src import errors
 from thalweg._src.config import ConfigProto, CostGraphDef, RunMetadata
 from thalweg._src.devices import canonical_name, matches
-from thalweg._src.errors import in_units
+from thalweg._src.errors import format_bytes
 from thalweg._src.graph.ir.step_graph import Node, StepGraph, waits
 from thalweg._src.graph.source_line import made_at
 from thalweg._src.place.cost import CostModel
@@ -57,7 +57,7 @@ class MemoryPlan:
         """Returns a line a device: what it holds at most, when, and what it may."""
         lines = []
         for name, forecast in self.forecasts.items():
-            limit = f" (limit {in_units(self.limits[name])})" if name in self.limits else ""
+            limit = f" (limit {format_bytes(self.limits[name])})" if name in self.limits else ""
             lines.append(f"{name}: {forecast}{limit}")
         return lines + self.notes
 
@@ -326,7 +326,8 @@ def _exhausted(
     guess = any(not is_fully_defined(held.node.shapes[held.index]) for held in forecast.held)
     text = errors.describe(
         f"the step would take more memory than {name} may hold, in every order of its nodes that was tried",
-        expected=f"at most {in_units(over[name])}: memory_limit_in_mb is {over[name] / (1 << 20):g}, of 2**20 bytes",
+        expected=f"at most {format_bytes(over[name])}: memory_limit_in_mb is {over[name] / (1 << 20):g}, "
+        "of 2**20 bytes",
         received=f"{forecast}; then there are\n    {largest}{others}",
         hint="a smaller batch, more devices, or tf.while_loop's swap_memory"
         + (f"; dimensions that are not known before the step count as {costs.sizes.unknown}" if guess else ""),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from thalweg._src.errors import in_units
+from thalweg._src.errors import format_bytes
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.graph.source_line import made_at
 from thalweg._src.place.cost import CostModel
@@ -37,7 +37,7 @@ class Held:
         text = (
             f"'{self.node.name}:{self.index}' {self.node.dtypes[self.index].name}{show(self.node.shapes[self.index])}"
         )
-        return f"{text}, {in_units(self.size)}" + (f", made at {line}" if line else "")
+        return f"{text}, {format_bytes(self.size)}" + (f", made at {line}" if line else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +55,16 @@ class Forecast:
     held: list[Held]
 
     def __str__(self) -> str:
-        text = f"at most {in_units(self.peak)}"
+        text = f"at most {format_bytes(self.peak)}"
         if self.node is not None:
             text += f" while '{self.node.name}' runs"
-        return text + f", {in_units(self.kept)} of it variables and constants"
+        return text + f", {format_bytes(self.kept)} of it variables and constants"
 
     def largest(self) -> str:
         """Returns the largest tensors at the peak, a line each."""
         lines = [str(held) for held in self.held[:_FEW]]
         rest = self.held[_FEW:]
-        return "\n".join(lines + ([f"{len(rest)} others, {in_units(sum(h.size for h in rest))}"] if rest else []))
+        return "\n".join(lines + ([f"{len(rest)} others, {format_bytes(sum(h.size for h in rest))}"] if rest else []))
 
 
 class Buffers:

@@ -53,7 +53,7 @@ def _merge(branch: Branch, own: Tensor, other: Tensor) -> Tensor:
 
 @gradient("Merge")
 def merge_gradient(op: Operation, grad: Any, _: Any) -> list[Any]:
-    """Sends the gradient into the branch that the value came from."""
+    """Routes the gradient into the branch that the value came from."""
     branches = [context_of(tensor) for tensor in op.inputs]
     if not all(isinstance(branch, Branch) for branch in branches):
         return [switch_op.many(grad, equal(op.outputs[1], i))[1] for i in range(len(branches))]
@@ -69,7 +69,7 @@ def _sent(grad: Any, branch: Any) -> Any:
 
 @gradient("Enter")
 def enter_gradient(op: Operation, grad: Any) -> Any:
-    """Passes on the gradient by a value of outside that is asked for inside of the loop."""
+    """Passes on the gradient with respect to an outer value that is requested inside the loop."""
     here: Any = op.graph.scopes.context
     if op.attrs["is_constant"] and op.context is not None and encloses(context_of(op), here):
         return grad

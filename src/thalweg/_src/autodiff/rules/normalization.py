@@ -1,4 +1,4 @@
-"""Gradients of normalization."""
+"""Gradients of batch and layer normalization."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thalweg._src.ops.reshape import reshape
 def _register(forward: OpDef, backward: OpDef) -> None:
     @gradient(forward.name)
     def by_input_scale_offset(op: Operation, grad: Tensor, *_: Any) -> list[Any]:
-        """Differentiates y; in training by the batch's own statistics, which depend on x, else by the given ones."""
+        """Differentiates y, in training through the batch statistics, which depend on x, else with the given ones."""
         x, scale, _offset, mean, variance = op.inputs
         training = op.attrs["is_training"]
         statistics = op.outputs[3:] if training else [mean, variance, *op.outputs[5:]]

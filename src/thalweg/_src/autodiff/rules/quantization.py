@@ -1,4 +1,4 @@
-"""Gradients of simulated quantization: as if nothing had been rounded."""
+"""Gradients of fake quantization: the straight-through estimator."""
 
 from __future__ import annotations
 

@@ -23,5 +23,5 @@ def sparse_to_dense(op: Operation, grad: Tensor) -> list[Any]:
 
 
 def _as_rows(op: Operation) -> Tensor:
-    """Returns indices of unknown rank as a matrix with a column for each dimension of the output."""
+    """Returns indices of unknown rank as a matrix with one column per dimension of the output."""
     return reshape(op.inputs[0], [-1, size(op.inputs[1])])

@@ -29,7 +29,7 @@ def sparse_slice(op: Operation, by_indices: Any, grad: Tensor, by_shape: Any) ->
 
 @gradient("SparseSliceGrad")
 def sparse_slice_grad(op: Operation, grad: Tensor) -> list[Any]:
-    """Takes the gradient at each place that an output came from, by the output's number there."""
+    """Sums the gradient over the elements of each slice value, which are found by slicing the indices 1, 2, ..."""
     before, indices, start, outputs = op.inputs
     count = size(before)
     numbers = sparse_slice_grad_op(count_up(1, count + 1), indices, start, outputs)
