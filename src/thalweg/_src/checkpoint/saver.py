@@ -185,7 +185,7 @@ class Saver:
             return saved
         self.wait()  # one snapshot at a time, so that memory stays bounded
         try:
-            with self._writer.taking_over(prefix):
+            with self._writer.intercepting(prefix):
                 saved = self._saved(sess, prefix)
         except BaseException:
             self._writer.put(lambda: None, ends=True)

@@ -26,12 +26,12 @@ def lay_out_filters(bound: Bound) -> None:
         if node.type in _CONVOLUTIONS:
             filter = _variable(node.inputs[1], bound)
             if filter is not None and filter.shape is not None:
-                filter.lay_out(_ORDERS[node.attrs["data_format"]])
+                filter.set_memory_format(_ORDERS[node.attrs["data_format"]])
     for node in bound.calls:
         if node.type.startswith(_UPDATES):
             for variable, slot in _slots(node, bound):
-                if variable.order is not None and slot.shape == variable.shape:
-                    slot.lay_out(variable.order)
+                if variable.memory_format is not None and slot.shape == variable.shape:
+                    slot.set_memory_format(variable.memory_format)
 
 
 def _variable(output: Output, bound: Bound) -> VariableResource | None:
