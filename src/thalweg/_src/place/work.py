@@ -1,4 +1,4 @@
-"""Work: the arithmetic of a node and the memory of its outputs, from static shapes; open to users' own ops."""
+"""Work of a node: floating-point operations and bytes accessed, from static shapes; users' ops can register theirs."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from thalweg._src.shapes import Shape
 Flops = Callable[[Node, "Sizes"], float]
 
 FLOPS: Registry[Flops] = Registry("count of operations")
-NOTHING = frozenset(("Const", "NoOp", "VarHandleOp", "_Arg"))  # take no time in a step
-# Give what they take, under another name or shape.
+ZERO_COST = frozenset(("Const", "NoOp", "VarHandleOp", "_Arg"))  # take no time in a step
+# Return their input under another name or shape.
 _SAME = ("Identity", "PlaceholderWithDefault", "PreventGradient", "ReadVariableOp", "StopGradient", "_Alive", "_Choose")
 VIEWS = frozenset((*_SAME, "ExpandDims", "Reshape", "Squeeze", "_AsNumber", "_AsTensor"))
-MEASURES = frozenset(("Rank", "Shape", "ShapeN", "Size", "VariableShape"))  # look at shapes alone
+SHAPE_OPS = frozenset(("Rank", "Shape", "ShapeN", "Size", "VariableShape"))  # use shapes only
 _STRING_BYTES = 64
 
 
 class Sizes:
-    """Counts elements and bytes; a dimension that is not known counts as `unknown`."""
+    """Counts elements and bytes; an unknown dimension counts as `unknown`."""
 
     __slots__ = ("unknown",)
 
@@ -37,7 +37,7 @@ class Sizes:
         return math.prod(self.dimensions(shape))
 
     def bytes(self, dtype: DType, shape: Shape) -> int:
-        """Returns the memory of a tensor; a handle is none of it."""
+        """Returns the size of a tensor in bytes; a handle has none."""
         if dtype in (dtypes.resource, dtypes.variant):
             return 0
         return self.elements(shape) * (_STRING_BYTES if dtype is dtypes.string else dtype.size)
@@ -48,8 +48,8 @@ class Sizes:
     def inputs(self, node: Node) -> int:
         return sum(self.bytes(producer.dtypes[i], producer.shapes[i]) for producer, i in node.inputs)
 
-    def kept(self, node: Node) -> int:
-        """Returns the memory that a node holds between steps."""
+    def persistent(self, node: Node) -> int:
+        """Returns the bytes that a node holds between steps."""
         return self.bytes(node.attrs["dtype"], node.attrs["shape"]) if node.type == "VarHandleOp" else 0
 
 
@@ -64,17 +64,17 @@ def flops(*types: str) -> Callable[[Flops], Flops]:
     return register
 
 
-def count(node: Node, sizes: Sizes) -> float:
-    """Returns the operations of a node: one for each element it gives, unless its type knows better."""
+def flop_count(node: Node, sizes: Sizes) -> float:
+    """Returns the operations of a node: one per output element, unless a rule is registered for its type."""
     rule = FLOPS.get(node.type)
     return rule(node, sizes) if rule is not None else float(sum(map(sizes.elements, node.shapes)))
 
 
-def moved(node: Node, sizes: Sizes) -> int:
+def bytes_accessed(node: Node, sizes: Sizes) -> int:
     """Returns the bytes that a node reads and writes."""
-    if node.type in NOTHING or node.type in VIEWS or node.type in MEASURES:
+    if node.type in ZERO_COST or node.type in VIEWS or node.type in SHAPE_OPS:
         return 0
-    variables = sum(sizes.kept(producer) for producer, _ in node.inputs)  # what is read or written through handles
+    variables = sum(sizes.persistent(producer) for producer, _ in node.inputs)  # accessed through handles
     return sizes.inputs(node) + sizes.outputs(node) + variables
 
 

@@ -63,8 +63,8 @@ def _compile(step: StepGraph, config: ConfigProto, devices: Sequence[Device]) ->
     names = [device.name for device in devices if device.type == "CPU" or not step.is_free]
     wanted = config.experimental
     costs = CostModel.load(wanted.cost_model) if wanted.cost_model else None
-    homes: dict[str, str] = devices[0].state("_homes", dict)
-    placement = place(step, names, device_types, config.allow_soft_placement, wanted.placer, costs, homes)
+    state_devices: dict[str, str] = devices[0].state("_state_devices", dict)
+    placement = place(step, names, device_types, config.allow_soft_placement, wanted.placer, costs, state_devices)
     partitions = partition(step, placement.devices, config.graph_options.enable_bfloat16_sendrecv)
     by_name = {device.name: device for device in devices}
     for name, part in partitions.items():

@@ -20,7 +20,7 @@ from thalweg._src.errors import in_units
 from thalweg._src.graph.ir.step_graph import Node, StepGraph, waits
 from thalweg._src.graph.source_line import made_at
 from thalweg._src.place.cost import CostModel
-from thalweg._src.place.work import NOTHING
+from thalweg._src.place.work import ZERO_COST
 from thalweg._src.schedule.memory_order import linearize, orders
 from thalweg._src.schedule.peak_memory import Buffers, Forecast
 from thalweg._src.schedule.timeline import Clock, Item, Timeline, transfer_key
@@ -91,7 +91,7 @@ class MemoryPlan:
                 known.OutputInfo(size=self._costs.bytes(node, index), alias_input_port=-1, dtype=dtype.as_datatype_enum)
                 for index, dtype in enumerate(node.dtypes)
             ],
-            persistent_memory_size=self._costs.sizes.kept(node),
+            persistent_memory_size=self._costs.sizes.persistent(node),
             compute_cost=round(1e6 * self._costs.time(node, device) if taken is None else taken / 1000),
             control_input=[number[control] for control in node.controls if control in number],
             inaccurate=taken is None,
@@ -285,7 +285,7 @@ class _Receiving:
 
 def _last_working(item: Item) -> Node | None:
     """Returns the last node of a segment that does something; the rest is there from the start."""
-    return next((node for node in reversed(item.nodes) if node.type not in NOTHING), None)
+    return next((node for node in reversed(item.nodes) if node.type not in ZERO_COST), None)
 
 
 # -- keeping to a limit -----------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ _LAYERS = 24
 _LEAST = 1e-9  # seconds, where a difference is lost in the noise
 _TOWER, _SIDE = 48, 256  # many milliseconds: short steps would measure how fast threads wake up
 _NET, _SIZES = 64, (48, 96, 160)
-_MOST = 16.0  # times that a hand-over may be dearer than it seemed
+_MOST = 16.0  # times that a hand-over may be scaled than it seemed
 
 Chain = Callable[[Tensor, Tensor], Tensor]
 
@@ -104,8 +104,8 @@ class _Stopwatch:
                 links[pair], start = self._link(a, b)
                 starts.append(start)
         speeds = {kind: self._speed(names[0]) for kind, names in kinds.items()}
-        crowding = {kind: self._crowding(names) for kind, names in kinds.items() if len(names) > 1}
-        costs = CostModel(speeds, links, crowding=crowding, segment=min(starts, default=SEGMENT))
+        contention = {kind: self._contention(names) for kind, names in kinds.items() if len(names) > 1}
+        costs = CostModel(speeds, links, contention=contention, segment=min(starts, default=SEGMENT))
         if len(kinds.get("CPU", ())) > 1:
             self._make_true(costs)
         return costs
@@ -171,7 +171,7 @@ class _Stopwatch:
         here, there, both = map(min, self._rounds(shuttle(a), shuttle(b), shuttle(a, b)))
         return max(both - max(here, there), _LEAST) / count
 
-    def _crowding(self, names: Sequence[str]) -> float:
+    def _contention(self, names: Sequence[str]) -> float:
         """Measures how much longer devices take that all work at once, for each one more."""
 
         def towers(*names: str) -> Callable[[Tensor], Tensor]:
@@ -211,9 +211,9 @@ class _Stopwatch:
         posed = plans[0].schedule.problem
 
         def foreseen(factor: float) -> float:
-            """Returns the net's step as part of that on one device, with hand-overs dearer by a factor."""
-            dearer = costs.with_hand_overs(factor)
-            problem = Problem(posed.step, posed.all_groups, posed.devices, dearer)
+            """Returns the net's step as part of that on one device, with hand-overs scaled by a factor."""
+            scaled = costs.with_scaled_transfers(factor)
+            problem = Problem(posed.step, posed.all_groups, posed.devices, scaled)
             return problem.time(round_robin(problem)) / problem.time(problem.single(problem.devices[0]))
 
         low, high = 1.0, _MOST
@@ -221,7 +221,7 @@ class _Stopwatch:
             middle = (low + high) / 2
             low, high = (middle, high) if foreseen(middle) < spread / alone else (low, middle)
         costs.measured.clear()  # of the net: nobody else has it
-        true = costs.with_hand_overs(low)
+        true = costs.with_scaled_transfers(low)
         costs.links, costs.segment = true.links, true.segment
 
     def _rounds(self, *builds: Callable[[Tensor], Tensor], times: int = 1) -> list[list[float]]:

@@ -330,7 +330,7 @@ def _report(executable: Executable, trace: Trace | None, options: RunOptions | N
     """Fills metadata with what this step has to report."""
     if trace is not None:
         trace.write_to(metadata)
-        executable.placement.foretell(metadata)
+        executable.placement.report_estimates(metadata)
     if options is not None and options.output_partition_graphs:
         metadata.partition_graphs.extend(executable.partition_graphs())
 
