@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow conformance check api bench format clean
+.PHONY: demo test test-slow conformance check api docs bench format clean
 
 # torch comes first and by exact version: a plain `torch` would pull gigabytes of CUDA packages.
 $(VENV)/base: pyproject.toml
@@ -18,6 +18,10 @@ $(VENV)/test: $(VENV)/base
 
 $(VENV)/check: $(VENV)/base
 	$(BIN)/pip install --quiet -e .[check]
+	touch $@
+
+$(VENV)/docs: $(VENV)/base
+	$(BIN)/pip install --quiet -e .[docs]
 	touch $@
 
 demo: $(VENV)/base
@@ -47,6 +51,9 @@ check: $(VENV)/check
 format: $(VENV)/check
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: $(VENV)/docs
+	OMP_NUM_THREADS=1 $(BIN)/mkdocs build --strict
 
 # The modules of the public API, from the names that the implementation exports.
 api: $(VENV)/base

@@ -1,4 +1,4 @@
-"""Writes docs/coverage.md: every public name of TensorFlow 1.15, there or not. Run it after names were added."""
+"""Writes docs/coverage.md: every public name of TensorFlow 1.15, covered or missing. Run it after adding names."""
 
 import gzip
 from collections import defaultdict
@@ -12,18 +12,17 @@ PAGE = ROOT / "docs" / "coverage.md"
 NAMES = ROOT / "tests" / "data" / "tf_names.tsv.gz"
 HEAD = """# Coverage
 
-Every public name of TensorFlow 1.15 that Thalweg has, and every one that it has not; of `tf.contrib` and `tf.keras`
-the names that published programs use most. This page is written by `python docs/coverage.py`. To ask for one program,
-run `thalweg check program.py`.
+Every public name of TensorFlow 1.15, covered or missing; of `tf.contrib` and `tf.keras`, the names that published
+programs use most. `python docs/coverage.py` generates this page. `thalweg check program.py` checks one program.
 
 """
 
 
 @dataclass
 class Namespace:
-    """The names of one namespace: there, or missing; with the members of its classes."""
+    """The names of one namespace, covered or missing, with the missing members of its classes."""
 
-    there: list[str] = field(default_factory=list)
+    covered: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     members: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
@@ -42,25 +41,25 @@ def read() -> dict[str, Namespace]:
                 result[".".join(("tf", *owner[:-1]))].members[owner[-1]].append(member)
         else:
             space = result[".".join(("tf", *path[:-1]))]
-            (space.there if known.has(path) else space.missing).append(path[-1])
+            (space.covered if known.has(path) else space.missing).append(path[-1])
     return dict(result)
 
 
 def page() -> str:
     """Returns the text of the page."""
     spaces = read()
-    there = sum(len(space.there) for space in spaces.values())
-    total = there + sum(len(space.missing) for space in spaces.values())
-    lines = [f"{there} of {total} names are there: {100 * there // total} %.", ""]
-    lines += ["| namespace | there | of |", "|---|---:|---:|"]
+    covered = sum(len(space.covered) for space in spaces.values())
+    total = covered + sum(len(space.missing) for space in spaces.values())
+    lines = [f"{covered} of {total} names are covered: {100 * covered // total} %.", ""]
+    lines += ["| namespace | covered | of |", "|---|---:|---:|"]
     for name, space in sorted(spaces.items()):
-        lines.append(f"| `{name}` | {len(space.there)} | {len(space.there) + len(space.missing)} |")
+        lines.append(f"| `{name}` | {len(space.covered)} | {len(space.covered) + len(space.missing)} |")
     for name, space in sorted(spaces.items()):
         lines += ["", f"## {name}", ""]
-        lines += _block("there", space.there)
+        lines += _block("covered", space.covered)
         lines += _block("missing", space.missing)
         absent = [f"{owner}.{member}" for owner, members in sorted(space.members.items()) for member in members]
-        lines += _block("members of classes that are missing", absent)
+        lines += _block("missing members of classes", absent)
     return HEAD + "\n".join(lines).rstrip() + "\n"
 
 
@@ -68,7 +67,7 @@ def _block(title: str, names: list[str]) -> list[str]:
     if not names:
         return []
     listed = " ".join(f"`{name}`" for name in sorted(names))
-    return [f"<details><summary>{len(names)} {title}</summary>", "", listed, "", "</details>", ""]
+    return [f'<details markdown="1"><summary>{len(names)} {title}</summary>', "", listed, "", "</details>", ""]
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """One training step, followed through every stage from the graph to the result.
 
-Run it: `python docs/journey.py`. It prints what each stage makes of a network with one hidden layer, and it runs in the
-tests, so what it shows is what happens. Each chapter names the file to read next.
+Run it: `python docs/journey.py`. It prints the result of each stage for a network with one hidden layer. The tests run
+it, so its output is current. Each chapter names the file to read next.
 """
 
 import re
@@ -26,14 +26,14 @@ WIDTH = 110
 
 
 def chapter(title: str, file: str, text: str, *shown: str) -> None:
-    """Prints a heading, what there is to see, and the thing itself."""
+    """Prints a heading, an explanation, and the result of a stage."""
     print(f"\n\n=== {title} {'=' * (WIDTH - len(title) - len(file) - 6)} {file}\n")
     print(textwrap.fill(" ".join(text.split()), WIDTH) + "\n")
     print("\n".join(shown).rstrip())
 
 
 def folded(text: str) -> str:
-    """Breaks lines that are too long for the page, but never within what comes after the arrow."""
+    """Wraps long lines, but never after the arrow."""
     whole = re.sub(r" -> .*", lambda found: found[0].replace(" ", "\0"), text)
     fill = textwrap.TextWrapper(WIDTH, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False).fill
     return "\n".join(fill(line) for line in whole.split("\n")).replace("\0", " ")
@@ -53,60 +53,60 @@ def build(graph):
     loss = tf.reduce_mean(losses, name="loss")
 
     forward = [op.name for op in graph.get_operations() if not op.name.startswith(("w1/", "b1/", "w2/"))]
-    text = """A line is an operation: its name, its type, the tensors it takes, and type and shape of what it gives.
-        Shapes are known before anything runs. What initializes the variables is left out here."""
+    text = """Each line is an operation: its name, its type, its inputs, and the types and shapes of its outputs. Shapes
+        are inferred before anything runs. The initializers of the variables are left out here."""
     chapter("The graph", "src/thalweg/_src/graph/graph.py", text, folded(show_graph(graph, forward)))
     return x, labels, loss
 
 
 def differentiate(graph, loss):
-    """Gradients and updates are operations like all others: `minimize` adds them to the graph."""
+    """Gradients and updates are operations like all others; `minimize` adds them to the graph."""
     before = len(graph.get_operations())
     train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss, name="train")
     added = graph.get_operations()[before:]
     telling = [op.name for op in added if op.type in ("MatMul", "ReluGrad", "ResourceApplyMomentum")]
-    text = f"""`minimize` walks from the loss back to the variables. The rule of each operation, in
-        src/thalweg/autodiff/rules/, adds those that compute its gradient; then comes an update for each variable.
+    text = f"""`minimize` walks from the loss back to the variables. The gradient rule of each operation, in
+        `src/thalweg/_src/autodiff/rules/`, adds the operations that compute its gradient; one update per variable follows.
         {before} operations have become {before + len(added)}. Some of the new ones:"""
     chapter("The gradients", "src/thalweg/_src/autodiff/gradients.py", text, folded(show_graph(graph, telling)))
     return train
 
 
 def compile_by_hand(sess, feeds, loss, train):
-    """Stages 1 to 5, which happen once for each kind of step; `compile_step` in runtime/pipeline.py calls the same."""
+    """Stages 1 to 5, which run once per step signature; see src/thalweg/_src/runtime/pipeline.py."""
     step = prune(feeds, [loss], [train])
     text = f"""The step fetches the loss, runs `train`, and feeds x and labels. {len(step.nodes)} of
-        {len(sess.graph.get_operations())} operations are needed; the feeds take the places of the placeholders
-        (`_Arg`). This is a private copy: from here on the user's graph is not touched. `^name` is a control dependency:
-        run after it, take nothing from it."""
+        {len(sess.graph.get_operations())} operations are needed; the feeds replace the placeholders (`_Arg`).
+        This is a private copy: no later stage touches the user's graph. `^name` is a control dependency: run after it,
+        without using its value."""
     chapter("1 prune", "src/thalweg/_src/optimize/prune.py", text, folded(show_step(step)))
 
     optimize(step, sess._config.graph_options, lambda node: evaluate(node, sess._devices[0]))
-    text = f"""{len(step.nodes)} nodes are left. Look for `hidden`: product, bias and Relu are one node. What depended
-        on constants alone is a constant. The three updates are one, which takes all variables at once."""
+    text = f"""{len(step.nodes)} nodes are left. Look for `hidden`: product, bias and Relu are fused into one node. What
+        depended on constants only is a constant. The three updates are one node that takes all variables."""
     chapter("2 optimize", "src/thalweg/_src/optimize/optimize.py", text, folded(show_step(step)))
 
-    for node in step.nodes:  # a program asks for a device when it builds: `with tf.device("/cpu:1"):`
+    for node in step.nodes:  # a program would write `with tf.device("/cpu:1"):`
         if node.name.startswith(("loss", "gradients/loss")):
             node.device = "/device:CPU:1"
     devices = {device.name: device for device in sess._devices}
     placement = place(step, list(devices), device_types, soft=False)
     homes = {name: [node.name for node, home in placement.devices.items() if home == name] for name in devices}
-    text = """The session has two (virtual) devices, and we ask for the second one to compute the loss. All other nodes
-        go to the first that has a kernel for them, a variable together with all that reads or writes it."""
+    text = """The session has two (virtual) devices, and the loss is constrained to the second one. All other nodes are
+        placed on the first device that has a kernel for them, a variable together with all nodes that use it."""
     shown = [folded(f"{name}\n    {', '.join(nodes)}\n") for name, nodes in homes.items()]
     chapter("3 place", "src/thalweg/_src/place/place.py", text, *shown)
 
     parts = partition(step, placement.devices)
-    text = """Each device gets a graph of its own. Two tensors cross the border: the logits go over, their gradient
-        comes back. For each there is a `_Send` on one side and a `_Recv` on the other; nothing else ties the two."""
+    text = """One graph per device. Two tensors cross: the logits in one direction, their gradient in the other. For
+        each there is a `_Send` on one side and a `_Recv` on the other; nothing else connects the two graphs."""
     shown = [folded(f"{name}\n{show_step(part)}\n") for name, part in parts.items()]
     chapter("4 partition", "src/thalweg/_src/partition/partition.py", text, *shown)
 
     programs = [Program(part, devices[name]) for name, part in parts.items()]
-    text = """Nodes that wait for the same `_Recv` nodes become one Python function, which starts when they have come.
-        Each line calls a kernel, most often a torch function itself. Arguments that never change, as the axis of a sum,
-        are written in. `del` frees a value after its last use."""
+    text = """Nodes that depend on the same `_Recv` nodes form a segment: one Python function, which starts when those
+        have completed. Each line calls a kernel, in most cases a torch function itself. Constant arguments, such as the
+        axis of a sum, are inlined. `del` frees a value after its last use."""
     chapter("5 compile", "src/thalweg/_src/compile/codegen.py", text, *[program.text for program in programs])
     return programs
 
@@ -121,15 +121,15 @@ def follow(graph, sess):
     first = sess.run(loss, feed)
     values = [from_numpy(value, tensor.dtype) for tensor, value in feed.items()]
     (by_hand,) = Executable(programs, num_fetches=1, placement="").run(Step(), values)
-    text = f"""The programs of both devices run at once and meet at the rendezvous of the step. Run from the parts
-        above, the step gives the loss {by_hand:.4f}; `Session.run(loss)` gave {first:.4f} before it. On one device
-        nothing waits, so the whole step is one function. This is what `Session.run([loss, train], ...)` calls:"""
+    text = f"""The programs of both devices run concurrently and exchange tensors through the rendezvous of the step.
+        Run from the parts above, the loss is {by_hand:.4f}; `Session.run(loss)` returned {first:.4f} before it. On one
+        device nothing blocks, so the whole step is one function; `Session.run([loss, train], ...)` calls this:"""
     chapter("6 execute", "src/thalweg/_src/runtime/executable.py", text, sess.show_program([loss, train], feed))
 
     for _ in range(20):
         sess.run(train, feed)
     last = sess.run(loss, feed)
-    text = "Stages 1 to 5 happen once for each kind of step. Their programs are kept; every later run is stage 6 alone."
+    text = "Stages 1 to 5 run once per step signature. Their programs are cached; every later run is stage 6 alone."
     shown = f"loss before training  {first:.4f}\nloss after 21 steps   {last:.4f}"
     chapter("The result", "src/thalweg/_src/session/session.py", text, shown)
     assert np.isclose(by_hand, first) and last < first

@@ -1,10 +1,14 @@
 """Each test builds in a graph of its own."""
 
+import contextlib
 import math
+import threading
 
 import pytest
 
 import thalweg as tf
+from tests import children
+from tests.leftovers import leftovers
 from thalweg._src.resources import accelerators
 from thalweg._src.runtime import executable
 
@@ -14,10 +18,36 @@ accelerators.enable_tensor_float_32_execution(False)
 executable.OFTEN = math.inf
 
 
+@pytest.fixture(autouse=True, scope="session")
+def nothing_is_left(tmp_path_factory):
+    """Fails the run if its tests, or those of one of its workers, leave processes, threads or temporary files."""
+    threads, folder = threading.enumerate(), tmp_path_factory.mktemp("temporary")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder))
+        patch.setattr("tempfile.tempdir", None)
+        patch.setenv("THALWEG_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+        if left := leftovers(threads, folder):
+            pytest.fail("tests left behind:\n" + "\n".join(left), pytrace=False)
+
+
 @pytest.fixture(autouse=True)
 def graph():
     with tf.Graph().as_default() as graph:
         yield graph
+
+
+@pytest.fixture
+def start_child():
+    """Starts child processes, which end with the test."""
+    with contextlib.ExitStack() as ends:
+
+        def start(command, **options):
+            process = children.start(command, **options)
+            ends.callback(children.end, process)
+            return process
+
+        yield start
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ problems: an exception of the wrong kind, a result that static inference did not
 from __future__ import annotations
 
 import faulthandler
-import multiprocessing
 import os
 import re
 import resource
@@ -16,9 +15,13 @@ import tempfile
 import time
 import traceback
 from dataclasses import dataclass, field
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
+
+from tests import children
 
 MODES = ("constant", "static", "host", "rank", "unknown")
 _SECONDS = 20.0  # a case takes milliseconds; a machine may be busy
@@ -60,18 +63,22 @@ class Sandbox:
         self._pipe: Any = None
 
     def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        self._process.start()
+        self._pipe, theirs = Pipe()
+        self._folder = tempfile.TemporaryDirectory()  # for what writes files
+        self._process = children.start(
+            [sys.executable, "-c", f"from tests.sandbox import serve; serve({theirs.fileno()})"],
+            pass_fds=[theirs.fileno()],
+            cwd=self._folder.name,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
         theirs.close()
-        assert self._pipe.poll(120) and self._pipe.recv() == "ready"
+        assert self._pipe.recv() == "ready"
 
     def close(self) -> None:
         if self._process is not None:
-            self._process.kill()
-            self._process.join()
+            children.end(self._process)
             self._pipe.close()
+            self._folder.cleanup()
             self._process = None
 
     def run(self, case: Case) -> Report:
@@ -85,13 +92,14 @@ class Sandbox:
             self.close()
             return Report((f"{case.op} hangs: no answer in {self._seconds:g} s",))
         except (EOFError, ConnectionError):
-            self._process.join()
-            code = self._process.exitcode
+            code = self._process.wait()
             self.close()
             return Report((f"{case.op} kills the process: exit code {code}",))
 
 
-def _serve(pipe: Any) -> None:
+def serve(file: int) -> None:
+    """Answers the cases that come through a pipe."""
+    pipe = Connection(file)
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     import torch
 
@@ -102,7 +110,6 @@ def _serve(pipe: Any) -> None:
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115  Print and PrintV2 write there
     size = int(re.search(r"VmSize:\s+(\d+) kB", open("/proc/self/status").read())[1]) * 1024  # noqa: SIM115
     resource.setrlimit(resource.RLIMIT_AS, (size + _MEMORY, size + _MEMORY))
-    os.chdir(tempfile.mkdtemp())  # for what writes files
     pipe.send("ready")
     while True:
         pipe.send(examine(pipe.recv()))

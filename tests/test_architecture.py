@@ -1,11 +1,12 @@
 """The layering of the package, proved from syntax trees: imports point down, files and functions stay small."""
 
 import ast
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import children
 
 ROOT = Path(__file__).parent.parent / "src" / "thalweg" / "_src"
 FILES = sorted(ROOT.rglob("*.py"))
@@ -142,5 +143,4 @@ def test_importing_thalweg_needs_numpy_and_torch_alone():
         "heavy = ('google.protobuf', 'grpc', 'tensorboard', 'ml_dtypes')\n"
         "print(sorted(m for m in sys.modules if m.startswith(heavy)))"
     )
-    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert found.stdout.strip() == "[]"
+    assert children.run([sys.executable, "-c", code]).stdout.strip() == "[]"

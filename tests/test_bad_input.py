@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import numpy as np
@@ -104,9 +105,8 @@ ONCE_WRONG = [
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    box = Sandbox()
-    yield box
-    box.close()
+    with contextlib.closing(Sandbox()) as box:
+        yield box
 
 
 def test_every_operation_runs(sandbox: Sandbox) -> None:
@@ -143,8 +143,7 @@ def test_every_exemption_is_needed() -> None:
 
 def test_sandbox_survives_what_it_runs() -> None:
     """A case that kills or stops the process is reported, and the next one runs."""
-    box = Sandbox(seconds=3)
-    assert "kills the process" in box.run(Case("PyFunc", ([],), {"token": "abort", "Tout": []})).problems[0]
-    assert "hangs" in box.run(Case("PyFunc", ([],), {"token": "hang", "Tout": []})).problems[0]
-    assert box.run(valid("Add")).succeeded
-    box.close()
+    with contextlib.closing(Sandbox(seconds=3)) as box:
+        assert "kills the process" in box.run(Case("PyFunc", ([],), {"token": "abort", "Tout": []})).problems[0]
+        assert "hangs" in box.run(Case("PyFunc", ([],), {"token": "hang", "Tout": []})).problems[0]
+        assert box.run(valid("Add")).succeeded

@@ -1,6 +1,5 @@
 import copy
 import pickle
-import subprocess
 import sys
 from typing import Any
 
@@ -8,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests import children
 from thalweg._src import dtypes as dt
 from thalweg._src.dtypes import as_dtype
 
@@ -170,4 +170,4 @@ def test_ml_dtypes_is_needed_only_for_bfloat16() -> None:
         "except ImportError as error: assert 'pip install ml_dtypes' in str(error)\n"
         "else: raise SystemExit('no error')\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    children.run([sys.executable, "-c", program])

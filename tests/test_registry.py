@@ -25,8 +25,6 @@ with gzip.open(Path(__file__).parent / "data" / "tf_ops.jsonl.gz", "rt", encodin
     FACTS: dict[str, Any] = {fact["op"]: fact for fact in map(json.loads, lines)}
 NAMES = sorted(OPS)
 
-# These need no call in a step: the executor puts their values in place.
-
 # Values of attributes that TensorFlow allows and Thalweg does not: in every op, and in one.
 NOWHERE: set[Any] = {*dtypes.QUANTIZED, "NCHW_VECT_C"}
 LEFT_OUT: dict[tuple[str, str], set[str]] = {

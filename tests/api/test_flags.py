@@ -1,9 +1,10 @@
 """tf.app and tf.flags, in programs of their own."""
 
-import subprocess
 import sys
 
 import pytest
+
+from tests import children
 
 PROGRAM = """
 import thalweg as tf
@@ -19,9 +20,7 @@ FLAGS = flags.FLAGS
 
 
 def run(program, *arguments):
-    return subprocess.run(
-        [sys.executable, "-c", PROGRAM + program, *arguments], capture_output=True, text=True, check=False
-    )
+    return children.run([sys.executable, "-c", PROGRAM + program, *arguments], check=False)
 
 
 def test_run_parses_the_flags_and_calls_main_with_the_rest():

@@ -2,18 +2,17 @@
 
 import logging
 import re
-import subprocess
 import sys
 
 import pytest
 
 import thalweg as tf
+from tests import children
 
 
 def run(program):
     """Runs a program that pytest's own handlers cannot see, and returns what it writes to standard error."""
-    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    return done.stderr.splitlines()
+    return children.run([sys.executable, "-c", program]).stderr.splitlines()
 
 
 def test_lines_have_level_time_process_and_place():

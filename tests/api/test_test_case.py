@@ -1,15 +1,16 @@
 """tf.test: the assertions of TestCase, its sessions, and what else tests use."""
 
 import os
-import subprocess
 import sys
 import threading
 import unittest
 
 import numpy as np
 import pytest
+import torch
 
 import thalweg as tf
+from tests import children
 
 
 def case(method=None):
@@ -21,6 +22,11 @@ def case(method=None):
                 method(self)
 
     return Case()
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TEST_TMPDIR", str(tmp_path))
 
 
 @pytest.fixture
@@ -184,14 +190,14 @@ def test_main_runs_the_tests_of_a_program():
     )
     for value, status in (("[1]", 0), ("[2]", 1)):
         text = program.format(value) + "tf.test.main()"
-        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+        done = children.run([sys.executable, "-c", text], check=False)
         assert done.returncode == status
         assert "Ran 2 tests" in done.stderr and "skipped=1" in done.stderr  # test_session is no test
 
 
 def test_machine():
     assert tf.test.is_gpu_available() == bool(tf.test.gpu_device_name())
-    assert tf.test.is_built_with_cuda() in (True, False)
+    assert tf.test.is_built_with_cuda() == (torch.version.cuda is not None)
     assert not tf.test.is_gpu_available(min_cuda_compute_capability=(99, 0))
     assert os.path.isabs(tf.test.test_src_dir_path("x"))
     assert tf.test.mock is unittest.mock

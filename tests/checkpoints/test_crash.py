@@ -2,7 +2,6 @@
 
 import os
 import resource
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
+from tests import children
 from tests.checkpoints import tracing
 
 ROOT = Path(__file__).parent.parent.parent
@@ -21,14 +21,10 @@ SMALL = ("numbered", "same", "sharded", "asynchronous")
 
 def _killed(folder, moments, kinds):
     """Yields for each kind of save how many moments were tried in which it was killed, and the calls there."""
-    result = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("crash_worker.py")), str(folder), moments, *kinds],
-        capture_output=True,
-        text=True,
+    result = children.run(
+        [sys.executable, Path(__file__).with_name("crash_worker.py"), folder, moments, *kinds],
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
-        check=False,
     )
-    assert result.returncode == 0, result.stderr[-3000:]
     lines = [line.split() for line in result.stdout.splitlines()]
     assert len(lines) == len(kinds)
     return [(int(tried), set(calls)) for tried, *calls in lines]

@@ -71,6 +71,7 @@ def traced(work, moment=-1):
         calls, status = _follow(child, moment)
     except BaseException:
         os.kill(child, signal.SIGKILL)
+        os.waitpid(child, _ALL_THREADS)
         raise
     killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
     assert killed or status == 0, (moment, len(calls), status)

@@ -3,10 +3,11 @@
 import json
 import os
 import pathlib
-import subprocess
 import sys
 
 import pytest
+
+from tests import children
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -14,7 +15,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 def thalweg(*arguments, cwd):
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     command = [sys.executable, "-m", "thalweg._src.cli.main", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    return children.run(command, cwd=cwd, env=environment, check=False)
 
 
 def test_every_name_is_there(tmp_path):

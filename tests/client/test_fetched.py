@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import thalweg as tf
+from thalweg._src.compile import clusters, lowering
 from thalweg._src.kernels import types
 
 SIZE = 1 << 24  # floats: 64 MB
@@ -229,7 +230,20 @@ def test_partial_runs_give_what_they_still_need_as_a_copy():
         np.testing.assert_array_equal(session.partial_run(handle, second, {y: 2}), 2 * (_numbers() + 1))
 
 
-def test_compiled_steps_give_copies_of_what_they_hold():
+@pytest.fixture(params=["lowered", pytest.param("compiled", marks=[pytest.mark.slow, pytest.mark.timeout(600)])])
+def compiler(request, monkeypatch):
+    """The compiler, and what runs the graphs that it is given: the first alone takes half a minute."""
+
+    def library(cluster_request):
+        with torch.inference_mode(False), torch.no_grad():
+            graph, _ = lowering.traced(cluster_request)
+        return lambda values: graph(*values)
+
+    if request.param == "lowered":
+        monkeypatch.setattr(clusters.FOREGROUND, "wait_for", library)
+
+
+def test_compiled_steps_give_copies_of_what_they_hold(compiler):
     config = tf.ConfigProto()
     config.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
     v, x = _variable(), tf.placeholder(tf.float32, [FEW])

@@ -284,7 +284,8 @@ def test_timeout_ends_a_long_step():
 
 
 def test_close_cancels_a_running_step():
-    value = tf.py_func(lambda: np.float32(1), [], tf.float32)
+    running = threading.Event()
+    value = tf.py_func(lambda: running.set() or np.float32(1), [], tf.float32)
     for _ in range(200):
         value = tf.py_func(lambda x: time.sleep(0.05) or x, [value], tf.float32)
     sess = tf.Session()
@@ -298,7 +299,7 @@ def test_close_cancels_a_running_step():
 
     thread = threading.Thread(target=work)
     thread.start()
-    time.sleep(0.3)
+    running.wait()
     sess.close()
     thread.join(timeout=30)
     assert not thread.is_alive()

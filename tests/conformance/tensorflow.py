@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import children
+
 PYTHON = os.environ.get("THALWEG_TENSORFLOW")
 
 needs_tensorflow = pytest.mark.skipif(not PYTHON, reason="THALWEG_TENSORFLOW names no Python with TensorFlow")
@@ -32,16 +34,7 @@ def _environment():
 
 def run_tensorflow(code, *arguments, seconds=110):
     """Runs code in TensorFlow's Python, with `tf` and `np` ready and arguments in sys.argv[1:]; returns its output."""
-    process = subprocess.run(
-        [PYTHON, "-c", _START + code, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env=_environment(),
-        timeout=seconds,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr[-4000:]
-    return process.stdout
+    return children.run([PYTHON, "-c", _START + code, *arguments], timeout=seconds, env=_environment()).stdout
 
 
 class Server:
@@ -92,22 +85,21 @@ class Server:
         self._process.stdin.flush()
 
     def _start(self):
-        self._process = subprocess.Popen(
-            [PYTHON, "-P", str(Path(__file__).with_name("serve.py"))],  # -P: this file, too, is called tensorflow
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=(self._folder / "stderr.txt").open("a"),
-            cwd=self._folder,
-            text=True,
-            env=_environment(),
-        )
-        until = time.monotonic() + 120
+        with (self._folder / "stderr.txt").open("a") as errors:
+            self._process = children.start(
+                [PYTHON, "-P", Path(__file__).with_name("serve.py")],  # -P: this file, too, is called tensorflow
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                cwd=self._folder,
+                text=True,
+                env={**_environment(), "TMPDIR": str(self._folder)},  # it is killed, and leaves files there
+            )
         while self._process.stdout.readline().strip() != "ready":
-            assert self._process.poll() is None and time.monotonic() < until, "TensorFlow does not start"
+            assert self._process.poll() is None, "TensorFlow does not start"
 
     def _kill(self):
-        self._process.kill()
-        self._process.wait()
+        children.end(self._process)
         self._process = None
 
     def close(self):

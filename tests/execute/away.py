@@ -37,6 +37,7 @@ AWAY = torch.device("away", 0)
 torch._C._set_only_lift_cpu_tensors(True)  # what is made of numbers goes there by a copy
 _aten = torch.ops.aten
 READ = (_aten._local_scalar_dense.default, _aten.item.default, _aten.is_nonzero.default)
+PATIENCE = 16  # answers after which the other one comes: a series that is summed up until it converges ends
 
 
 class NoGenerator(torch.Generator):
@@ -57,6 +58,7 @@ class Away(TorchDispatchMode):
     def __init__(self, answer):
         super().__init__()
         self._answer = answer
+        self._asked = 0
         self.waits = False
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
@@ -66,7 +68,9 @@ class Away(TorchDispatchMode):
         goes_there = AWAY in (*args[1:], torch.device(kwargs.get("device") or "cpu"))
         if is_away and function in READ:
             self.waits = True
-            return float(self._answer) if tensors[0].is_floating_point() else self._answer
+            self._asked += 1
+            answer = self._answer if self._asked <= PATIENCE else 1 - self._answer
+            return float(answer) if tensors[0].is_floating_point() else answer
         if is_away and function is _aten.nonzero.default:
             self.waits = True
             return torch.empty((1, args[0].dim()), dtype=torch.int64, device=AWAY)

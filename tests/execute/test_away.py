@@ -2,11 +2,12 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests import children
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,9 +60,7 @@ NOT_TRIED = {
 def outcomes():
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "tests.execute.away"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(children.run(command, cwd=ROOT, env=environment).stdout.splitlines()[-1])
 
 
 def test_values_stay_on_the_device(outcomes):

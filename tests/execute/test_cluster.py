@@ -212,8 +212,7 @@ def test_clusters_are_compiled_beside_the_steps(monkeypatch):
                 session.run(change, {x: np.zeros(4)})
 
         run(1)
-        deadline = time.monotonic() + 30
-        while not asked and time.monotonic() < deadline:
+        while not asked:
             run(1)
             time.sleep(0.01)
         request, done = asked[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 import thalweg as tf
 import thalweg.contrib.slim as slim  # noqa: PLR0402
+from tests import children
 from thalweg.contrib import losses, metrics, rnn, training
 from thalweg.contrib.slim.nets import alexnet, resnet_v1, resnet_v2, vgg
 
@@ -37,7 +37,7 @@ def test_modules_are_loaded_once_and_when_asked_for() -> None:
     with pytest.raises(AttributeError, match="nothing_here"):
         tf.contrib.nothing_here
     code = "import thalweg, sys; assert not any('contrib' in name for name in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    children.run([sys.executable, "-c", code])
 
 
 def test_every_module_of_contrib_offers_what_it_lists() -> None:

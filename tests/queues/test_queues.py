@@ -1,6 +1,5 @@
 """Queues in sessions: what goes in comes out, whoever must wait does, and closing or cancelling wakes everybody."""
 
-import signal
 import subprocess
 import sys
 import threading
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import thalweg as tf
+from tests import children
 from tests.queues.waiting import Waiting, until
 
 
@@ -309,18 +309,17 @@ def test_closing_a_session_wakes_everybody():
             each.result()
 
 
-def test_an_interrupt_ends_a_step_that_waits():
+def test_an_interrupt_ends_a_step_that_waits(start_child):
     code = (
-        "import thalweg as tf\nq = tf.FIFOQueue(1, tf.int32)\ns = tf.Session()\n"
-        "s.run(q.size())\nprint('ready', flush=True)\n"
-        "try:\n    s.run(q.dequeue())\nexcept KeyboardInterrupt:\n    s.run(q.enqueue(3)); print(s.run(q.dequeue()))\n"
+        "import thalweg as tf\nq = tf.FIFOQueue(1, tf.int32)\ns = tf.Session()\ns.run(q.size())\n"
+        "try:\n    print('ready', flush=True); s.run(q.dequeue())\n"
+        "except KeyboardInterrupt:\n    s.run(q.enqueue(3)); print(s.run(q.dequeue()))\n"
     )
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    process = start_child([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline().strip() == "ready"
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=30)
-    assert out.strip() == "3" and process.returncode == 0
+    time.sleep(0.5)  # by now it most likely waits
+    children.interrupt(process)
+    assert process.stdout.read().strip() == "3" and process.returncode == 0
 
 
 # -- sharing ----------------------------------------------------------------------------------------------------------

@@ -257,15 +257,22 @@ def test_an_interrupt_while_a_step_runs(config, interrupt, gate):
     with on(config, 2):
         z = tf.py_func(lambda value: after.append(value) or value, [y], tf.float32)
 
+    over = threading.Event()
+
     def press():
         assert gate.reached.wait(PATIENCE)
         interrupt()
+        while not over.wait(5):  # Python misses a signal that comes just before the main thread starts to wait
+            interrupt()
 
     thread = threading.Thread(target=press)
     with tf.Session(config=config) as sess:
         thread.start()
         with pytest.raises(KeyboardInterrupt):
-            sess.run(z)
+            try:
+                sess.run(z)
+            finally:
+                over.set()
         thread.join()
         assert not gate.open.is_set()  # the step ended although the function had not
         assert not sess._running

@@ -82,10 +82,12 @@ def test_several_summary_operations_and_a_writer(counting, tmp_path):
     assert tags == ["a", "b"]
 
 
-def test_summaries_without_a_place_are_not_written(counting):
+def test_summaries_without_a_place_are_not_written(counting, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     hook = tf.train.SummarySaverHook(save_steps=1, summary_op=tf.summary.scalar("a", 1.0))
     with tf.train.MonitoredSession(hooks=[hook]) as session:
         session.run(counting[1])
+    assert not list(tmp_path.iterdir())
 
 
 def test_logging_tensors(counting, caplog, info):

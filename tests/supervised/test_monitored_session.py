@@ -113,22 +113,37 @@ def test_a_failing_queue_runner_ends_training(counting):
     assert isinstance(failure.value, tf.errors.InvalidArgumentError | tf.errors.OutOfRangeError)
 
 
-def test_threads_get_their_grace_period_and_no_more(counting):
+class Beside(tf.train.SessionRunHook):
+    """Runs a function of the coordinator in a thread of the session's."""
+
+    def __init__(self, function):
+        self._function = function
+
+    def after_create_session(self, session, coord):
+        self.thread = threading.Thread(target=self._function, args=(coord,), daemon=True)
+        coord.register_thread(self.thread)
+        self.thread.start()
+
+
+def test_threads_get_their_grace_period(counting):
+    def end_slowly(coord):
+        coord.wait_for_stop()
+        time.sleep(0.1)
+
+    hook = Beside(end_slowly)
+    with tf.train.MonitoredSession(hooks=[hook], stop_grace_period_secs=60) as session:
+        session.run(counting[1])
+    assert not hook.thread.is_alive()
+
+
+def test_threads_get_no_more_than_their_grace_period(counting):
     go = threading.Event()
-
-    class Stubborn(tf.train.SessionRunHook):
-        def after_create_session(self, session, coord):
-            self.thread = threading.Thread(target=go.wait, args=(30,))
-            coord.register_thread(self.thread)
-            self.thread.start()
-
-    hook = Stubborn()
-    start = time.monotonic()
+    hook = Beside(lambda coord: go.wait())
     with tf.train.MonitoredSession(hooks=[hook], stop_grace_period_secs=0.2) as session:
         session.run(counting[1])
-    assert 0.1 < time.monotonic() - start < 10
     assert hook.thread.is_alive()
     go.set()
+    hook.thread.join()
 
 
 def test_run_in_a_hook_uses_the_plain_session(counting):

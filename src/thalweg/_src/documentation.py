@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import cache, partial
 from inspect import Parameter, cleandoc
 from textwrap import dedent, indent
-from types import CodeType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from thalweg._src.parameter_docs import GENERAL, SCOPED
@@ -66,33 +66,31 @@ def document_parameters(names: Iterable[str], *public_names: str) -> str:
 
 
 def undocumented(thing: Any) -> list[str]:
-    """Returns the parameters of a function or class that its docstring does not describe."""
-    found = _ARGS.search(cleandoc(thing.__doc__ or ""))
-    described = _described(_entries(found[1])) if found else set()
-    return [name for name in parameters(thing) if name.lstrip("*") not in described]
-
-
-def parameters(thing: Any) -> list[str]:
-    """Returns the names of the parameters that callers pass, in order; `*args` and `**kwargs` keep their stars.
+    """Returns the parameters of a function or class that its docstring does not describe.
 
     Names with a leading underscore are left out: they are no part of the public API.
     """
+    found = _ARGS.search(cleandoc(thing.__doc__ or ""))
+    described = _described(_entries(found[1])) if found else set()
+    return [name for name in parameters(thing) if name.lstrip("*") not in described and name[0] != "_"]
+
+
+def parameters(thing: Any) -> list[str]:
+    """Returns the names of the parameters that callers pass, in order; `*args` and `**kwargs` keep their stars."""
+    if type(thing) is FunctionType:  # the common case
+        return _function_parameters(thing)
     if isinstance(thing, type):
-        names = _class_parameters(thing)
-    elif isinstance(thing, partial):
-        names = parameters(thing.func)[len(thing.args) :]
-    else:
-        names = _function_parameters(thing)
-    return [name for name in names if name[0] != "_"]
+        return _class_parameters(thing)
+    if isinstance(thing, partial):
+        return parameters(thing.func)[len(thing.args) :]
+    return _function_parameters(thing)
 
 
 def _function_parameters(function: Any) -> list[str]:
-    extra = getattr(function, "__dict__", None)
-    if extra:
-        if "__signature__" in extra:
-            return [_STARS.get(p.kind, "") + p.name for p in extra["__signature__"].parameters.values()]
-        if "__wrapped__" in extra:
-            return _function_parameters(extra["__wrapped__"])
+    if (signature := getattr(function, "__signature__", None)) is not None:
+        return [_STARS.get(p.kind, "") + p.name for p in signature.parameters.values()]
+    if (wrapped := getattr(function, "__wrapped__", None)) is not None:
+        return _function_parameters(wrapped)
     code = getattr(function, "__code__", None)
     if code is None:
         return []
@@ -147,19 +145,18 @@ def _fields(cls: type) -> list[str]:
 
 def _tables(public_names: tuple[str, ...]) -> list[dict[str, str]]:
     """Returns the tables to look a parameter up in: those of the exact names, of the namespaces, the general one."""
-    tables = [SCOPED[name] for name in public_names if name in SCOPED]
-    scopes = {scope for name in public_names for scope in _namespaces(name.rpartition(".")[0])}
-    tables += [SCOPED[scope] for scope in sorted(scopes, key=len, reverse=True)]
-    tables.append(GENERAL)
-    return tables
+    around = _namespace_tables(*[name.rpartition(".")[0] for name in public_names])
+    exact = [SCOPED[name] for name in public_names if name in SCOPED]
+    return exact + around if exact else around
 
 
 @cache
-def _namespaces(namespace: str) -> list[str]:
-    """Returns the scopes around a namespace: "contrib.rnn." and "contrib." for "contrib.rnn"."""
-    parts = namespace.split(".")
-    scopes = (".".join(parts[:count]) + "." for count in range(1, len(parts) + 1))
-    return [scope for scope in scopes if scope in SCOPED]
+def _namespace_tables(*namespaces: str) -> list[dict[str, str]]:
+    """Returns the tables around namespaces, the longest first: "contrib.rnn.", "contrib." and the general one."""
+    parts = [namespace.split(".") for namespace in namespaces]
+    scopes = {".".join([*names[: count + 1], ""]) for names in parts for count in range(len(names))}
+    found = sorted(scopes & SCOPED.keys(), key=lambda scope: (-len(scope), scope))
+    return [*(SCOPED[scope] for scope in found), GENERAL]
 
 
 def _merge(doc: str, names: list[str], public_names: tuple[str, ...]) -> str:

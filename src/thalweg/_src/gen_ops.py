@@ -853,7 +853,7 @@ def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Red, green and blue of hue, saturation and value, all in [0, 1].
 
     Args:
-        images: Images [batch, height, width, channels].
+        images: Images [..., channels].
         name: A name for the operations that are added to the graph.
     """
     return _hsv_to_rgb(images, name=name)
@@ -1309,7 +1309,7 @@ def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
     """Hue, saturation and value of red, green and blue, all in [0, 1].
 
     Args:
-        images: Images [batch, height, width, channels].
+        images: Images [..., channels].
         name: A name for the operations that are added to the graph.
     """
     return _rgb_to_hsv(images, name=name)

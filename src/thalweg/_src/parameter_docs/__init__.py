@@ -2,26 +2,25 @@
 
 `GENERAL` maps a parameter's name to its text. `SCOPED` maps a scope to such a table: a public name ("nn.moments") or
 a namespace with a final dot ("train."). The narrower scope wins. `*args` and `**kwargs` are keys with their stars.
-The modules of this package hold the texts by theme; in them one key of SCOPED may list several scopes.
+The modules of this package hold the texts by theme; there one key of SCOPED may list several scopes.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from pkgutil import iter_modules
+from thalweg._src.parameter_docs import core, core_functions, general, input, layers, models, training, values
 
-GENERAL: dict[str, str] = {}
+GENERAL: dict[str, str] = {
+    **general.PARAMETERS,
+    **core.PARAMETERS,
+    **values.PARAMETERS,
+    **layers.PARAMETERS,
+    **models.PARAMETERS,
+    **training.PARAMETERS,
+    **input.PARAMETERS,
+}
 SCOPED: dict[str, dict[str, str]] = {}
 
-
-def _load() -> None:
-    for found in iter_modules(__path__):
-        module = import_module(f"{__name__}.{found.name}")
-        for name, text in module.PARAMETERS.items():
-            GENERAL.setdefault(name, text)
-        for scopes, table in getattr(module, "SCOPED", {}).items():
-            for scope in scopes.split():
-                SCOPED.setdefault(scope, {}).update(table)
-
-
-_load()
+for _themes in (core_functions, values, layers, models, training, input):
+    for _scopes, _texts in _themes.SCOPED.items():
+        for _scope in _scopes.split():
+            SCOPED.setdefault(_scope, {}).update(_texts)

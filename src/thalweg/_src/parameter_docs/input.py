@@ -7,13 +7,11 @@ _REWRITE = "Accepted for compatibility; this rewrite has no switch of its own."
 
 PARAMETERS: dict[str, str] = {
     # datasets
-    "step": "The increment.",
     "init_func": "Function from a key to the first state.",
     "reduce_func": "Function from a state and an element to the next state.",
     "finalize_func": "Function from the last state to the result.",
     "driver_name": 'Type of the database; "sqlite".',
     "data_source_name": "The database, such as the path of its file.",
-    "query": "The SQL query.",
     "output_types": "Element types, as a nest.",
     "output_shapes": "Static shapes, as a nest.",
     "output_classes": "Classes of the components, as a nest.",
@@ -36,7 +34,6 @@ PARAMETERS: dict[str, str] = {
     "window_size": "Number of elements of a window.",
     "window_size_func": "Function from a key to the number of elements of its window.",
     "file_pattern": "Pattern of file names, or a list of patterns.",
-    "reader": "The dataset or reader class that reads the files.",
     "label_key": "Key of the label, which is returned beside the features.",
     "reader_args": "Further arguments of the reader.",
     "shuffle_buffer_size": "Number of elements to choose from.",
@@ -53,7 +50,6 @@ PARAMETERS: dict[str, str] = {
     "select_columns": "Names or indices of the columns to return; all by default.",
     "num_rows_for_inference": "Number of rows that types are inferred from; None takes all.",
     "ignore_errors": "Whether records that cannot be parsed are left out.",
-    "map_func": "Function from an element to a result, or to a dataset.",
     "num_parallel_batches": "Number of batches made at once; give this or `num_parallel_calls`.",
     "cycle_length": "Number of datasets that take turns.",
     "block_length": "Number of elements taken at a turn.",
@@ -75,24 +71,20 @@ PARAMETERS: dict[str, str] = {
     # lookup tables
     "hasher": 'Name of the hash function: "fasthash" or "stronghash".',
     "hasher_spec": "The hash function for keys outside the table.",
-    "table": "The table.",
     "key_dtype": "Type of the keys.",
     "value_dtype": "Type of the values.",
     "empty_key": "Key that marks free places; no entry may have it.",
     "deleted_key": "Key that marks removed entries; no entry may have it.",
     "initial_num_buckets": "First number of places; by default chosen.",
-    "checkpoint": "Whether the table is saved in checkpoints.",
     "key_column_index": "Column of the keys; -1 is the line's number, -2 the whole line.",
     "value_column_index": "Column of the values; -1 is the line's number, -2 the whole line.",
     "key_index": "Column of the keys, or a constant of `TextFileIndex`.",
-    "value_index": "Column of the values, or a constant of `TextFileIndex`.",
     "value_index_offset": "What is added to values that are line numbers.",
     "mapping": "The words, in order.",
     "lookup_key_dtype": "Type of the keys that are looked up.",
     # contrib.framework
     "num_tasks": "Number of parameter servers.",
     "job_name": "Name of the parameter servers' job.",
-    "date": "Date after which it may go, as YYYY-MM-DD.",
     "instructions": "What to use instead.",
     "warn_once": "Whether it warns once, not at each use.",
     "**deprecated_kwargs": "Deprecated values, by argument.",
@@ -106,8 +98,6 @@ PARAMETERS: dict[str, str] = {
     "suffix": "What names must end with; None takes all.",
     "var_op_name": "Full name of the variable.",
     "given_name": "Last part of the name.",
-    "include": "Scopes to include; None includes all.",
-    "exclude": "Scopes to exclude.",
     "memory_limit": "Largest number of bytes held; 0 sets no limit.",
     # contrib.slim
     "items_to_tensors": "Tensors by item.",
@@ -120,9 +110,6 @@ PARAMETERS: dict[str, str] = {
     "record_key": "Name of the item with the record's key.",
     "reader_class": "The reader class.",
     "common_queue": "The queue to fill.",
-    "handler": "The handler.",
-    "backup": "The handler used if the first item is empty.",
-    "prefix": "Prefix of the keys.",
     "image_key": "Key of the encoded image.",
     "format_key": "Key of its format.",
     "repeated": "Whether the feature holds several images.",
@@ -221,7 +208,6 @@ PARAMETERS: dict[str, str] = {
     "peak_bytes": "Largest number of bytes at once.",
     "live_bytes": "Number of bytes still in use.",
     "allocator_bytes_in_use": "Number of bytes of the allocator in use.",
-    "cost": "Total cost, by dimension.",
     "debug_tensor_watch_opts": "The outputs to watch.",
     "reset_disk_byte_usage": "Whether the count of bytes on disk starts anew.",
     "node_name": "Name of the node.",
@@ -242,7 +228,6 @@ PARAMETERS: dict[str, str] = {
     "op_start_rel_nanos": "Start of the kernel, in nanoseconds from the start.",
     "op_end_rel_nanos": "End of the kernel, in nanoseconds from the start.",
     "all_end_rel_nanos": "End, in nanoseconds from the start.",
-    "output": "The outputs.",
     "timeline_label": "Text of the timeline.",
     "scheduled_micros": "When it was scheduled, in microseconds since 1970.",
     "scheduled_nanos": "When it was scheduled, in nanoseconds since 1970.",
@@ -258,8 +243,6 @@ PARAMETERS: dict[str, str] = {
 }
 
 _FILES = "data.TFRecordDataset data.TextLineDataset data.FixedLengthRecordDataset data.experimental.CsvDataset"
-_SLIM = "contrib.slim."
-_STATIC_TABLES = "contrib.lookup.HashTable contrib.lookup.InitializableLookupTableBase lookup.StaticHashTable"
 
 SCOPED: dict[str, dict[str, str]] = {
     "data. contrib.data.": {
@@ -271,7 +254,6 @@ SCOPED: dict[str, dict[str, str]] = {
         "start": "The first number.",
         "weights": "Probability of each dataset: a list, a tensor, or a dataset of them; equal by default.",
         "initial_state": "The first state.",
-        "stride": "Number of elements between neighbours in a window.",
         "structure": "Nest of specifications of an element.",
         "initializer": "Operation that starts it.",
         "shuffle": "Whether records are shuffled.",
@@ -280,13 +262,11 @@ SCOPED: dict[str, dict[str, str]] = {
         "dtype": "Element type.",
         "name": "A name for the operation.",
     },
-    "contrib.data.sliding_window_batch data.experimental.sliding_window_batch": {
-        "stride": "Deprecated name of `window_shift`.",
-    },
+    "contrib.data.sliding_window_batch": {"stride": "Deprecated name of `window_shift`."},
     _FILES: {"buffer_size": "Accepted for compatibility; the buffer's size is chosen."},
     "data.experimental.CsvDataset": {"header": "Whether the first line of each file is skipped."},
     "data.experimental.group_by_window": {
-        "reduce_func": "Function from a key and the dataset of a window to a dataset.",
+        "reduce_func": "Function from a key and the dataset of a window to a dataset."
     },
     "data.experimental.map_and_batch": {"map_func": "Function from an element to a result."},
     "data.experimental.parallel_interleave": {"map_func": "Function from an element to a dataset."},
@@ -307,6 +287,10 @@ SCOPED: dict[str, dict[str, str]] = {
         "delimiter": "String between the columns of a line.",
         "checkpoint": "Whether the table is saved in checkpoints.",
     },
+    "contrib.lookup.index_to_string contrib.lookup.string_to_index": {
+        "name": "A name for the operations that are added to the graph."
+    },
+    "lookup.TextFileInitializer": {"value_index": "Column of the values, or a constant of `TextFileIndex`."},
     "lookup.StaticVocabularyTable": {"initializer": "What fills the table with numbers from 0 on."},
     "contrib.lookup.index_table_from_tensor contrib.lookup.index_to_string_table_from_tensor": {
         "mapping": "The words, in order.",
@@ -336,7 +320,7 @@ SCOPED: dict[str, dict[str, str]] = {
     "contrib.framework.local_variable contrib.framework.global_variable": {"name": "Name of the variable."},
     "contrib.framework.remove_squeezable_dimensions": {"labels": "The labels.", "predictions": "The predictions."},
     "contrib.framework.add_arg_scope contrib.framework.has_arg_scope contrib.framework.arg_scoped_arguments": {
-        "func": "The function.",
+        "func": "The function."
     },
     "contrib.staging.StagingArea": {
         "dtypes": "Element type of each component.",
@@ -384,14 +368,36 @@ SCOPED: dict[str, dict[str, str]] = {
         "keys": "Keys of the features.",
         "func": "Function from tensors by key to the item.",
     },
-    "contrib.slim.tfexample_decoder.BoundingBox": {"keys": "Names of the four sides."},
+    "contrib.slim.tfexample_decoder.BoundingBox": {"keys": "Names of the four sides.", "prefix": "Prefix of the keys."},
     "ConfigProto GPUOptions RunOptions": {"experimental": "Further options, which may change."},
     "config.RPCOptions": {"compression_level": _NO_EFFECT},
     "config.ThreadPoolOptionProto": {"num_threads": "Number of threads."},
     "config.Repeated": {"values": "The values to start with."},
-    "config.CostGraphDef": {"node": "The nodes with their costs."},
+    "config.CostGraphDef": {"node": "The nodes with their costs.", "cost": "Total cost, by dimension."},
     "config.DebugOptions": {"global_step": "The global step."},
     "config.DeviceStepStats": {"device": "Name of the device."},
-    "config.NodeExecStats": {"memory": "Memory taken, by allocator."},
+    "config.NodeExecStats": {"memory": "Memory taken, by allocator.", "output": "The outputs."},
     "config.TensorDescription": {"dtype": "Element type.", "shape": "Shape, a shape proto or None."},
+    "data.experimental.Counter": {"step": "The increment."},
+    "contrib.lookup.IdTableWithHashBuckets contrib.slim.tfexample_decoder.LookupTensor": {"table": "The table."},
+    "data.experimental.SqlDataset": {"query": "The SQL query."},
+    "contrib.slim.tfexample_decoder.BackupHandler": {
+        "handler": "The handler.",
+        "backup": "The handler used if the first item is empty.",
+    },
+    "contrib.framework.get_variables_to_restore": {
+        "include": "Scopes to include; None includes all.",
+        "exclude": "Scopes to exclude.",
+    },
+    "contrib.framework.deprecated contrib.framework.deprecated_arg_values contrib.framework.deprecated_args": {
+        "date": "Date after which it may go, as YYYY-MM-DD."
+    },
+    "config. config.threading. config.experimental.": {
+        "device_type": "Type of the devices; None means all.",
+        "devices": "The devices.",
+        "device": "The physical device.",
+        "enable": "Accepted for compatibility; memory is always taken as needed.",
+        "enabled": "Whether operations without a kernel for their device may go to another.",
+    },
+    "config.LogicalDevice config.PhysicalDevice": {"name": "Name of the device.", "device_type": "Type of the device."},
 }

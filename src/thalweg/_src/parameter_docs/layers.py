@@ -12,16 +12,13 @@ PARAMETERS: dict[str, str] = {
     "vocab_file": "CSV file whose last field in each line is the weight of a class.",
     "distortion": "Exponent of the weights; 0 samples uniformly.",
     "num_reserved_ids": "Number of ids at the start that are never sampled.",
-    "shard": "Number of this shard.",
     "unigrams": "Weights of the classes, in place of a file.",
     "sampled_candidates": "The sampled classes.",
     "sampled_values": "Result of a candidate sampler; by default that of `log_uniform_candidate_sampler`.",
     "remove_accidental_hits": "Whether sampled classes that are true ones are left out.",
     "biases": "The bias, a vector.",
-    "bias": "The bias.",
     "variance_epsilon": "A small number that keeps the variance away from zero.",
     "variance": "The variance.",
-    "offset": "What is added at the end (beta), or None.",
     "scale_after_normalization": "Whether the result is multiplied by `gamma`.",
     "cell_fw": "The cell that runs forward.",
     "cell_bw": "The cell that runs backward.",
@@ -41,13 +38,11 @@ PARAMETERS: dict[str, str] = {
     "logit_length": "Number of time steps of each example.",
     "logits_time_major": "Whether logits are [time, batch, classes], not [batch, time, classes].",
     "sp_weights": "Sparse tensor of the weights of the ids, or None for equal weights.",
-    "kernel": "The kernel [height, width, channels].",
     "pooling_ratio": "Ratio of input to output size for each dimension; the first and last are 1.",
     "pseudo_random": "Whether windows are chosen pseudo-randomly, not at random.",
     "overlapping": "Whether neighbouring windows share their border.",
     "deterministic": "Whether each step uses the same windows.",
     "exponential_avg_factor": "Weight of the batch in the running statistics; 1 takes the batch alone.",
-    "targets": "The true values.",
     "log_input": "Logarithm of the prediction.",
     "compute_full_loss": "Whether Stirling's approximation of log(targets!) is added.",
     "depth_radius": "Number of neighbouring channels on each side.",
@@ -178,7 +173,16 @@ _ND_POOLS = "nn.avg_pool_v2 nn.max_pool_v2"
 _CONV_FUNCTIONS = (
     "nn.conv2d nn.conv3d nn.conv2d_transpose nn.conv3d_transpose nn.convolution nn.dilation2d nn.conv2d_backprop_input"
 )
-_STREAMING_LABELS = "losses.huber_loss losses.hinge_loss"
+_FULLY_CONNECTED = (
+    "contrib.layers.fully_connected contrib.layers.linear contrib.layers.relu contrib.layers.relu6 contrib.layers.elu"
+)
+_LEGACY = (
+    "contrib.layers.gdn contrib.layers.legacy_fully_connected contrib.layers.legacy_linear contrib.layers.legacy_relu"
+)
+_CONTRIB_POOLS = (
+    "contrib.layers.avg_pool2d contrib.layers.avg_pool3d contrib.layers.max_pool2d contrib.layers.max_pool3d "
+    "contrib.layers.pool"
+)
 _TOP_K = (
     "metrics.precision_at_k metrics.recall_at_k metrics.average_precision_at_k metrics.sparse_precision_at_k "
     "metrics.sparse_average_precision_at_k contrib.metrics.streaming_recall_at_k"
@@ -205,16 +209,16 @@ SCOPED: dict[str, dict[str, str]] = {
     },
     "nn.atrous_conv2d_transpose": {"filters": "The kernel [height, width, channels out, channels in]."},
     _POOLS: {"value": "The input [batch, spatial dimensions, channels].", "input": "Another name of `value`."},
-    "nn.avg_pool1d nn.max_pool1d": {
-        "input": "Sequences [batch, width, channels].",
-        "data_format": '"NWC" or "NCW".',
-    },
+    "nn.avg_pool1d nn.max_pool1d": {"input": "Sequences [batch, width, channels].", "data_format": '"NWC" or "NCW".'},
     "nn.max_pool2d": {"input": "Images [batch, height, width, channels]."},
     "nn.avg_pool3d nn.max_pool3d": {
         "input": "Volumes [batch, depth, height, width, channels].",
         "data_format": '"NDHWC" or "NCDHW".',
     },
-    _ND_POOLS: {"input": "The input [batch, spatial dimensions, channels]."},
+    _ND_POOLS: {
+        "input": "The input [batch, spatial dimensions, channels].",
+        "data_format": 'Order of the dimensions; names that start with "NC" put channels second.',
+    },
     "nn.batch_norm_with_global_normalization": {
         "m": "The mean.",
         "v": "The variance.",
@@ -222,7 +226,11 @@ SCOPED: dict[str, dict[str, str]] = {
         "mean": "Another name of `m`.",
         "variance": "Another name of `v`.",
     },
-    "nn.batch_normalization": {"mean": "The mean.", "scale": "Factor of the result (gamma), or None."},
+    "nn.batch_normalization": {
+        "mean": "The mean.",
+        "scale": "Factor of the result (gamma), or None.",
+        "offset": "What is added at the end (beta), or None.",
+    },
     "nn.fused_batch_norm": {
         "x": "Images [batch, height, width, channels].",
         "scale": "Factor of each channel (gamma).",
@@ -237,9 +245,11 @@ SCOPED: dict[str, dict[str, str]] = {
         "data_format": 'Names that start with "NC" put channels second; otherwise they are last.',
     },
     "nn.bidirectional_dynamic_rnn nn.dynamic_rnn": {
-        "inputs": "Inputs [batch, time, ...], or a nest of them; [time, batch, ...] if `time_major`.",
+        "inputs": "Inputs [batch, time, ...], or a nest of them; [time, batch, ...] if `time_major`."
     },
     "nn.static_rnn nn.static_bidirectional_rnn nn.static_state_saving_rnn": {
+        "cell": "The RNN cell.",
+        "dtype": "Type of the initial state if none is given.",
         "inputs": "List of inputs [batch, size], one for each step.",
     },
     "nn.collapse_repeated nn.ctc_unique_labels": {"labels": "Labels [batch, time]."},
@@ -261,9 +271,9 @@ SCOPED: dict[str, dict[str, str]] = {
         "filter": "The kernel [height, width, channels in, channels out].",
     },
     "nn.conv2d nn.conv2d_transpose": {
-        "padding": '"SAME", "VALID", or the numbers of zeros before and after each dimension.',
+        "padding": '"SAME", "VALID", or the numbers of zeros before and after each dimension.'
     },
-    "nn.conv3d nn.conv3d_transpose": {"data_format": '"NDHWC" or "NCDHW".'},
+    "nn.conv3d nn.conv3d_transpose nn.conv3d_backprop_filter": {"data_format": '"NDHWC" or "NCDHW".'},
     "nn.conv3d": {
         "input": "Volumes [batch, depth, height, width, channels].",
         "filter": "The kernel [depth, height, width, channels in, channels out].",
@@ -273,7 +283,10 @@ SCOPED: dict[str, dict[str, str]] = {
         "input": "Another name of `value`.",
         "filter": "The kernel [spatial dimensions, channels out, channels in].",
     },
-    "nn.conv_transpose": {"filters": "The kernel [spatial dimensions, channels out, channels in]."},
+    "nn.conv_transpose": {
+        "filters": "The kernel [spatial dimensions, channels out, channels in].",
+        "data_format": 'Order of the dimensions; names that start with "NC" put channels second.',
+    },
     "nn.convolution": {
         "filter": "The kernel [spatial dimensions, channels in, channels out].",
         "data_format": 'Order of the dimensions; names that start with "NC" put channels second.',
@@ -289,6 +302,7 @@ SCOPED: dict[str, dict[str, str]] = {
         "labels": "Labels of each example, an int32 SparseTensor.",
         "inputs": "Logits [time, batch, classes]; the last class is the blank.",
         "logits": "Another name of `inputs`.",
+        "sequence_length": "Number of time steps of each example.",
         "time_major": "Whether inputs are [time, batch, classes], not [batch, time, classes].",
     },
     "nn.ctc_loss_v2": {
@@ -314,14 +328,20 @@ SCOPED: dict[str, dict[str, str]] = {
         "filter": "The kernel [height, width, channels].",
         "dilations": "Another name of `rates`.",
     },
-    "nn.erosion2d": {"value": "Images [batch, height, width, channels]."},
+    "nn.erosion2d": {
+        "value": "Images [batch, height, width, channels].",
+        "kernel": "The kernel [height, width, channels].",
+    },
     "nn.dropout": {
         "rate": "Probability that an element is set to zero.",
         "keep_prob": "Probability that an element is kept; deprecated, use `rate`.",
     },
     "nn.embedding_lookup": {"validate_indices": "Ignored: ids are always checked."},
     "nn.embedding_lookup_sparse": {"sp_ids": "Sparse tensor of ids, one row for each example."},
-    "nn.fixed_unigram_candidate_sampler": {"num_shards": "Number of shards that classes are divided among."},
+    "nn.fixed_unigram_candidate_sampler": {
+        "num_shards": "Number of shards that classes are divided among.",
+        "shard": "Number of this shard.",
+    },
     "nn.fractional_avg_pool nn.fractional_max_pool": {
         "value": "Images [batch, height, width, channels].",
         "seed": "The first seed; for `deterministic` windows.",
@@ -425,6 +445,7 @@ SCOPED: dict[str, dict[str, str]] = {
         "*args": "Further positional arguments of the metric in `tf.metrics`.",
         "**kwargs": "Further keyword arguments of the metric in `tf.metrics`.",
     },
+    "contrib.metrics.accuracy": {"name": "A name for the operations that are added to the graph."},
     _TOP_K: {"labels": "True classes: a tensor, dense or sparse.", "predictions": "Scores [batch, classes]."},
     "metrics.precision_at_top_k metrics.recall_at_top_k": {"labels": "True classes: a tensor, dense or sparse."},
     "metrics.auc metrics.sensitivity_at_specificity metrics.specificity_at_sensitivity contrib.metrics.f1_score": {
@@ -438,7 +459,6 @@ SCOPED: dict[str, dict[str, str]] = {
         "scope": "Name of the variable scope; by default one of the layer's name.",
         "rate": "Distance between the elements of the kernel, one number or one for each dimension.",
         "seed": "Seed of the random values.",
-        "name": "Name of the layer.",
         "dim": "The axis to normalize along.",
         "variables": "Variables to optimize; by default all trainable ones.",
         "collection": "Name of the collection.",
@@ -449,7 +469,6 @@ SCOPED: dict[str, dict[str, str]] = {
         "regularizer": "Function from the variable to a penalty.",
         "ids": "Integer ids [batch, length].",
         "height": "Height of the images.",
-        "axis": "The axis to work along.",
         "factor": "Factor of the variance.",
         "mode": '"FAN_IN", "FAN_OUT" or "FAN_AVG": the number that divides the variance.',
         "dtype": "Default type of the values.",
@@ -459,15 +478,14 @@ SCOPED: dict[str, dict[str, str]] = {
         "tensors": "The tensors to summarize.",
         "tensor": "The tensor.",
         "decay": "Decay of the moving averages; near 1 for large data sets.",
-        "fn": "The function to wrap.",
     },
     "contrib.layers.l1_regularizer contrib.layers.l2_regularizer": {"scale": "Factor of the penalty."},
     "contrib.layers.l1_regularizer contrib.layers.l2_regularizer contrib.layers.l1_l2_regularizer": {
-        "scope": "Name scope of the operations.",
+        "scope": "Name scope of the operations."
     },
     "contrib.layers.sum_regularizer": {"scope": "Name scope of the operations."},
     "contrib.layers.batch_norm": {
-        "updates_collections": "Collections for the updates of the averages; None updates them with the output.",
+        "updates_collections": "Collections for the updates of the averages; None updates them with the output."
     },
     "contrib.layers.bias_add": {"initializer": "Initializer of the bias.", "regularizer": "Function to a penalty."},
     "contrib.layers.apply_regularization": {"regularizer": "Function from a tensor to a penalty."},
@@ -481,6 +499,26 @@ SCOPED: dict[str, dict[str, str]] = {
         "features": "Images [batch, height, width, channels].",
         "data_format": '"NHWC" or "NCHW".',
     },
-    "contrib.layers.pool": {"rate": "Distance between the elements of the window."},
+    _LEGACY: {"name": "Name of the layer."},
+    _FULLY_CONNECTED: {"num_outputs": "Number of output units."},
+    _CONTRIB_POOLS: {
+        "kernel_size": "Size of the window along each spatial dimension, or one number for all.",
+        "dilation_rate": "Distance between the elements of the window along each spatial dimension.",
+    },
+    "contrib.layers.embedding_lookup_unique": {"ids": "Integer ids to look up."},
     "contrib.layers.separable_conv2d": {"num_outputs": "Number of output channels; None skips the pointwise step."},
+    "contrib.layers.utils.": {
+        "variable": "The variable, or a partitioned one.",
+        "alias": "The further name.",
+        "min_rank": "Smallest rank that the shape must have.",
+        "collections": "Collections that the outputs are added to.",
+        "outputs": "The outputs.",
+        "clear_collection": "Whether the collection is emptied.",
+        "n": "How many numbers to return.",
+        "value": "One number, or `n` of them.",
+        "int_or_tuple": "One number, or two.",
+        "shape": "The static shape.",
+        "tensors": "The tensors.",
+        "scope": "Name under which the outputs are collected.",
+    },
 }

@@ -48,8 +48,6 @@ PARAMETERS: dict[str, str] = {
     "carry_bias_init": "First value of the bias of the carry gate.",
     "num_in_proj": "Size of the projected input, if it differs from `num_units`.",
     "y_activation": "Activation of the depth output.",
-    "c": "The memory.",
-    "h": "The output.",
     "dropout_keep_prob": "Probability that an element is kept.",
     "dropout_prob_seed": "Seed of the dropout mask.",
     "cells": "The cells, the one next to the input first.",
@@ -99,12 +97,9 @@ PARAMETERS: dict[str, str] = {
     "initial_cell_state": "First state of the cell; None starts from zeros.",
     "attention_layer": "Layers to apply to cell output and context, in place of `attention_layer_size`.",
     "attention_fn": "Function that computes one attention step.",
-    "cell_state": "State of the cell.",
     "attention": "The last attention vector.",
-    "time": "Number of the step.",
     "alignments": "The last alignments.",
     "attention_state": "State of the mechanism.",
-    "memory": "What is attended to, [batch, length, size].",
     "memory_sequence_length": "Length of each memory; None takes all of it.",
     "probability_fn": "Function from scores to probabilities; softmax by default.",
     "score_mask_value": "Score of positions beyond the length of a memory.",
@@ -112,7 +107,6 @@ PARAMETERS: dict[str, str] = {
     "sigmoid_noise": "Standard deviation of noise added to scores before the sigmoid.",
     "sigmoid_noise_seed": "Seed of that noise.",
     "score_bias_init": "First value of the bias of the scores.",
-    "helper": "What provides inputs and samples outputs.",
     "output_layer": "Layer applied to the outputs before symbols are chosen, or None.",
     "rnn_output": "Output of the cell.",
     "sample_id": "The sampled symbols.",
@@ -125,12 +119,10 @@ PARAMETERS: dict[str, str] = {
     "predicted_ids": "The predicted symbols.",
     "parent_ids": "The beam that each beam continues.",
     "log_probs": "Log probability of each beam.",
-    "finished": "Whether each beam has ended.",
     "accumulated_attention_probs": "Sum of the attention of each beam over the steps.",
     "beam_search_decoder_output": "The outputs of the steps.",
     "initialize_fn": "Function that returns (finished, first inputs).",
     "sample_fn": "Function that samples symbols from outputs.",
-    "next_inputs_fn": "Function that makes the next inputs.",
     "sample_ids_shape": "Shape of a sample without the batch.",
     "sample_ids_dtype": "Element type of a sample.",
     "sample_shape": "Shape of a sample without the batch.",
@@ -141,7 +133,6 @@ PARAMETERS: dict[str, str] = {
     "sampling_probability": "Probability of taking the decoder's own output.",
     "scheduling_seed": "Seed of the choice between given and own inputs.",
     "auxiliary_inputs": "Further inputs that are joined in every step.",
-    "decoder": "The decoder.",
     "output_time_major": "Whether outputs are [time, batch, ...], not [batch, time, ...].",
     "impute_finished": "Whether finished sequences output zeros and keep their state.",
     "step_ids": "Symbols [time, batch, beam].",
@@ -156,7 +147,6 @@ PARAMETERS: dict[str, str] = {
     "sequence_lengths": "Length of each sequence.",
     "potentials": "Unary scores [batch, time, tags].",
     "tag_bitmap": "Which tags are allowed, bool [batch, time, tags].",
-    "score": "Unary scores [time, tags].",
     # distributions
     "allow_nan_stats": "Whether undefined statistics are NaN; otherwise they are an error.",
     "total_count": "Number of trials.",
@@ -182,9 +172,6 @@ PARAMETERS: dict[str, str] = {
     "dist_cls_a": "Class of the first distribution.",
     "dist_cls_b": "Class of the second distribution.",
     "rep_type": "Name of the type.",
-    "df": "Degrees of freedom.",
-    "low": "Lower bound, included.",
-    "high": "Upper bound, excluded.",
     "distribution_a": "The first distribution.",
     "distribution_b": "The second distribution.",
     # feature columns
@@ -209,6 +196,14 @@ PARAMETERS: dict[str, str] = {
 
 _LEGACY = "contrib.legacy_seq2seq."
 _CELLS = "nn.rnn_cell. contrib.rnn."
+_UNINITIALIZED = (
+    "contrib.rnn.CoupledInputForgetGateLSTMCell contrib.rnn.GridLSTMCell contrib.rnn.BidirectionalGridLSTMCell "
+    "contrib.rnn.TimeFreqLSTMCell"
+)
+_ATTENTION = (
+    "contrib.seq2seq.BahdanauAttention contrib.seq2seq.BahdanauMonotonicAttention contrib.seq2seq.LuongAttention "
+    "contrib.seq2seq.LuongMonotonicAttention"
+)
 _KEYS = (
     "feature_column.categorical_column_with_vocabulary_file feature_column.categorical_column_with_vocabulary_list "
     "feature_column.categorical_column_with_identity "
@@ -246,27 +241,26 @@ SCOPED: dict[str, dict[str, str]] = {
         "dtype": "Type of the inputs, states and outputs, needed for `variational_recurrent`.",
         "seed": "Seed of the masks.",
     },
-    "contrib.rnn.CoupledInputForgetGateLSTMCell contrib.rnn.GridLSTMCell contrib.rnn.TimeFreqLSTMCell": {
-        "initializer": "Accepted for compatibility; the scope's initializer is used.",
-    },
+    _UNINITIALIZED: {"initializer": "Accepted for compatibility; the scope's initializer is used."},
     "contrib.rnn.Conv1DLSTMCell contrib.rnn.Conv2DLSTMCell contrib.rnn.Conv3DLSTMCell": {
         "name": "Name of the layer, and of its variable scope.",
         "**kwargs": "Arguments of `ConvLSTMCell` other than `conv_ndims`.",
     },
-    "contrib.rnn.IntersectionRNNCell contrib.rnn.UGRNNCell": {
-        "forget_bias": "What is added to the bias of the gates.",
-    },
+    "contrib.rnn.IntersectionRNNCell contrib.rnn.UGRNNCell": {"forget_bias": "What is added to the bias of the gates."},
     "contrib.rnn.EmbeddingWrapper": {
         "initializer": "Initializer of the table.",
         "embedding_size": "Size of the vector of an input.",
     },
     "contrib.rnn.FusedRNNCellAdaptor contrib.rnn.TimeReversedFusedRNN": {"cell": "The cell to run."},
+    "contrib.rnn.stack_bidirectional_rnn contrib.rnn.stack_bidirectional_dynamic_rnn": {
+        "dtype": "Type of the initial states if none are given."
+    },
     "contrib.rnn.stack_bidirectional_rnn": {"inputs": "List of inputs [batch, size], one for each step."},
     _LEGACY: {
         "cell": "The RNN cell.",
         "initial_state": "First state of the decoder.",
         "scope": "Name or object of the variable scope.",
-        "dtype": "Type of the first state of the encoder.",
+        "dtype": "Type of the states.",
         "targets": "List of true symbols [batch], one for each step.",
         "logits": "List of logits [batch, symbols], one for each step.",
         "weights": "List of weights [batch], one for each step.",
@@ -295,8 +289,11 @@ SCOPED: dict[str, dict[str, str]] = {
         "scores": "Score of each beam.",
     },
     "contrib.seq2seq.hardmax": {"logits": "The scores, along the last dimension."},
-    "contrib.seq2seq.dynamic_decode": {"**kwargs": "Arguments of `decoder.initialize`."},
-    "contrib.seq2seq.AttentionWrapperState": {"alignment_history": "Alignments of all steps, or ()."},
+    "contrib.seq2seq.dynamic_decode": {"**kwargs": "Arguments of `decoder.initialize`.", "decoder": "The decoder."},
+    "contrib.seq2seq.AttentionWrapperState": {
+        "alignment_history": "Alignments of all steps, or ().",
+        "time": "Number of the step.",
+    },
     "contrib.seq2seq.CustomHelper": {
         "sample_fn": "Function `(time, outputs, state)` that returns sampled symbols.",
         "next_inputs_fn": "Function `(time, outputs, state, sample_ids)` that returns (finished, inputs, state).",
@@ -305,9 +302,7 @@ SCOPED: dict[str, dict[str, str]] = {
     "contrib.seq2seq.ScheduledOutputTrainingHelper": {"next_inputs_fn": "Function from outputs to inputs, or None."},
     "contrib.seq2seq.gather_tree": {"parent_ids": "The beam that each symbol continues, [time, batch, beam]."},
     "contrib.crf.": {"inputs": "Unary scores [batch, time, tags]."},
-    "contrib.crf.crf_log_likelihood": {
-        "transition_params": "Transition scores [tags, tags]; None makes a variable.",
-    },
+    "contrib.crf.crf_log_likelihood": {"transition_params": "Transition scores [tags, tags]; None makes a variable."},
     "contrib.sparsemax.sparsemax": {"logits": "The scores [batch, classes]."},
     "contrib.sparsemax.sparsemax_loss": {
         "logits": "The scores [batch, classes].",
@@ -326,6 +321,8 @@ SCOPED: dict[str, dict[str, str]] = {
         "temperature": "Temperature of the relaxation.",
         "graph_parents": "Tensors that the distribution depends on.",
     },
+    "distributions.kl_divergence": {"name": "A name for the operations that are added to the graph."},
+    "contrib.distributions.Poisson": {"rate": "Expected number of events."},
     "feature_column. contrib.feature_column.": {
         "key": "Key of the feature.",
         "keys": "Keys of features, or categorical columns, to cross.",
@@ -344,7 +341,7 @@ SCOPED: dict[str, dict[str, str]] = {
     },
     _KEYS: {"default_value": "Category of values that are not known; None makes them an error."},
     "feature_column.numeric_column feature_column.sequence_numeric_column": {
-        "default_value": "Value where the feature is missing.",
+        "default_value": "Value where the feature is missing."
     },
     _RESNETS: {
         "inputs": "Images [batch, height, width, channels].",
@@ -370,5 +367,28 @@ SCOPED: dict[str, dict[str, str]] = {
         "batch_norm_decay": "Decay of the moving averages of batch normalization.",
         "batch_norm_epsilon": "Small number that keeps variances away from zero.",
         "batch_norm_scale": "Whether batch normalization has a learned factor.",
+    },
+    "nn.rnn_cell.LSTMStateTuple": {"c": "The memory.", "h": "The output."},
+    _ATTENTION: {"memory": "What is attended to, [batch, length, size]."},
+    "contrib.seq2seq.AttentionWrapperState contrib.seq2seq.BeamSearchDecoderState": {
+        "cell_state": "State of the cell."
+    },
+    "contrib.seq2seq.BasicDecoder": {"helper": "What provides inputs and samples outputs."},
+    "contrib.seq2seq.BeamSearchDecoderState": {"finished": "Whether each beam has ended."},
+    "distributions.Uniform": {"low": "Lower bound, included.", "high": "Upper bound, excluded."},
+    "distributions.StudentT": {"df": "Degrees of freedom."},
+    "contrib.crf.viterbi_decode": {"score": "Unary scores [time, tags]."},
+    "contrib.distributions.bijectors.": {
+        "name": "A name for the operations that are added to the graph.",
+        "is_constant_jacobian": "Whether the Jacobian does not depend on the input.",
+        "forward_min_event_ndims": "Smallest number of dimensions of an input event.",
+        "inverse_min_event_ndims": "Smallest number of dimensions of an output event.",
+        "bijectors": "The bijectors; the last is applied first.",
+        "hinge_softness": "How softly the function bends at 0; 1 by default.",
+        "shift": "What is added.",
+        "scale": "The factor.",
+        "bijector": "The bijector to invert.",
+        "dtype": "Type of the inputs.",
+        "graph_parents": "Tensors that the bijector depends on.",
     },
 }

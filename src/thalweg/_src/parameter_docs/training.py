@@ -14,7 +14,6 @@ PARAMETERS: dict[str, str] = {
     "learning_rate_power": "Exponent by which the rate falls with the squared gradients; not positive.",
     "accum_name": "Suffix of the variables with the squared gradients.",
     "linear_name": "Suffix of the variables with the linear terms.",
-    "centered": "Whether the mean gradient is subtracted before squaring.",
     "num_updates": "Number of updates so far; lowers the decay at the start.",
     "zero_debias": "Whether the average is corrected for its start at zero.",
     "decay_steps": "Number of steps of the decay.",
@@ -27,9 +26,7 @@ PARAMETERS: dict[str, str] = {
     "initial_variance": "First variance of the noise.",
     "variance_decay": "Exponent by which the variance falls.",
     "end_learning_rate": "The rate at the end.",
-    "power": "Exponent of the polynomial.",
     "cycle": "Whether the decay starts anew after its end.",
-    "steps": "Number of steps whose gradients are averaged.",
     "sign_decay_fn": "Function from the step to a factor of the sign's agreement, or None.",
     "staleness": "Largest age of a gradient, in global steps.",
     "equalities": "Tensors that must be zero.",
@@ -41,13 +38,11 @@ PARAMETERS: dict[str, str] = {
     "exclude_from_layer_adaptation": "Regular expressions of names of variables whose step is not scaled.",
     "eeta": "Factor of the ratio of norms.",
     "skip_list": "Parts of names of variables that are updated by plain momentum.",
-    "history": "Number of past steps to remember.",
     "max_evaluations": "Largest number of evaluations of the loss in a step.",
     "armijo": "Part of the promised decrease that the loss must show.",
     "curvature": "Largest ratio of the slope after a step to that before.",
     "average_decay": "Decay of the moving averages.",
     "sequential_update": "Whether averages are updated after the variables, not beside them.",
-    "base": "Base of the power.",
     "vars_to_clip_dims": "For each variable the dimensions that its norm is taken over.",
     "colocate_clip_ops_with_vars": "Accepted for compatibility; the placer decides.",
     "gradients_variables": "Pairs of gradient and variable.",
@@ -59,7 +54,6 @@ PARAMETERS: dict[str, str] = {
     "loss_scale": 'A `LossScale`, a number, or "dynamic".',
     "getter": "The real getter.",
     # sessions, hooks and loops
-    "save_secs": "Seconds between saves; give this or `save_steps`.",
     "save_steps": "Steps between saves; give this or `save_secs`.",
     "checkpoint_basename": "File name of the checkpoints.",
     "listeners": "List of `CheckpointSaverListener` objects.",
@@ -88,7 +82,6 @@ PARAMETERS: dict[str, str] = {
     "last_step": "Global step to stop at; give this or `num_steps`.",
     "checkpoint_filename_with_path": "Checkpoint to restore; by default the latest in `checkpoint_dir`.",
     "clean_stop_exception_types": "Exceptions that end threads without being raised.",
-    "coord": "The coordinator.",
     "timer_interval_secs": "Seconds between calls; None calls without a pause.",
     "session_creator": "What makes sessions; by default a `ChiefSessionCreator`.",
     "chief_only_hooks": "Hooks that run on the chief alone.",
@@ -132,8 +125,6 @@ PARAMETERS: dict[str, str] = {
     "log_progress": "Whether the progress is logged.",
     "log_dir": "Folder of the event file.",
     # checkpoints
-    "checkpoint": "The `Checkpoint` to save.",
-    "directory": "Folder of the checkpoints.",
     "max_to_keep": "How many recent checkpoints are kept; None or 0 keeps all.",
     "keep_checkpoint_every_n_hours": "Of the older checkpoints, one for each such interval is kept.",
     "checkpoint_name": "File name of the checkpoints.",
@@ -141,7 +132,6 @@ PARAMETERS: dict[str, str] = {
     "sharded": "Whether each device writes a file of its own.",
     "restore_sequentially": "Whether variables are restored one after another.",
     "saver_def": "A `SaverDef` with the operations to use, in place of new ones.",
-    "builder": "What builds the operations, in place of the default.",
     "defer_build": "Whether operations are added later, by `build`.",
     "allow_empty": "Whether a graph without variables is allowed.",
     "write_version": "Version of the file format.",
@@ -183,7 +173,6 @@ PARAMETERS: dict[str, str] = {
     "reshape_variables": "Whether variables may be restored from values of another shape.",
     "var_names_to_values": "Values by variable name.",
     # queues and replicas
-    "queue": "The queue.",
     "enqueue_ops": "Operations that add to the queue, one thread for each.",
     "close_op": "Operation that closes the queue.",
     "cancel_op": "Operation that closes the queue and cancels what is pending.",
@@ -199,7 +188,7 @@ PARAMETERS: dict[str, str] = {
     "dynamic_pad": "Whether examples of different sizes are padded with zeros.",
     "allow_smaller_final_batch": "Whether the last batch may be smaller.",
     "enqueue_many": "Whether each tensor holds several examples along its first dimension.",
-    "tensors_list": "List of such lists or dictionaries of tensors, one thread for each.",
+    "tensors_list": "Lists or dictionaries of the tensors of one example, one thread for each.",
     "tensor_list": "Tensors with equal first dimensions.",
     "keep_input": "Whether an example is taken: a boolean scalar, or a vector if `enqueue_many`.",
     "summary_name": "Name of a summary of how full the queue is.",
@@ -207,7 +196,6 @@ PARAMETERS: dict[str, str] = {
     "ps_device": "Device of the parameter servers.",
     "worker_device": "Device of the workers.",
     "merge_devices": "Whether devices that are set already are completed, not replaced.",
-    "cluster": "Addresses of the tasks by job.",
     "ps_ops": "Op types that go to parameter servers; variables by default.",
     "ps_strategy": "Function from an operation to a task; by default tasks take turns.",
     "global_step_tensor": "The global step.",
@@ -225,15 +213,11 @@ PARAMETERS: dict[str, str] = {
     "variable_names_whitelist": "Names of the variables to convert; None converts all.",
     "variable_names_blacklist": "Names of the variables to leave as they are.",
     "dest_nodes": "Names of the nodes to keep with all they depend on.",
-    "node": "The node.",
     "pin_variables_on_cpu": "Whether variables belong on the host too.",
     "input_graph": "The GraphDef.",
     "protected_nodes": "Names of nodes to keep.",
     "input_name": "Name of the input, as in a NodeDef.",
-    "outputs": "Outputs by name.",
     "method_name": "Name of the method that the signature serves.",
-    "examples": "The tensor that takes serialized Examples.",
-    "classes": "The tensor of classes, or None.",
     "tensor_info": "The `TensorInfo`.",
     "signature_def": "The signature.",
     "signature_def_key": "Key of the signature.",
@@ -258,7 +242,6 @@ _BATCHES = (
     "train.batch train.maybe_batch train.shuffle_batch train.maybe_shuffle_batch contrib.training.bucket "
     "contrib.training.bucket_by_sequence_length"
 )
-_PRODUCERS = "train.input_producer train.range_input_producer train.slice_input_producer train.string_input_producer"
 _COSINE = "train.cosine_decay train.cosine_decay_restarts train.linear_cosine_decay train.noisy_linear_cosine_decay"
 _ADAM = (
     "train.AdamOptimizer contrib.opt.AdaMaxOptimizer contrib.opt.AdamGSOptimizer contrib.opt.AdamWOptimizer "
@@ -268,9 +251,7 @@ _DECAYS = "train.exponential_decay train.natural_exp_decay train.inverse_time_de
 
 SCOPED: dict[str, dict[str, str]] = {
     "train.": {
-        "use_locking": "Accepted for compatibility; updates are atomic in any case.",
         "name": "A name for the operations that are added to the graph.",
-        "options": "Options of the step, a `RunOptions`.",
         "global_step": "The global step.",
         "var_list": "The variables to save, a list or a dictionary by name in the checkpoint; all by default.",
         "target": "Function to call.",
@@ -286,7 +267,6 @@ SCOPED: dict[str, dict[str, str]] = {
         "x": "The step, a scalar.",
         "values": "The values, one more than boundaries.",
         "**kwargs": "Further keyword arguments.",
-        "reduction": "How values are combined.",
         "filename": "Path of the file to write; None writes none.",
         "axis": "The axis of the vocabulary: 0 for rows, 1 for columns.",
         "kwargs": "Keyword arguments of the function.",
@@ -295,8 +275,9 @@ SCOPED: dict[str, dict[str, str]] = {
         "limit": "Upper bound of the integers, excluded.",
         "centered": "Whether the mean gradient is subtracted before squaring.",
         "graph": "The graph; by default the current default graph.",
-        "decay": "Decay of the running means.",
+        "decay": "Decay of the running mean of squares.",
         "beta": "What is added to the denominator of the rate.",
+        "sess": "The session.",
     },
     "train.AdamOptimizer": {"epsilon": "A small number added to the denominator."},
     _ADAM: {
@@ -307,23 +288,33 @@ SCOPED: dict[str, dict[str, str]] = {
     "contrib.opt.AdaMaxOptimizer": {"beta2": "Decay of the largest recent gradient."},
     "train.AdagradDAOptimizer": {"global_step": "Variable that counts the training steps."},
     "contrib.opt.AdamGSOptimizer contrib.opt.LazyAdamGSOptimizer": {
-        "global_step": "Variable that counts the steps; powers of the decays follow from it.",
+        "global_step": "Variable that counts the steps; powers of the decays follow from it."
     },
     "contrib.opt.AddSignOptimizer": {"alpha": "What is added to the agreement of gradient and mean."},
     "contrib.opt.AddSignOptimizer contrib.opt.PowerSignOptimizer": {"beta": "Decay of the mean of gradients."},
     "contrib.opt.VariableClippingOptimizer": {"max_norm": "Largest norm."},
-    "contrib.opt.": {"var_list": "The variables to optimize; by default all trainable ones."},
+    "contrib.opt.": {
+        "var_list": "The variables to optimize; by default all trainable ones.",
+        "opt": "The optimizer to wrap.",
+    },
     "contrib.opt.DecoupledWeightDecayExtension": {
         "weight_decay": "Part of a variable that each step removes.",
         "*args": "Positional arguments of the optimizer.",
         "**kwargs": "Keyword arguments of the optimizer.",
     },
     "contrib.opt.LARSOptimizer": {"weight_decay": "Strength of the L2 penalty."},
-    "train.ExponentialMovingAverage": {"name": "Suffix of the names of the shadow variables."},
+    "train.CheckpointManager": {"checkpoint": "The `Checkpoint` to save.", "directory": "Folder of the checkpoints."},
+    "train.ExponentialMovingAverage": {
+        "decay": "Part of the average that is kept in each update; near 1.",
+        "name": "Suffix of the names of the shadow variables.",
+    },
     "train.Checkpoint": {"**kwargs": "Objects to save, by name."},
     "train.LooperThread train.basic_train_loop": {"args": "Positional arguments of the function."},
     _DECAYS: {"learning_rate": "The rate at the start.", "global_step": "The global step, not negative."},
-    "train.polynomial_decay": {"decay_steps": "Number of steps until the end rate is reached."},
+    "train.polynomial_decay": {
+        "decay_steps": "Number of steps until the end rate is reached.",
+        "power": "Exponent of the polynomial.",
+    },
     "train.cosine_decay train.cosine_decay_restarts": {"alpha": "The lowest rate, as a fraction of the first."},
     "train.linear_cosine_decay train.noisy_linear_cosine_decay": {
         "alpha": "What is added to the linear factor.",
@@ -331,7 +322,7 @@ SCOPED: dict[str, dict[str, str]] = {
     },
     "train.piecewise_constant": {"boundaries": "Steps at which the value changes, in increasing order."},
     "train.CheckpointSaverHook": {
-        "save_secs": 'Seconds between saves, or "auto" to derive them from the costs of saving and of failures.',
+        "save_secs": 'Seconds between saves, or "auto" to derive them from the costs of saving and of failures.'
     },
     "train.MonitoredTrainingSession": {
         "save_checkpoint_secs": "Seconds between checkpoints; by default derived from what a save costs.",
@@ -344,10 +335,14 @@ SCOPED: dict[str, dict[str, str]] = {
     },
     "train.SessionRunContext": {"session": "The plain session."},
     "train.SessionRunArgs": {"options": "`RunOptions` of the step."},
-    "train.SessionRunValues": {"options": "`RunOptions` of the step."},
+    "train.SessionRunValues": {
+        "options": "`RunOptions` of the step.",
+        "run_metadata": "What the step reported, a `RunMetadata`.",
+    },
     "train.Saver": {
         "name": "Prefix of the operations that are added.",
         "filename": 'Default path; "model" by default.',
+        "builder": "What builds the operations, in place of the default.",
     },
     "train.Supervisor": {
         "global_step": "The global step; by default found by its name.",
@@ -358,17 +353,16 @@ SCOPED: dict[str, dict[str, str]] = {
         "import_scope": "Name scope to import the graph under.",
         "**kwargs": "Accepted for compatibility.",
     },
-    "train.QueueRunner": {"import_scope": "Name scope to put before the names in `queue_runner_def`."},
+    "train.QueueRunner": {
+        "import_scope": "Name scope to put before the names in `queue_runner_def`.",
+        "queue": "The queue.",
+    },
     "train.load_variable": {"name": "Name of the variable in the checkpoint."},
     "train.limit_epochs": {"num_epochs": "How often the tensor is given; None sets no limit."},
     _BATCHES: {"tensors": "The tensors of one example: a list or a dictionary."},
-    _PRODUCERS: {
-        "capacity": "How many elements the queue holds at most.",
-        "shared_name": "Name to share the queue by.",
-    },
     "train.input_producer": {"input_tensor": "The rows to enqueue."},
     "train.create_global_step train.get_global_step train.get_or_create_global_step": {
-        "graph": "The graph; by default the current default graph.",
+        "graph": "The graph; by default the current default graph."
     },
     "train.summary_iterator": {"path": "Path of the event file."},
     "contrib.training.": {
@@ -401,6 +395,7 @@ SCOPED: dict[str, dict[str, str]] = {
         "predictions": "The tensor of predictions.",
         "graph": "The graph; by default the current default graph.",
     },
+    "saved_model.get_tensor_from_tensor_info": {"import_scope": "Name scope that the graph was imported under."},
     "contrib.predictor.": {"graph": "Graph to load into; by default a new one."},
     "summary.": {
         "name": "Name of the summary, its tag.",
@@ -417,4 +412,18 @@ SCOPED: dict[str, dict[str, str]] = {
         "graph_def": "Deprecated: a GraphDef to write at the start.",
         "session": "Accepted for compatibility; events are written by Python code.",
     },
+    "contrib.opt.PowerSignOptimizer": {"base": "Base of the power."},
+    "graph_util.must_run_on_cpu": {"node": "The node."},
+    "contrib.opt.AccumulatingOptimizer": {"steps": "Number of steps whose gradients are averaged."},
+    "contrib.opt.LBFGSOptimizer": {"history": "Number of past steps to remember."},
+    "train.replica_device_setter": {"cluster": "Addresses of the tasks by job."},
+    "saved_model.classification_signature_def": {"classes": "The tensor of classes, or None."},
+    "saved_model.classification_signature_def saved_model.regression_signature_def": {
+        "examples": "The tensor that takes serialized Examples."
+    },
+    "saved_model.build_signature_def saved_model.predict_signature_def saved_model.simple_save": {
+        "outputs": "Outputs by name."
+    },
+    "train.LooperThread train.start_queue_runners": {"coord": "The coordinator."},
+    "graph_util.convert_variables_to_constants contrib.slim.learning.train_step": {"sess": "The session."},
 }

@@ -8,7 +8,6 @@ PARAMETERS: dict[str, str] = {
     # images
     "contrast_factor": "Factor of the distance from the mean.",
     "saturation_factor": "Factor of the saturation.",
-    "gamma": "The exponent.",
     "jpeg_quality": "Quality of the JPEG file, 0 to 100.",
     "min_jpeg_quality": "Lowest quality, included.",
     "max_jpeg_quality": "Highest quality, excluded.",
@@ -37,12 +36,9 @@ PARAMETERS: dict[str, str] = {
     "target_width": "Width of the result.",
     "colors": "Colors [count, depth], used in turn.",
     "offsets": "Position of the window in each image, [batch, (y, x)].",
-    "centered": "Whether offsets are relative to the centre of the image.",
     "normalized": "Whether offsets are in fractions of the image, not in pixels.",
     "uniform_noise": "Whether noise outside the image is uniform, not normal.",
     "max_val": "Difference between the largest and smallest allowed values.",
-    "max_delta": "Largest change.",
-    "upper": "Upper end of the range, excluded.",
     "align_corners": "Whether the centres of the corner pixels of input and output are aligned.",
     "half_pixel_centers": "Whether pixels are taken to lie at half-integer coordinates.",
     "preserve_aspect_ratio": "Whether the proportions are kept, the result then fitting into `size`.",
@@ -68,7 +64,6 @@ PARAMETERS: dict[str, str] = {
     "try_recover_truncated": "Whether an incomplete file is decoded as far as it goes.",
     "acceptable_fraction": "Smallest fraction of lines that must be there.",
     "expand_animations": "Whether all frames of a GIF file are returned, not the first alone.",
-    "format": 'Colors of the file: "" by the number of channels, "grayscale" or "rgb".',
     "quality": "Quality of the file, 0 to 100.",
     "progressive": "Whether the file is progressive.",
     "optimize_size": "Whether more time is spent for a smaller file.",
@@ -83,13 +78,10 @@ PARAMETERS: dict[str, str] = {
     "*transforms": "Projective transforms of 8 numbers.",
     "translations": "Vectors [dx, dy]: one, or one for each image.",
     # signals
-    "n": "How often.",
     "norm": 'None, or "ortho" for an orthonormal transform.',
-    "signal": "The signal.",
     "signals": "The signals, along the last dimension.",
     "frame_length": "Number of samples of a frame.",
     "frame_step": "Number of samples between the starts of frames.",
-    "fft_length": "Length of the transform; the input is cut or padded with zeros to it.",
     "pad_end": "Whether the end is padded so that all samples are in a frame.",
     "pad_value": "Value to pad with.",
     "window_length": "Number of samples of the window.",
@@ -128,17 +120,12 @@ PARAMETERS: dict[str, str] = {
     "is_square": "Whether the operator is known to be square; None if it is unknown.",
     "operator": "The operator.",
     "operators": "The operators.",
-    "diag": "The diagonal.",
     "reflection_axis": "Normal of the plane of reflection.",
     "assert_proper_shapes": "Accepted for compatibility; shapes are checked where they are used.",
     "base_operator": "The operator L that is updated.",
-    "u": "The matrix U.",
     "diag_update": "Diagonal of D; ones by default.",
-    "v": "The matrix V; U by default.",
     "is_diag_update_positive": "Whether all entries of `diag_update` are known to be positive.",
     "tril": "The matrix, whose lower triangle is used.",
-    "col": "The first column.",
-    "row": "The first row.",
     "diagonals": "The superdiagonal, main diagonal and subdiagonal.",
     "diagonals_format": '"compact" [..., 3, n], "sequence" (three tensors) or "matrix" [..., n, n].',
     "output_idx_type": "Integer type of the permutation.",
@@ -189,10 +176,8 @@ PARAMETERS: dict[str, str] = {
     "*structure": "Nests of one form.",
     "seq": "The value to test.",
     "flat_sequence": "The leaves, in order.",
-    "what": "What is wrong.",
     "expected": "What was expected.",
     "received": "What was received.",
-    "hint": "What to do.",
     "made_at": "Where the operation was made.",
     "methodName": "Name of the method to run.",
     "actual": "The GraphDef to check.",
@@ -221,12 +206,16 @@ _SUPPRESSION = (
     "image.non_max_suppression image.non_max_suppression_padded image.non_max_suppression_with_scores "
     "image.combined_non_max_suppression"
 )
+_COLORS = (
+    "image.adjust_contrast image.grayscale_to_rgb image.hsv_to_rgb image.rgb_to_grayscale image.rgb_to_hsv "
+    "image.rgb_to_yiq image.rgb_to_yuv image.yiq_to_rgb image.yuv_to_rgb"
+)
 _RFFT = "signal.rfft signal.rfft2d signal.rfft3d signal.irfft signal.irfft2d signal.irfft3d"
 
 SCOPED: dict[str, dict[str, str]] = {
     "image.adjust_brightness": {"delta": "What is added, in the scale of [0, 1]."},
     "image.adjust_hue": {"delta": "Angle in [-1, 1], where 1 is a whole turn."},
-    "image.adjust_gamma": {"gain": "Factor of the result."},
+    "image.adjust_gamma": {"gain": "Factor of the result.", "gamma": "The exponent."},
     _SUPPRESSION: {"boxes": "Boxes [y1, x1, y2, x2], in any unit."},
     "image.combined_non_max_suppression": {
         "boxes": "Boxes [batch, count, classes or 1, 4].",
@@ -237,22 +226,31 @@ SCOPED: dict[str, dict[str, str]] = {
         "image": "Images [batch, height, width, channels].",
         "method": '"bilinear" or "nearest".',
     },
+    "image.image_gradients image.sobel_edges contrib.image.dense_image_warp contrib.image.sparse_image_warp": {
+        "image": "Images [batch, height, width, channels]."
+    },
+    "image.adjust_jpeg_quality image.random_jpeg_quality": {"image": "An image [height, width, channels]."},
+    _COLORS: {"images": "Images [..., channels]."},
     "image.draw_bounding_boxes": {"boxes": "Boxes [batch, count, 4] in fractions of height and width."},
     "image.convert_image_dtype": {"dtype": "The type to convert to."},
     "image.decode_image image.decode_png": {"dtype": "Element type of the pixels."},
     "image.encode_png": {"image": "An image [height, width, channels] of uint8 or uint16."},
     "image.encode_jpeg": {"image": "An image [height, width, channels] of uint8."},
     "image.extract_glimpse": {
+        "centered": "Whether offsets are relative to the centre of the image.",
         "input": "Images [batch, height, width, channels].",
         "size": "Height and width of the window.",
     },
     "image.extract_patches": {"sizes": "Size of the window along each dimension."},
     "image.psnr": {"a": "The first images.", "b": "The second images."},
-    "image.random_contrast image.random_saturation": {"lower": "Lower end of the range, included."},
+    "image.random_contrast image.random_saturation": {
+        "lower": "Lower end of the range, included.",
+        "upper": "Upper end of the range, excluded.",
+    },
     "image.random_brightness": {"max_delta": "Largest change, in the scale of [0, 1]."},
     "image.random_hue": {"max_delta": "Largest change of the hue, at most 0.5."},
     "image.resize image.resize_area image.resize_bicubic image.resize_bilinear image.resize_nearest_neighbor": {
-        "size": "New height and width.",
+        "size": "New height and width."
     },
     "image.resize image.resize_image_with_pad": {"method": "A constant of `tf.image.ResizeMethod`."},
     "image.resize": {"images": "An image, or a batch of images [batch, height, width, channels]."},
@@ -294,15 +292,15 @@ SCOPED: dict[str, dict[str, str]] = {
     "contrib.image.flat_transforms_to_matrices": {"transforms": "Projective transforms [count, 8]."},
     "contrib.image.connected_components": {"images": "Images [batch, height, width] or one [height, width]."},
     "contrib.image.rotate contrib.image.translate contrib.image.transform": {
-        "images": "Images [batch, height, width, channels], or one, with or without channels.",
+        "images": "Images [batch, height, width, channels], or one, with or without channels."
     },
     "signal.dct signal.idct": {
         "type": "Type of the transform, 1 to 4.",
         "n": "Length to cut or pad to.",
-        "axis": "-1.",
+        "axis": "Must be -1.",
     },
     "signal.fftshift signal.ifftshift": {"axes": "The axes to shift; all by default."},
-    "signal.frame": {"axis": "The axis to cut; the last by default."},
+    "signal.frame": {"axis": "The axis to cut; the last by default.", "signal": "The signal."},
     "signal.overlap_and_add": {"signal": "Frames [..., frames, length]."},
     _RFFT: {"fft_length": "Lengths of the transform along its dimensions; the input is cut or padded to them."},
     "signal.kaiser_window signal.kaiser_bessel_derived_window": {"beta": "Shape of the window; larger is narrower."},
@@ -332,27 +330,26 @@ SCOPED: dict[str, dict[str, str]] = {
     "linalg.LinearOperatorScaledIdentity": {"multiplier": "Factor of the identity; it may have batch dimensions."},
     "linalg.LinearOperatorPermutation": {"perm": "The permutation."},
     "linalg.LinearOperatorTridiag": {"is_square": "Accepted for compatibility; it is always square."},
-    "linalg.": {
-        "validate_args": _NO_EFFECT,
-        "name": "A name for the operations that are added to the graph.",
-    },
+    "linalg.": {"validate_args": _NO_EFFECT, "name": "A name for the operations that are added to the graph."},
     "linalg.adjoint linalg.logdet": {"matrix": "The matrices."},
     "linalg.LinearOperatorFullMatrix": {"matrix": "The matrix; it may have batch dimensions."},
     "linalg.lu linalg.slogdet": {"input": "The matrices."},
     "linalg.lu_matrix_inverse linalg.lu_reconstruct linalg.lu_solve": {
-        "perm": "The permutation, as `tf.linalg.lu` returns it.",
+        "perm": "The permutation, as `tf.linalg.lu` returns it."
     },
     "linalg.matrix_rank linalg.pinv": {"a": "The matrices."},
+    "linalg.tridiagonal_matmul": {"rhs": "The matrices to multiply by."},
     "linalg.matvec": {"a": "The matrices.", "b": "The vectors."},
     "linalg.l2_normalize": {"axis": "The axes to sum over.", "epsilon": "Lower bound of the sum of squares."},
     "quantization.quantize_and_dequantize quantization.quantize_and_dequantize_v2": {
-        "axis": "Axis with ranges of its own for each slice; None has one range.",
+        "axis": "Axis with ranges of its own for each slice; None has one range."
     },
     _SEEDS: {"seed": "Two integers that fix the result."},
     "random.fold_in": {"data": "The number to combine with the seed."},
     "random.split": {"num": "Number of new seeds."},
     "random.stateless_categorical random.stateless_multinomial": {
-        "logits": "Unscaled log probabilities [batch, classes]."
+        "logits": "Unscaled log probabilities [batch, classes].",
+        "num_samples": "Number of samples for each row.",
     },
     "random.stateless_binomial": {"probs": "Probability of success in a trial."},
     "gfile.": {"filename": "Path of the file."},
@@ -388,5 +385,29 @@ SCOPED: dict[str, dict[str, str]] = {
         "x": "The tensor, or list of tensors, to differentiate with respect to.",
         "y": "The tensor to differentiate.",
         "delta": "Step of the finite differences.",
+    },
+    "linalg.LinearOperatorLowRankUpdate": {"v": "The matrix V; U by default.", "u": "The matrix U."},
+    "io.encode_jpeg": {"format": 'Colors of the file: "" by the number of channels, "grayscale" or "rgb".'},
+    "errors.ShapeError errors.describe": {"what": "What is wrong.", "hint": "What to do."},
+    "linalg.LinearOperatorToeplitz": {"row": "The first row.", "col": "The first column."},
+    "linalg.LinearOperatorDiag": {"diag": "The diagonal."},
+    "io.gfile.": {
+        "path": "Path of the file or folder.",
+        "src": "The present path.",
+        "dst": "The new path.",
+        "pattern": "Pattern of paths, or a list of patterns.",
+        "topdown": "Whether a folder comes before its subfolders, not after them.",
+        "onerror": "Function called with an error of the file system; None ignores it.",
+        "*paths": "Further parts of the path.",
+    },
+    "io.gfile.join": {"path": "First part of the path."},
+    "contrib.framework.nest.": {
+        "shallow_tree": "The structure, which may be less deep than the input.",
+        "input_tree": "The nest to take apart.",
+        "dictionary": "Dictionary with nests as keys and values of the same form.",
+        "func": "Function of one part from each input.",
+        "*inputs": "Nests that have the shallow structure.",
+        "**kwargs": "`check_types`: whether the types of sequences must be equal too.",
+        "separator": "String put between the keys.",
     },
 }
