@@ -66,8 +66,8 @@ def differentiate(graph, loss):
     added = graph.get_operations()[before:]
     telling = [op.name for op in added if op.type in ("MatMul", "ReluGrad", "ResourceApplyMomentum")]
     text = f"""`minimize` walks from the loss back to the variables. The gradient rule of each operation, in
-        `src/thalweg/_src/autodiff/rules/`, adds the operations that compute its gradient; one update per variable follows.
-        {before} operations have become {before + len(added)}. Some of the new ones:"""
+        `src/thalweg/_src/autodiff/rules/`, adds the operations that compute its gradient; one update per variable
+        follows. {before} operations have become {before + len(added)}. Some of the new ones:"""
     chapter("The gradients", "src/thalweg/_src/autodiff/gradients.py", text, folded(show_graph(graph, telling)))
     return train
 

@@ -2,21 +2,19 @@
 
 import importlib
 import inspect
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import thalweg as tf
+from tests import children
 
 ROOT = Path(__file__).parent.parent
 
 
 def test_public_modules_are_up_to_date():
-    found = subprocess.run(
-        [sys.executable, ROOT / "tools" / "api.py", "--check"], check=False, capture_output=True, text=True
-    )
+    found = children.run([sys.executable, ROOT / "tools" / "api.py", "--check"], check=False)
     assert found.returncode == 0, found.stderr
 
 
@@ -33,7 +31,7 @@ def test_importing_adds_no_import_hook():
         "import thalweg.contrib.slim.nets, thalweg.train\n"
         "print([*sys.meta_path, *sys.path_hooks] == before)"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = children.run([sys.executable, "-c", code])
     assert found.stdout == "True\n"
 
 

@@ -4,7 +4,6 @@ import importlib.util
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import traceback
 
@@ -12,6 +11,7 @@ import pytest
 import torch
 
 import thalweg as tf
+from tests import children
 from thalweg._src.cli.names import PublicNames
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -78,7 +78,7 @@ def test_a_program_to_move_over_is_checked_as_shown(tmp_path):
     (tmp_path / "train.py").write_text(program)
     command = [sys.executable, "-m", "thalweg._src.cli.main", "check", "train.py"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = children.run(command, cwd=tmp_path, env=environment, check=False)
     assert (done.returncode, done.stdout) == (1, shown)
 
 
@@ -109,7 +109,7 @@ def test_the_demo_learns(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("example", sorted(p.name for p in (ROOT / "examples").glob("*.py") if p.name != "digits.py"))
 def test_examples_run(example, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    subprocess.run([sys.executable, ROOT / "examples" / example], cwd=tmp_path, env=environment, check=True)
+    children.run([sys.executable, ROOT / "examples" / example], cwd=tmp_path, env=environment)
 
 
 # -- links and paths --------------------------------------------------------------------------------------------------
