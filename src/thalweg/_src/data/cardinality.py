@@ -1,4 +1,4 @@
-"""Cardinality: how many elements a dataset has, as far as that can be told without making them."""
+"""Cardinality: the number of elements of a dataset, as far as it is known without producing them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from thalweg._src.data import batches, buffers, flow, random_sources
 from thalweg._src.data.dataset import Dataset
 from thalweg._src.data.file_cache import CachedInFile
-from thalweg._src.data.plan import Elements, Held, Plan
+from thalweg._src.data.plan import Elements, InMemory, Plan
 from thalweg._src.export import export, export_constants
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.data import cardinality_op
@@ -19,18 +19,18 @@ _Rule = Callable[[Plan, list[int]], int]
 
 @export("data.experimental.cardinality")
 def cardinality(dataset: Dataset) -> Tensor:
-    """Returns a tensor of the number of elements: -1 for a dataset without end, -2 if it is not known."""
+    """Returns a tensor of the number of elements: -1 for an infinite dataset, -2 if it is unknown."""
     return cardinality_op(dataset._variant)
 
 
 def of_plan(plan: Plan) -> int:
     """Returns the number of elements of a pass."""
-    rule = _RULES.get(plan.definition.kind)
+    rule = _RULES.get(plan.definition.elements_type)
     return UNKNOWN if rule is None else rule(plan, [of_plan(parent) for parent in plan.parents])
 
 
 def _finite(rule: Callable[[Plan, int], int]) -> _Rule:
-    """Returns a rule for one input, of which only a known number changes."""
+    """Returns a rule for a dataset with one input that only changes a known, finite number."""
     return lambda plan, counts: counts[0] if counts[0] < 0 else rule(plan, counts[0])
 
 
@@ -106,9 +106,9 @@ def _total(counts: Sequence[int]) -> int:
     return UNKNOWN if UNKNOWN in counts else sum(counts)
 
 
-# A function of a map may end its dataset early, so that TensorFlow 1 does not tell how many elements a map gives.
+# The function of a map may end its dataset early, so TensorFlow 1 reports an unknown cardinality for maps.
 _RULES: dict[type[Elements], _Rule] = {
-    Held: lambda plan, counts: len(plan.memory),
+    InMemory: lambda plan, counts: len(plan.memory),
     flow.Single: lambda plan, counts: 1,
     flow.Slices: _slices,
     flow.Range: _range,
