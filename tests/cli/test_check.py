@@ -119,7 +119,7 @@ def test_folders_and_notebooks(tmp_path):
     ]
     (tmp_path / "sub" / "n.ipynb").write_text(json.dumps({"cells": cells}))
     done = thalweg("check", "sub", cwd=tmp_path)
-    names = [line.split(" is not")[0] for line in done.stdout.splitlines()[:-1]]
+    names = [line.split(" is missing")[0] for line in done.stdout.splitlines()[:-1]]
     assert names == [
         "sub/a.py:2:1: tf.no_such_name",
         "sub/n.ipynb[2]:3:1: tf.first_missing",

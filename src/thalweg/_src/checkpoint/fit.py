@@ -34,7 +34,9 @@ def require_fit(graph: Graph, restore_op_name: str, prefix: str) -> None:
     ):
         if names:
             lines.append(f"  {what} ({len(names)}): {_listed(names)}")
-    lines.append("  hint: tf.train.Saver(var_list={name in the checkpoint: variable}) renames tensors, or restores some of them")
+    lines.append(
+        "  hint: tf.train.Saver(var_list={name in the checkpoint: variable}) renames tensors, or restores some of them"
+    )
     kind = errors.NotFoundError if missing else errors.InvalidArgumentError
     raise kind(None, None, "\n".join(lines))
 

@@ -137,7 +137,9 @@ def _remapped(prefix: str, source: str, shape: list[int], offset: int, info: Voc
         rest = [shape[0] - known, shape[1]]
     else:
         if shape[1] != expected:
-            raise ValueError(f"the matrix has {shape[1]} columns, its vocabulary with out-of-vocabulary entries {expected}")
+            raise ValueError(
+                f"the matrix has {shape[1]} columns, its vocabulary with out-of-vocabulary entries {expected}"
+            )
         columns, present = _remapping(info, 0, info.new_vocab_size)
         rows = range_of(constant(offset, dtypes.int64), constant(offset + shape[0], dtypes.int64))
         size = info.new_vocab_size

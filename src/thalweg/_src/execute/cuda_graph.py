@@ -26,7 +26,7 @@ from thalweg._src.kernels.registry import Call
 from thalweg._src.partition.host_memory import on_host
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
-from thalweg._src.resources.variables import VariableResource, locked, capturing
+from thalweg._src.resources.variables import VariableResource, capturing, locked
 
 _RUNS = 3  # of a kind before it is recorded: whoever runs it once more will run it often
 _KINDS = 4  # records of one segment: each keeps memory of its own

@@ -105,7 +105,10 @@ class _PartialSchedule:
 
     def finished(self) -> list[int]:
         """Returns the assignment; a group without units gets its preferred device."""
-        return [preferred if device == _UNASSIGNED else device for device, preferred in zip(self.assignment, self.problem.preferred)]
+        return [
+            preferred if device == _UNASSIGNED else device
+            for device, preferred in zip(self.assignment, self.problem.preferred)
+        ]
 
 
 def greedy_assignment(problem: Problem) -> list[int]:

@@ -8,11 +8,21 @@ from thalweg._src import dtypes
 from thalweg._src.graph.ir.step_graph import Node, Output, Region, StepGraph
 from thalweg._src.place import policy, search  # noqa: F401  they register their placers
 from thalweg._src.place.cost import CostModel
-from thalweg._src.place.groups import DeviceTypes, Group, DisjointSets, colocate, constrain, device_type, gather, holder, kernels
+from thalweg._src.place.groups import (
+    DeviceTypes,
+    DisjointSets,
+    Group,
+    colocate,
+    constrain,
+    device_type,
+    gather,
+    holder,
+    kernels,
+)
 from thalweg._src.place.placement import Placement
 from thalweg._src.place.placers import DEFAULT, decide, lookup
 from thalweg._src.place.problem import Problem
-from thalweg._src.place.updates import split_updates, merge_updates
+from thalweg._src.place.updates import merge_updates, split_updates
 
 __all__ = ["Placement", "place", "make_problem"]
 

@@ -154,7 +154,7 @@ def single(problem: Problem) -> Choice:
 @placer("round_robin", compared=False)
 def round_robin(problem: Problem) -> Choice:
     """Assigns groups to their feasible devices in rotation: a baseline for the other placers."""
-    return {group: group.feasible[index %  len(group.feasible)] for index, group in  enumerate(problem.groups)}
+    return {group: group.feasible[index % len(group.feasible)] for index, group in enumerate(problem.groups)}
 
 
 @placer("greedy")

@@ -202,7 +202,7 @@ class _Learner:
     def _assigned(self, draw: Sequence[int]) -> Assignment:
         assignment = tuple(self.problem.preferred)
         for members, place in zip(self.sets, draw):
-            assignment = moved(self.problem, assignment,  members, int(place))
+            assignment = moved(self.problem, assignment, members, int(place))
         return assignment
 
 

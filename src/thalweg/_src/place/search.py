@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from thalweg._src.place.groups import Group, DisjointSets
+from thalweg._src.place.groups import DisjointSets, Group
 from thalweg._src.place.placers import best_single, critical_path, greedy, placer
 from thalweg._src.place.problem import Choice, Problem
 from thalweg._src.place.simulate import simulate
@@ -92,7 +92,9 @@ def _anneal(trials: Trials, sets: Sequence[Sequence[int]], rng: np.random.Genera
             continue
         found = trials.cost(there)
         temperature = 0.02 * max(trials.left / total - 0.3, 0.0)
-        if found <= cost or rng.random() < math.exp(-(found[0] / cost[0] - 1) / temperature if temperature else -math.inf):
+        if found <= cost or rng.random() < math.exp(
+            -(found[0] / cost[0] - 1) / temperature if temperature else -math.inf
+        ):
             here, cost = there, found
         elif rng.random() < 0.02:
             here, cost = trials.best, trials.best_cost

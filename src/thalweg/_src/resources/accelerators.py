@@ -175,7 +175,7 @@ def _capture_cuda(
     for generator in generators:
         graph.register_generator_state(generator)
     current = torch.cuda.current_stream()
-    side =  torch.cuda.Stream(current.device)  # type: ignore[no-untyped-call]
+    side = torch.cuda.Stream(current.device)  # type: ignore[no-untyped-call]
     side.wait_stream(current)
     with torch.cuda.stream(side):
         graph.capture_begin(capture_error_mode="thread_local")

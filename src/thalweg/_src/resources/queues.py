@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from thalweg._src import errors
 from thalweg._src.dtypes import DType
 from thalweg._src.resources.step import Step
-from thalweg._src.resources.waiting import PROGRESS, NO_PROGRESS, Attempt, Fail, Finish, Outcome, Resource, notify
+from thalweg._src.resources.waiting import NO_PROGRESS, PROGRESS, Attempt, Fail, Finish, Outcome, Resource, notify
 from thalweg._src.shapes import Shape
 
 Element = tuple[Any, ...]

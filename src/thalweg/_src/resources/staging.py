@@ -8,7 +8,17 @@ from typing import Any
 
 from thalweg._src import errors
 from thalweg._src.resources.step import Step
-from thalweg._src.resources.waiting import (NO_PROGRESS, Attempt, Fail, Finish, Outcome, Resource, UnorderedWaitQueue, WaitQueue, notify)
+from thalweg._src.resources.waiting import (
+    NO_PROGRESS,
+    Attempt,
+    Fail,
+    Finish,
+    Outcome,
+    Resource,
+    UnorderedWaitQueue,
+    WaitQueue,
+    notify,
+)
 
 Values = tuple[Any, ...]
 
@@ -124,7 +134,9 @@ class MapStagingArea(_Bounded):
         def enter() -> Outcome:
             parts = self._incomplete.get(key, {})
             if any(index in parts for index in indices):
-                return errors.InvalidArgumentError(None, None, f"key {key} of {self.name!r} already has some of these values")
+                return errors.InvalidArgumentError(
+                    None, None, f"key {key} of {self.name!r} already has some of these values"
+                )
             completes = len(parts) + len(indices) == self._count
             if not self._has_room(len(self._complete) if completes else -1, size):
                 return NO_PROGRESS

@@ -108,7 +108,9 @@ class Buffers:
         self.gives[node] = []
         if node.type in ("Const", "VarHandleOp"):
             sizes = self.costs.sizes
-            self.kept += sizes.outputs(node) if node.type == "Const" and self._counts(node, 0) else sizes.persistent(node)
+            self.kept += (
+                sizes.outputs(node) if node.type == "Const" and self._counts(node, 0) else sizes.persistent(node)
+            )
             return
         if node.type == "_While":
             self._add_loop(node, device)

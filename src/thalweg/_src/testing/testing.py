@@ -205,4 +205,5 @@ def _timed(run: Callable[..., Any], values: list[Any]) -> float:
     run(*values)
     return time.perf_counter() - start
 
+
 export_constants(mock="test.mock")

@@ -134,7 +134,9 @@ class PartitionedVariable:
     def _partition_axis(self) -> int:
         axes = self._partition_axes()
         if len(axes) > 1:
-            raise NotImplementedError(f"a variable partitioned along several axes, {axes}, cannot be concatenated or assigned")
+            raise NotImplementedError(
+                f"a variable partitioned along several axes, {axes}, cannot be concatenated or assigned"
+            )
         return axes[0]
 
     def _get_variable_list(self) -> list[Any]:
@@ -215,7 +217,9 @@ def partitions_of(partitioner: Partitioner, shape: TensorShape, dtype: DType) ->
     if any(count < 1 for count in partitions):
         raise ValueError(f"the partitioner returned {partitions}: each axis needs one partition or more")
     if sum(count > 1 for count in partitions) > 1:
-        raise ValueError(f"the partitioner returned {partitions} for shape {shape}: only one axis may have several partitions")
+        raise ValueError(
+            f"the partitioner returned {partitions} for shape {shape}: only one axis may have several partitions"
+        )
     return [int(count) for count in partitions]
 
 

@@ -81,7 +81,8 @@ class VariableStore:
             return self._share_parts(name, shape, dtype, reuse, None)
         if f"{name}/part_0" in self.variables:
             raise ValueError(
-                f"variable {name!r} was created in partitions ({name}/part_0) but is requested as a whole: pass a partitioner"
+                f"variable {name!r} was created in partitions ({name}/part_0) but is requested as a whole: "
+                "pass a partitioner"
             )
         return self._single(name, shape, dtype, initializer, regularizer, reuse, None, settings)
 
@@ -102,8 +103,8 @@ class VariableStore:
             return self._share(name, shape, dtype, reuse)
         if reuse is True:
             raise ValueError(
-                f"variable {name!r} does not exist and the scope only reuses variables: no tf.get_variable created it; "
-                "hint: reuse=tf.AUTO_REUSE creates missing variables"
+                f"variable {name!r} does not exist and the scope only reuses variables: no tf.get_variable "
+                "created it; hint: reuse=tf.AUTO_REUSE creates missing variables"
             )
         initial_value, made_dtype = _initial_value(name, initializer, shape, dtype, partition_info)
         variable: Any = Variable(initial_value, name=name, dtype=made_dtype, **settings)
@@ -137,8 +138,8 @@ class VariableStore:
             return self._share_parts(name, shape, dtype, reuse, partitions)
         if reuse is True:
             raise ValueError(
-                f"partitioned variable {name!r} does not exist and the scope only reuses variables: no tf.get_variable created it; "
-                "hint: reuse=tf.AUTO_REUSE creates missing variables"
+                f"partitioned variable {name!r} does not exist and the scope only reuses variables: no tf.get_variable "
+                "created it; hint: reuse=tf.AUTO_REUSE creates missing variables"
             )
         sizes = [int(size or 0) for size in shape or ()]
         parts = []
