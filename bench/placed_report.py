@@ -21,9 +21,11 @@ FORESEEN, MEASURED = "#7fb3c8", "#0b6e99"
 def costs_in_words(costs: Any) -> str:
     """Tells what was measured of the devices."""
     links = [f"{pair} {1e6 * (link.latency + link.overhead):.0f} us" for pair, link in costs.links.items()]
-    crowds = [f"{kind} +{share:.0%}" for kind, share in costs.crowding.items()]
+    slowdowns = [f"{type} +{share:.0%}" for type, share in costs.contention.items()]
     start = f"the start of a segment {1e6 * costs.segment:.0f} us"
-    return f"transfers {', '.join(links)}; {start}; a device more at work: {', '.join(crowds) or 'nothing'}"
+    return (
+        f"transfers {', '.join(links)}; {start}; contention per other busy device: {', '.join(slowdowns) or 'nothing'}"
+    )
 
 
 def judged(cells: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@
 
 The devices are virtual CPU devices, each computing with one thread, so that two devices are two cores; where there is a
 GPU, all is done again with it and one CPU device. The costs that all placers reckon with are measured first: speeds,
-links and crowding of the devices, then the nodes of each graph by traced steps on one device. `single` is the best
+links and contention of the devices, then the nodes of each graph by traced steps on one device. `single` is the best
 single device, `hand` what a person would choose, `tried` a learned placement refined by running the step. The bar is
 1.05 of one device for every placer, foreseen and measured; round robin is there to be beaten and has none. `truth` is
 the measured step as part of the foreseen one: 1.00 where the simulator is right.
@@ -40,7 +40,7 @@ from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.optimize import optimize
 from thalweg._src.optimize.prune import prune
 from thalweg._src.place.cost import CostModel
-from thalweg._src.place.place import pose
+from thalweg._src.place.place import make_problem
 from thalweg._src.place.placers import PLACERS
 from thalweg._src.runtime.passes import evaluate
 from thalweg._src.session.learned_placement import initialize, learn_placement
@@ -140,7 +140,7 @@ def foreseen_by_hand(runner: Runner, built: Built, costs: CostModel) -> tuple[fl
     step = functionalize(prune(list(built.feeds), tensors, [] if tensors else [built.fetches]))
     optimize(step, session._config.graph_options, lambda node: evaluate(node, session._devices[0]))
     names = [device.name for device in session._devices]
-    schedule = pose(step, names, device_types, soft=True, costs=costs).simulate({})
+    schedule = make_problem(step, names, device_types, soft=True, costs=costs).simulate({})
     return schedule.finish, schedule.transfers
 
 

@@ -24,7 +24,7 @@ from thalweg._src.autodiff.registry import (
 from thalweg._src.compat.logging import (
     get_logger as get_logger,
 )
-from thalweg._src.compat.version_switches import (
+from thalweg._src.compat.switches import (
     control_flow_v2_enabled as control_flow_v2_enabled,
     disable_control_flow_v2 as disable_control_flow_v2,
     disable_eager_execution as disable_eager_execution,

@@ -41,7 +41,7 @@ from thalweg._src.ops.numerics import (
 from thalweg._src.ops.printing import (
     Assert as Assert,
 )
-from thalweg._src.session.placement_log import (
+from thalweg._src.session.config_functions import (
     get_log_device_placement as get_log_device_placement,
     set_log_device_placement as set_log_device_placement,
 )

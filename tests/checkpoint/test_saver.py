@@ -194,7 +194,7 @@ def test_one_error_tells_of_all_that_does_not_fit(prefix):
         assert "missing in the checkpoint (1): new" in text and "only in the checkpoint (1): old" in text
         assert "b: [4, 3] in the model, [3, 4] in the checkpoint" in text
         assert "c: float32 in the model, int32 in the checkpoint" in text
-        with pytest.raises(tf.errors.InvalidArgumentError, match="of another shape"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="of a different shape"):
             tf.train.Saver([x for x in tf.global_variables() if x.name in ("a:0", "b:0")]).restore(session, prefix)
         assert session.run(v) == 5.0, "nothing was restored"
 

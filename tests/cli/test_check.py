@@ -23,7 +23,7 @@ def test_every_name_is_there(tmp_path):
         "import tensorflow as tf\nx = tf.nn.relu(tf.constant(1.0))\nprint(tf.Session().run(x), tf.float32.name)\n"
     )
     done = thalweg("check", "good.py", cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "1 file: all 4 names are there\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1 file: all 4 names are available\n", "")
 
 
 PROGRAM = """\
@@ -60,7 +60,7 @@ def test_missing_names_are_listed_with_place_and_nearest(tmp_path):
     done = thalweg("check", "program.py", cwd=tmp_path)
     assert done.returncode == 1
     lines = done.stdout.splitlines()
-    found = {line.split(" is not there")[0]: line.partition("nearest: ")[2] for line in lines[:-1]}
+    found = {line.split(" is missing")[0]: line.partition("nearest: ")[2] for line in lines[:-1]}
     assert list(found) == [
         "program.py:3:1: tf.contrib.no_such_part",
         "program.py:4:1: tf.contrib.no_such_slim",
@@ -94,7 +94,7 @@ def test_what_cannot_be_read_is_reported_and_the_rest_is_checked(tmp_path):
     assert errors[0].startswith("old.py:2: SyntaxError: ")
     assert errors[1] == "none.py:0: FileNotFoundError: No such file or directory"
     assert errors[2].startswith("bytes.py:")
-    assert "missing_name.py:2:1: tf.no_such_name is not there" in done.stdout
+    assert "missing_name.py:2:1: tf.no_such_name is missing" in done.stdout
 
 
 def test_json(tmp_path):
@@ -119,7 +119,7 @@ def test_folders_and_notebooks(tmp_path):
     ]
     (tmp_path / "sub" / "n.ipynb").write_text(json.dumps({"cells": cells}))
     done = thalweg("check", "sub", cwd=tmp_path)
-    names = [line.split(" is not")[0] for line in done.stdout.splitlines()[:-1]]
+    names = [line.split(" is missing")[0] for line in done.stdout.splitlines()[:-1]]
     assert names == [
         "sub/a.py:2:1: tf.no_such_name",
         "sub/n.ipynb[2]:3:1: tf.first_missing",

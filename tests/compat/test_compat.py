@@ -93,7 +93,7 @@ def test_dtypes_has_the_casts():
 def test_config_tells_of_devices_and_threads():
     assert tf.config.experimental.list_physical_devices("CPU") == [("/physical_device:CPU:0", "CPU")]
     assert tf.config.list_logical_devices("CPU")[0].name == "/device:CPU:0"
-    with pytest.raises(ValueError, match="none of"):
+    with pytest.raises(ValueError, match="is not one of"):
         tf.config.set_visible_devices([tf.config.PhysicalDevice("/physical_device:GPU:99", "GPU")])
     tf.config.set_soft_device_placement(True)
     assert tf.config.get_soft_device_placement() is True

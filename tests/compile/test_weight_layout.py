@@ -97,7 +97,7 @@ def test_what_somebody_counts_on_stays_as_it_is(optimizer):
     slot = laid.optimizer.get_slot(laid.filter, laid.optimizer.get_slot_names()[0])
     laid.session.run(slot)
     for variable in laid.variables():
-        variable.is_order_fixed = variable.name == slot.op.name
+        variable.layout_pinned = variable.name == slot.op.name
     np.testing.assert_allclose(laid.train(), plain.train(), rtol=1e-4, atol=1e-5)
     assert laid.strides() == {(24, 12, 4, 1), (6, 3, 1, 18)}
 

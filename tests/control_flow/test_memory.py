@@ -94,7 +94,7 @@ def test_the_oldest_values_go_to_disk_and_come_back():
 
     swap = Swap(limit=100)
     values = [torch.arange(10, dtype=torch.float32) + i for i in range(5)]
-    kept = [swap.keep(value) for value in values]
+    kept = [swap.swap_out(value) for value in values]
     assert swap.in_memory == 80 and swap.on_disk == 120
     assert [one.held is None for one in kept] == [True, True, True, False, False]
     for value, one in zip(values, kept):
@@ -110,7 +110,7 @@ def test_every_type_and_shape_comes_back(dtype, shape):
     import torch
 
     value = torch.ones(shape, dtype=getattr(torch, dtype))
-    again = Swap(limit=-1).keep(value).value()
+    again = Swap(limit=-1).swap_out(value).value()
     assert again.dtype == value.dtype and again.shape == value.shape and torch.equal(again, value)
 
 
@@ -122,7 +122,7 @@ def test_a_full_disk_is_a_typed_error(monkeypatch):
 
     monkeypatch.setattr("tempfile.TemporaryFile", full)
     with pytest.raises(tf.errors.ResourceExhaustedError, match="No space left"):
-        Swap(limit=0).keep(torch.ones(3))
+        Swap(limit=0).swap_out(torch.ones(3))
 
 
 # -- processes --------------------------------------------------------------------------------------------------------

@@ -303,7 +303,7 @@ def test_position_that_is_restored_before_there_is_a_dataset():
             assert take(other, element) == [2, 3, 4]
             other.run(iterator.initializer)
             assert take(other, element) == [0, 1, 2, 3, 4]
-        with pytest.raises(tf.errors.DataLossError, match="damaged"):
+        with pytest.raises(tf.errors.DataLossError, match="corrupt"):
             session.run(restore, {saved: b"no position"})
         assert take(session, element) == [2, 3, 4]
 

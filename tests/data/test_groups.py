@@ -134,7 +134,7 @@ def test_group_by_reducer():
     with pytest.raises(ValueError, match="key_func"):
         Dataset.range(3).apply(ex.group_by_reducer(lambda x: tf.cast(x, tf.float32), _sums()))
     wrong = ex.Reducer(lambda key: 0.5, lambda state, x: x, lambda state: state)
-    with pytest.raises(TypeError, match="first state"):
+    with pytest.raises(TypeError, match="initial state"):
         Dataset.range(3).apply(ex.group_by_reducer(lambda x: x, wrong))
 
 
@@ -224,7 +224,7 @@ def test_sql(database):
         ("mysql", "SELECT name FROM people", (tf.string,), "not supported by SqlDataset"),
         ("sqlite", "SELECT name FROM nobody", (tf.string,), "no such table"),
         ("sqlite", "SELECT name, age FROM people", (tf.string,), "number of columns"),
-        ("sqlite", "SELECT name FROM people", (tf.int64,), "is no int64"),
+        ("sqlite", "SELECT name FROM people", (tf.int64,), "is not int64"),
         ("sqlite", "DELETE FROM people", (tf.string,), "readonly"),
     ],
 )

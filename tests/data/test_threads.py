@@ -59,7 +59,7 @@ def blocked(gate, count=5):
 
 
 def test_workers_are_made_used_again_and_end(monkeypatch):
-    monkeypatch.setattr(workers_module, "_IDLE", 0.1)
+    monkeypatch.setattr(workers_module, "_IDLE_TIMEOUT", 0.1)
     pool = Workers("test workers")
     seen = []
 

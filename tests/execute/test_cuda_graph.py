@@ -81,7 +81,7 @@ def record(function, generators):
 @pytest.fixture(autouse=True)
 def fake(register):
     RECORDS.clear()
-    register(Accelerator("FAKE", "cpu", lambda: 2, record=record))
+    register(Accelerator("FAKE", "cpu", lambda: 2, capture=record))
 
 
 def model():

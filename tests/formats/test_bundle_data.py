@@ -157,24 +157,24 @@ def clocks(monkeypatch):
     return now
 
 
-@pytest.mark.parametrize("busy, rests", [(4.0, True), (2.5, True), (2.0, False), (0.0, False)])
-def test_a_writer_rests_while_cores_are_busy(clocks, monkeypatch, busy, rests):
+@pytest.mark.parametrize("busy, throttled", [(4.0, True), (2.5, True), (2.0, False), (0.0, False)])
+def test_a_writer_is_throttled_while_cores_are_busy(clocks, monkeypatch, busy, throttled):
     writer = BackgroundWriter()
     waited = []
-    monkeypatch.setattr(writer._hurry, "wait", waited.append)
+    monkeypatch.setattr(writer._unthrottled, "wait", waited.append)
     clocks[:] = 0.5, 0.25, 0.25 + busy * 0.5
-    writer.rest()
-    assert waited == ([0.25 / checkpoint_writers._SHARE - 0.5] if rests else [])
+    writer.throttle()
+    assert waited == ([0.25 / checkpoint_writers._SHARE - 0.5] if throttled else [])
 
 
-def test_nobody_rests_while_somebody_waits(clocks):
+def test_a_writer_is_not_throttled_while_a_caller_waits(clocks):
     writer, blocks = BackgroundWriter(), []
 
     def work():
         for _ in range(100):
             clocks[:] = [clock + 100 for clock in clocks]
             clocks[2] += 400
-            writer.rest()
+            writer.throttle()
             blocks.append(1)
 
     writer.put(work)

@@ -80,10 +80,3 @@ def test_sparse_tensors_have_a_shape():
         session.run(check, {late: ([[0, 0]], [1.0], [2, 3])})
         with pytest.raises(tf.errors.InvalidArgumentError):
             session.run(check, {late: ([[0, 0]], [1.0], [2, 4])})
-
-
-def test_the_placement_log_is_kept():
-    assert tf.debugging.get_log_device_placement() is False
-    tf.debugging.set_log_device_placement(True)
-    assert tf.debugging.get_log_device_placement() is True
-    tf.debugging.set_log_device_placement(False)

@@ -29,7 +29,7 @@ def test_fixed_loss_scale() -> None:
     assert repr(scale) == "FixedLossScale(8.0)"
     with pytest.raises(ValueError, match="1 or more"):
         FixedLossScale(0.5)
-    with pytest.raises(ValueError, match="number of Python"):
+    with pytest.raises(ValueError, match="a Python number"):
         FixedLossScale("8")  # type: ignore[arg-type]
 
 
@@ -180,7 +180,7 @@ def test_enable_and_disable() -> None:
     inner = optimizers.GradientDescentOptimizer(0.1)
     optimizer = enable_mixed_precision_graph_rewrite(inner, loss_scale=8)
     assert isinstance(optimizer, MixedPrecisionLossScaleOptimizer)
-    with pytest.raises(ValueError, match="scales its loss already"):
+    with pytest.raises(ValueError, match="already scales its loss"):
         enable_mixed_precision_graph_rewrite(optimizer)
     with pytest.raises(ValueError, match=r"tf\.train\.Optimizer"):
         enable_mixed_precision_graph_rewrite("adam")  # type: ignore[arg-type]

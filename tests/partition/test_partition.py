@@ -86,6 +86,20 @@ def test_soft_placement_reports_what_it_changed(capsys):
     assert "x: (RandomUniform): /job:localhost/replica:0/task:0/device:" in text
 
 
+@pytest.mark.parametrize("enabled", [True, False])
+def test_placement_is_logged_for_the_whole_process(capsys, enabled):
+    x = tf.random_uniform([], name="x")
+    assert tf.debugging.get_log_device_placement() is False
+    tf.debugging.set_log_device_placement(enabled)
+    try:
+        assert tf.debugging.get_log_device_placement() is enabled
+        with tf.Session() as sess:
+            sess.run(x)
+    finally:
+        tf.debugging.set_log_device_placement(False)
+    assert ("x: (RandomUniform): /job:localhost" in capsys.readouterr().err) is enabled
+
+
 def test_contradicting_colocation_is_an_error():
     with tf.device("/cpu:1"):
         a = tf.random_uniform([], name="a")

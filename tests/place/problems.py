@@ -7,7 +7,7 @@ from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.optimize import optimize
 from thalweg._src.optimize.prune import prune
 from thalweg._src.place.cost import CostModel, Link
-from thalweg._src.place.place import pose
+from thalweg._src.place.place import make_problem
 
 PREFIX = "/job:localhost/replica:0/task:0/device:"
 CPU = [f"{PREFIX}CPU:{i}" for i in range(4)]
@@ -37,7 +37,7 @@ def problem_of(fetches, feeds=(), times=(), devices=2, types=anywhere, targets=(
         optimize(step, tf.GraphOptions(), lambda node: None)
     names = CPU[:devices] if isinstance(devices, int) else devices
     costs = links.pop("costs", None) or costs_of(dict(times), **links)
-    return pose(step, names, types, costs=costs)
+    return make_problem(step, names, types, costs=costs)
 
 
 def chain(x, *names):

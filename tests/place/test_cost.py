@@ -13,7 +13,7 @@ from thalweg._src.optimize.functionalize import functionalize
 from thalweg._src.optimize.prune import prune
 from thalweg._src.place.cost import CostModel, Link, Speed, signature
 from thalweg._src.place.placers import decide
-from thalweg._src.place.work import FLOPS, Sizes, count, flops, moved
+from thalweg._src.place.work import FLOPS, Sizes, bytes_accessed, flop_count, flops
 from thalweg._src.session.measured_costs import learn_costs, measure_costs
 
 PLAIN = CostModel({"CPU": Speed(1e9, 1e9, 1e-6), "GPU": Speed(1e12, 1e11, 1e-5)})
@@ -45,13 +45,13 @@ def some(*shape):
     ],
 )
 def test_operations_are_counted(make, expected):
-    assert count(node_of(make()), SIZES) == expected
+    assert flop_count(node_of(make()), SIZES) == expected
 
 
 def test_gradients_of_convolutions_cost_what_the_convolution_costs():
     x, w = tf.get_variable("x", [2, 8, 8, 3]), tf.get_variable("w", [3, 3, 3, 16])
     y = tf.nn.conv2d(x, w, 2, "SAME")
-    counts = {count(node_of(t), SIZES) for t in (y, *tf.gradients(y, [x, w]))}
+    counts = {flop_count(node_of(t), SIZES) for t in (y, *tf.gradients(y, [x, w]))}
     assert counts == {2 * 2 * 4 * 4 * 16 * 27}
 
 
@@ -60,10 +60,10 @@ def test_bytes():
     assert SIZES.bytes(tf.float64, (2, None)) == 2 * 7 * 8
     assert SIZES.bytes(tf.int8, ()) == 1 and SIZES.bytes(tf.float32, None) == 4
     assert SIZES.bytes(tf.resource, ()) == 0 and SIZES.bytes(tf.string, (2,)) > 2
-    assert moved(node_of(x + x), SIZES) == 3 * 2 * 7 * 8
-    assert moved(node_of(tf.reshape(x, [-1])), SIZES) == 0
+    assert bytes_accessed(node_of(x + x), SIZES) == 3 * 2 * 7 * 8
+    assert bytes_accessed(node_of(tf.reshape(x, [-1])), SIZES) == 0
     v = tf.get_variable("v", [10])
-    assert SIZES.kept(node_of(v.handle)) == 40
+    assert SIZES.persistent(node_of(v.handle)) == 40
 
 
 def test_a_node_takes_its_launch_and_then_arithmetic_or_memory():
@@ -92,7 +92,7 @@ def test_users_count_operations_of_their_own_ops():
         flops("HeavyOp")(lambda node, sizes: 1000.0 * sizes.elements(node.input_shape(0)))
         from thalweg._src.graph.op_def import OPS
 
-        assert count(node_of(OPS.lookup("HeavyOp")(some(3))), SIZES) == 3000
+        assert flop_count(node_of(OPS.lookup("HeavyOp")(some(3))), SIZES) == 3000
     finally:
         FLOPS._entries.pop("HeavyOp")
         OPS._entries.pop("HeavyOp")
@@ -165,24 +165,24 @@ def test_devices_that_share_cores_slow_each_other_down():
     costs = costs_of({"a": 4, "b": 4, "y": 1}, latency=0.5)
     spread = {"a": CPU[0], "b": CPU[1], "y": CPU[0]}
     for share, finish in ((0.0, 6.0), (0.5, 7.75), (1.0, 9.5)):
-        costs.crowding = {"CPU": share}
+        costs.contention = {"CPU": share}
         problem = problem_of([y], [x], costs=costs)
         choice = {group_named(problem, name): device for name, device in spread.items()}
         assert problem.time(choice) == finish, share
         assert problem.time(problem.single(CPU[0])) == 9
         assert decide(problem, "local_search").schedule.transfers == (2 if share == 0.0 else 0)
     mixed = problem_of([y], [x], costs=costs, devices=[CPU[0], GPU[0]])
-    assert mixed.crowd_of == [0, 1]  # a GPU shares nothing with the CPU
+    assert mixed.pool_of == [0, 1]  # a GPU shares nothing with the CPU
 
 
 def test_hand_overs_between_cpus_can_be_dearer():
     costs = CostModel(segment=1e-5)
-    dearer = CostModel.from_json(costs.with_hand_overs(3.0).to_json())
-    before, after = costs.links["CPU>CPU"], dearer.links["CPU>CPU"]
-    assert (after.latency, after.overhead, dearer.segment) == pytest.approx(
+    scaled = CostModel.from_json(costs.with_scaled_transfers(3.0).to_json())
+    before, after = costs.links["CPU>CPU"], scaled.links["CPU>CPU"]
+    assert (after.latency, after.overhead, scaled.segment) == pytest.approx(
         (3 * before.latency, 3 * before.overhead, 3e-5)
     )
-    assert after.bandwidth == before.bandwidth and dearer.links["CPU>GPU"] == costs.links["CPU>GPU"]
+    assert after.bandwidth == before.bandwidth and scaled.links["CPU>GPU"] == costs.links["CPU>GPU"]
     assert costs.segment == 1e-5
 
 
@@ -220,7 +220,7 @@ def test_devices_and_links_are_measured(tmp_path):
     costs = measure_costs(config, tmp_path / "costs.json", seconds=0.003)
     speed, link = costs.speeds["CPU"], costs.links["CPU>CPU"]
     measured = speed.flops, speed.bytes, speed.launch, link.latency + link.overhead, link.bandwidth
-    assert all(0 < number < math.inf for number in measured) and costs.crowding["CPU"] >= 0
+    assert all(0 < number < math.inf for number in measured) and costs.contention["CPU"] >= 0
     assert CostModel.load(tmp_path / "costs.json").to_json() == costs.to_json()
 
 
@@ -229,14 +229,14 @@ def test_devices_and_links_are_measured(tmp_path):
 
 def test_what_is_saved_is_loaded(tmp_path):
     speeds = {"CPU": Speed(1.0, 2.0, 3.0), CPU[1]: Speed(4.0, 5.0, 0.0)}
-    costs = CostModel(speeds, {"CPU>CPU": Link(0.0, 7.0)}, crowding={"CPU": 0.5})
+    costs = CostModel(speeds, {"CPU>CPU": Link(0.0, 7.0)}, contention={"CPU": 0.5})
     costs.learn(stats((CPU[0], "y", "MatMul", 30), (GPU[0], "y", "MatMul", 10), (CPU[0], "y", "MatMul", 31)))
     path = tmp_path / "costs.json"
     costs.save(path)
     loaded = CostModel.load(path)
     assert loaded.to_json() == costs.to_json() == path.read_text()
     assert (loaded.speeds, loaded.links, loaded.measured) == (costs.speeds, costs.links, costs.measured)
-    assert loaded.crowding == {"CPU": 0.5}
+    assert loaded.contention == {"CPU": 0.5}
     assert json.loads(costs.to_json())["measured"]["CPU y = MatMul"] == [pytest.approx(30.5e-6), 2]
 
 
@@ -249,16 +249,16 @@ def test_what_is_saved_is_loaded(tmp_path):
         lambda content: content["links"].update({"CPU>CPU": {"latency": 1, "bandwidth": 0}}),
         lambda content: content["speeds"].update(CPU={"flops": -1, "bytes": 1, "launch": 1}),
         lambda content: content.update(measured={"a": 3}),
-        lambda content: content.update(crowding={"CPU": "a lot"}),
+        lambda content: content.update(contention={"CPU": "a lot"}),
         lambda content: content.update(measured=[]),
     ],
 )
 def test_damaged_files(change):
     content = json.loads(CostModel().to_json())
     change(content)
-    with pytest.raises(ValueError, match="not the text of a cost model"):
+    with pytest.raises(ValueError, match="not a cost model"):
         CostModel.from_json(json.dumps(content))
-    with pytest.raises(ValueError, match="not the text of a cost model"):
+    with pytest.raises(ValueError, match="not a cost model"):
         CostModel.from_json(json.dumps(content)[:-20])
 
 

@@ -192,7 +192,7 @@ def test_devices_that_share_all_they_have_do_no_more_than_one(devices):
     """However long and short nodes are mixed, no order of theirs makes two of one core."""
     fetches, feeds, times = layered(np.random.default_rng(8), 10, 6)
     costs = costs_of({name: seconds**4 for name, seconds in times.items()}, latency=0.0)
-    costs.crowding = {"CPU": 1.0}
+    costs.contention = {"CPU": 1.0}
     problem = problem_of(fetches, feeds, devices=devices, costs=costs)
     assert problem.time(local_search(problem, budget=20_000)) > 0.93 * best_single(problem)[2].finish
 
@@ -335,20 +335,21 @@ def test_steps_with_loops_and_branches_run_the_same_wherever_they_are(name):
 
 
 def test_state_stays_where_the_first_step_put_it():
-    homes = {}
+    state_devices = {}
     v = tf.get_variable("v", [4])
     noise = tf.random_uniform([4], seed=1, name="noise")
     devices = [CPU[0], *GPU]
     step = functionalize(prune([], [], [v.initializer]))
-    place(step, devices, anywhere, False, "round_robin", homes=homes)
-    assert homes["v"] == GPU[0]  # where all steps look for it first
+    place(step, devices, anywhere, False, "round_robin", state_devices=state_devices)
+    assert state_devices["v"] == GPU[0]  # where all steps look for it first
     step = functionalize(prune([], [tf.sin(noise + v, name="y")], []))
-    place(step, devices, anywhere, False, "round_robin", homes=homes)
+    place(step, devices, anywhere, False, "round_robin", state_devices=state_devices)
     (random,) = [node.name for node in step.nodes if node.type == "RandomUniform"]
-    first = homes[random]
+    first = state_devices[random]
     for _ in range(2):
         step = functionalize(prune([], [tf.cos(tf.sin(noise)), noise], []))
-        placement = place(step, devices[::-1], anywhere, False, "round_robin", homes=homes)
+        placement = place(step, devices[::-1], anywhere, False, "round_robin", state_devices=state_devices)
         assert {d for n, d in placement.devices.items() if n.name == random} == {first}
     step = functionalize(prune([], [v.read_value()], []))
-    assert place(step, devices[::-1], anywhere, False, "round_robin", homes=homes).devices[step.nodes[0]] == GPU[0]
+    again = place(step, devices[::-1], anywhere, False, "round_robin", state_devices=state_devices)
+    assert again.devices[step.nodes[0]] == GPU[0]

@@ -111,7 +111,7 @@ def test_what_is_saved_is_loaded(tmp_path):
     loaded = Policy.load(tmp_path / "policy.json")
     assert loaded.to_json() == policy.to_json() == (tmp_path / "policy.json").read_text()
     assert (loaded.devices, loaded.clusters, loaded.placement) == (policy.devices, policy.clusters, policy.placement)
-    np.testing.assert_allclose(loaded.likes, policy.likes, atol=1e-4)
+    np.testing.assert_allclose(loaded.logits, policy.logits, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -120,14 +120,14 @@ def test_what_is_saved_is_loaded(tmp_path):
         lambda content: content.pop("placement"),
         lambda content: content.update(version=99),
         lambda content: content.update(placement=[]),
-        lambda content: content["clusters"][0].pop("likes"),
-        lambda content: content["clusters"][0].update(likes=[1.0]),
+        lambda content: content["clusters"][0].pop("logits"),
+        lambda content: content["clusters"][0].update(logits=[1.0]),
     ],
 )
 def test_damaged_files(change):
     content = json.loads(learn(two_towers()).to_json())
     change(content)
-    with pytest.raises(ValueError, match="not the text of a policy"):
+    with pytest.raises(ValueError, match="not a policy"):
         Policy.from_json(json.dumps(content))
 
 

@@ -39,7 +39,7 @@ def test_each_node_says_where_it_could_go_and_why_it_is_where_it_is():
     assert lines["asked"].split(maxsplit=4)[1:] == ["MatMul", "CPU:1", "CPU:1", "asked for /device:CPU:1"]
     assert re.search(r"MatMul +CPU:[01] +CPU:0, CPU:1 +greedy$", lines["one"])
     assert re.search(r"ReadVariableOp +CPU:[01] .* with 'v' \(greedy\)$", "\n".join(lines.values()), re.MULTILINE)
-    assert "where it is used first" in lines["_arg_x_0"]
+    assert "on the device of its first consumer" in lines["_arg_x_0"]
     assert re.search(r"step: \d+\.\d{3} ms simulated, \d+ transfers of", text)
     assert len(re.findall(r"device:CPU:\d: busy \d+\.\d+ ms \(\d+%\), at most \d", text)) == 2
 
@@ -47,7 +47,7 @@ def test_each_node_says_where_it_could_go_and_why_it_is_where_it_is():
 def test_the_default_and_a_single_device_are_explained_too():
     x, y = two_towers()
     with session_with("") as session:
-        assert rows(session.show_placement(y, [x]))["one"].endswith("CPU:0, CPU:1  first of the best kind")
+        assert rows(session.show_placement(y, [x]))["one"].endswith("CPU:0, CPU:1  first of the best type")
     z = tf.sin(x, name="z")
     with tf.Session(config=tf.ConfigProto(device_count={"CPU": 1, "GPU": 0})) as session:
         assert rows(session.show_placement(z, [x]))["z"].endswith("CPU:0   CPU:0     the only device")

@@ -82,7 +82,7 @@ def test_nodes_that_wait_for_the_same_run_in_one_go():
     # At 2 the device has c to end, 3 seconds, and d, 2: both at half the pace, then c alone.
     assert spans(problem, schedule) == {"a": (0, 1), "b": (1, 2), "c": (1, 7), "d": (2, 6)}
     costs = costs_of(times, latency=0.0)
-    costs.crowding = {"CPU": 0.0}  # two cores for all, and a thread for each segment
+    costs.contention = {"CPU": 0.0}  # two cores for all, and a thread for each segment
     problem = problem_of([c, d], [x], costs=costs)
     schedule = problem.simulate(on(problem, b=1))
     assert spans(problem, schedule) == {"a": (0, 1), "b": (1, 2), "c": (1, 5), "d": (2, 4)}
@@ -94,7 +94,7 @@ def test_more_threads_than_cores_take_turns():
     second = [tf.cos(value, name=f"c{i}") for i, value in enumerate(first)]
     costs = costs_of({**{f"s{i}": 0 for i in range(3)}, **{f"c{i}": 2 for i in range(3)}}, latency=0.5)
     for share, finish in ((0.0, 3.5), (0.5, 5.0), (1.0, 6.5)):
-        costs.crowding = {"CPU": share}
+        costs.contention = {"CPU": share}
         problem = problem_of(second, [x], costs=costs)
         assert problem.time(on(problem, c0=1, c1=1, c2=1)) == pytest.approx(finish), share
 

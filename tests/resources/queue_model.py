@@ -30,21 +30,21 @@ class Model:
 
     def request(self, request):
         (self.putters if request.kind in ("put", "close") else self.takers).append(request)
-        self.prune_and_sort()
+        self.settle()
 
     def cancel(self, request):
         self.putters = [r for r in self.putters if r is not request]
         self.takers = [r for r in self.takers if r is not request]
         request.result = "withdrawn"
         self.give_back(request)
-        self.prune_and_sort()
+        self.settle()
 
     def close_and_cancel(self):
         self.closed = True
         for request in self.putters:
             request.result = "cancelled"
         self.putters = []
-        self.prune_and_sort()
+        self.settle()
 
     def settle(self):
         moved = True

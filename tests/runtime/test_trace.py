@@ -17,7 +17,7 @@ TRACED = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
 SLOW = "/job:localhost/replica:0/task:0/device:SLOW:0"
 
 
-class Mark:
+class Event:
     """A mark on the line of a device whose clock ticks once, for a millisecond, at each mark."""
 
     ticks = 0
@@ -26,8 +26,8 @@ class Mark:
         self.tick = None
 
     def record(self):
-        Mark.ticks += 1
-        self.tick = Mark.ticks
+        Event.ticks += 1
+        self.tick = Event.ticks
 
     def elapsed_time(self, end):
         assert self.tick is not None and end.tick is not None
@@ -65,7 +65,7 @@ def stats_of(metadata):
 
 
 def test_kernels_are_timed_by_the_device(register):
-    register(Accelerator("SLOW", "cpu", lambda: 1, event=Mark))
+    register(Accelerator("SLOW", "cpu", lambda: 1, event=Event))
     x, loss, train = model()
     metadata = tf.RunMetadata()
     with tf.Session() as session:
@@ -109,7 +109,7 @@ def test_each_node_is_waited_for_where_there_are_no_marks(register):
 
 
 def test_a_traced_step_is_not_recorded(register):
-    register(Accelerator("SLOW", "cpu", lambda: 1, record=record, event=Mark))
+    register(Accelerator("SLOW", "cpu", lambda: 1, capture=record, event=Event))
     x, loss, train = model()
     data = np.random.default_rng(1).normal(size=[12, 5, 4])
     results = []
@@ -131,7 +131,7 @@ def test_a_traced_step_is_not_recorded(register):
 
 
 def test_loops_are_timed_as_a_whole_and_turn_by_turn(register):
-    register(Accelerator("SLOW", "cpu", lambda: 1, event=Mark))
+    register(Accelerator("SLOW", "cpu", lambda: 1, event=Event))
     metadata = tf.RunMetadata()
     with tf.device("/device:SLOW:0"):
         x = tf.random_uniform([3])
@@ -148,7 +148,7 @@ def test_loops_are_timed_as_a_whole_and_turn_by_turn(register):
 
 
 def test_learned_costs_are_those_of_the_kernels(register):
-    register(Accelerator("SLOW", "cpu", lambda: 1, event=Mark))
+    register(Accelerator("SLOW", "cpu", lambda: 1, event=Event))
     x, loss, _ = model()
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
@@ -158,7 +158,7 @@ def test_learned_costs_are_those_of_the_kernels(register):
 
 
 def test_several_devices_are_timed_each_by_its_clock(register):
-    register(Accelerator("SLOW", "cpu", lambda: 1, event=Mark))
+    register(Accelerator("SLOW", "cpu", lambda: 1, event=Event))
     x = tf.placeholder(tf.float32, [3])
     with tf.device("/cpu:0"):
         a = tf.sin(x, name="a")

@@ -11,7 +11,7 @@ from thalweg._src.optimize.optimize import optimize
 from thalweg._src.optimize.prune import prune
 from thalweg._src.partition.host_memory import assign_memory
 from thalweg._src.place.cost import CostModel
-from thalweg._src.place.trip_count import turns
+from thalweg._src.place.trip_count import trip_count
 from thalweg._src.schedule.peak_memory import Buffers, format_bytes
 
 ONE = tf.ConfigProto(device_count={"CPU": 1, "GPU": 0})
@@ -103,7 +103,7 @@ def test_turns_of_a_loop_that_counts(condition, step, first, expected):
     y = tf.while_loop(condition, lambda i: i + step, [first])
     graph = functionalize(prune([], [y], []))
     (loop,) = [node for node in graph.nodes if node.type == "_While"]
-    assert turns(loop, 99) == expected
+    assert trip_count(loop, 99) == expected
 
 
 def test_feeds_are_the_callers_and_unknown_dimensions_are_guessed():

@@ -209,13 +209,13 @@ def test_graph_defs_are_compared_node_by_node():
         before = graph.as_graph_def()
         tf.constant(2, name="b")
     tf.test.assert_equal_graph_def(before, before)
-    with pytest.raises(AssertionError, match="not expected: b"):
+    with pytest.raises(AssertionError, match="unexpected nodes: b"):
         tf.test.assert_equal_graph_def(graph.as_graph_def(), before)
-    with pytest.raises(AssertionError, match="missing: b"):
+    with pytest.raises(AssertionError, match="missing nodes: b"):
         tf.test.assert_equal_graph_def(before, graph.as_graph_def())
     changed = graph.as_graph_def()
     changed.node[1].device = "/cpu:0"
-    with pytest.raises(AssertionError, match="differ: b"):
+    with pytest.raises(AssertionError, match="different nodes: b"):
         tf.test.assert_equal_graph_def(graph.as_graph_def(), changed)
     with pytest.raises(TypeError):
         tf.test.assert_equal_graph_def(graph, before)

@@ -193,7 +193,7 @@ def test_closed_session_says_so(counting):
 
 
 def test_creator_that_creates_nothing():
-    with pytest.raises(TypeError, match="does not say how"):
+    with pytest.raises(TypeError, match="does not implement create_session"):
         tf.train.MonitoredSession(tf.train.SessionCreator())
 
 

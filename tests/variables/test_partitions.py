@@ -86,7 +86,7 @@ def test_sharing() -> None:
         assert tf.get_variable("w", [6, 2], partitioner=three) is w
     with pytest.raises(ValueError, match="already exists"):
         tf.get_variable("w", [6, 2], partitioner=three)
-    with pytest.raises(ValueError, match="asked for whole"):
+    with pytest.raises(ValueError, match="requested as a whole"):
         tf.get_variable("w", [6, 2])
     tf.get_variable("whole", [6])
     with pytest.raises(ValueError, match="asked for in parts"):
@@ -98,10 +98,10 @@ def test_sharing() -> None:
     [
         ("only one axis", [6, 2], lambda shape, dtype: [2, 2]),
         ("rank 2", [6, 2], lambda shape, dtype: [2]),
-        ("one part or more", [6, 2], lambda shape, dtype: [0, 1]),
+        ("one partition or more", [6, 2], lambda shape, dtype: [0, 1]),
         ("expected a sequence", [6, 2], lambda shape, dtype: 2),
         ("Cannot slice axis 0 of size 6 into 7", [6, 2], lambda shape, dtype: [7, 1]),
-        ("unknown sizes", [None, 2], fixed_size_partitioner(2)),
+        ("fully defined shape", [None, 2], fixed_size_partitioner(2)),
         ("expected a callable", [6, 2], 3),
     ],
 )
@@ -170,7 +170,7 @@ def test_reading_writing_and_looking_up() -> None:
         np.testing.assert_array_equal(session.run(w.as_tensor()), np.zeros((7, 2)))
         session.run(w.assign([np.ones((3, 2)), np.ones((2, 2)), np.ones((2, 2))]))
         np.testing.assert_array_equal(session.run(w.as_tensor()), np.ones((7, 2)))
-    with pytest.raises(ValueError, match="3 parts"):
+    with pytest.raises(ValueError, match="3 partitions"):
         w.assign([1.0])
 
 

@@ -128,7 +128,7 @@ def test_errors_of_sharing() -> None:
 
 
 def test_errors_of_making() -> None:
-    with pytest.raises(ValueError, match="unknown sizes"):
+    with pytest.raises(ValueError, match="fully defined shape"):
         get_variable("v", [None, 2])
     with pytest.raises(ValueError, match="neither initializer nor shape"):
         get_variable("v")

@@ -4,15 +4,15 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from thalweg._src.compat.forward_compatibility import (
-    forward_compatibility_horizon as forward_compatibility_horizon,
-    forward_compatible as forward_compatible,
-)
 from thalweg._src.compat.python_types import (
     bytes_or_text_types as bytes_or_text_types,
     complex_types as complex_types,
     integral_types as integral_types,
     real_types as real_types,
+)
+from thalweg._src.compat.switches import (
+    forward_compatibility_horizon as forward_compatibility_horizon,
+    forward_compatible as forward_compatible,
 )
 from thalweg._src.formats.text import (
     as_bytes as as_bytes,

@@ -1,4 +1,4 @@
-"""Whether a checkpoint fits a model: one error that lists what is missing, what is extra and what has another shape."""
+"""Compatibility of a checkpoint with a model: one error lists missing, extra and mismatched tensors."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from thalweg._src.graph.operation import Operation
 from thalweg._src.shapes import Shape, show
 
 _SHOWN = 40
-Wanted = tuple[str, str, Any, Shape]  # name, slice, type and shape in the model
+Wanted = tuple[str, str, Any, Shape]  # name, slice, dtype and shape in the model
 
 
 def require_fit(graph: Graph, restore_op_name: str, prefix: str) -> None:
-    """Raises if what an operation restores is not what a checkpoint holds."""
+    """Raises unless a checkpoint holds the tensors that an operation restores."""
     wanted = list(_wanted(graph.get_operation_by_name(restore_op_name)))
     with open_checkpoint(prefix) as reader:
         missing = [name for name, _, _, _ in wanted if name not in reader]
@@ -29,11 +29,13 @@ def require_fit(graph: Graph, restore_op_name: str, prefix: str) -> None:
     for what, names in (
         ("missing in the checkpoint", missing),
         ("only in the checkpoint", extra),
-        ("of another shape or type", different),
+        ("of a different shape or type", different),
     ):
         if names:
             lines.append(f"  {what} ({len(names)}): {_listed(names)}")
-    lines.append("  hint: tf.train.Saver(var_list={name in the checkpoint: variable}) renames, and restores a part")
+    lines.append(
+        "  hint: tf.train.Saver(var_list={name in the checkpoint: variable}) renames tensors, or restores some of them"
+    )
     kind = errors.NotFoundError if missing else errors.InvalidArgumentError
     raise kind(None, None, "\n".join(lines))
 
@@ -58,7 +60,7 @@ def _difference(reader: Any, name: str, spec: str, dtype: Any, shape: Shape) -> 
 
 
 def _wanted(restore: Operation) -> Iterator[Wanted]:
-    """Yields what the operations behind a restore take from a checkpoint, as far as the graph tells."""
+    """Yields the tensors that the operations behind a restore read from a checkpoint, as far as they are static."""
     seen: set[Operation] = set()
     stack = [restore]
     while stack:
@@ -83,7 +85,7 @@ def _texts(constant: Operation) -> list[str] | None:
 
 
 def _target_shape(output: Any) -> Shape:
-    """Returns the shape of the variable that a restored tensor is assigned to; unknown if it is reshaped before."""
+    """Returns the shape of the variable that a restored tensor is assigned to; unknown if it is reshaped first."""
     for consumer in output.consumers():
         if consumer.type == "Identity":
             return _target_shape(consumer.outputs[0])

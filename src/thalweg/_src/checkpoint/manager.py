@@ -1,4 +1,4 @@
-"""CheckpointManager: numbers the checkpoints of objects in a folder, and deletes those that are too many."""
+"""CheckpointManager: numbers the checkpoints of objects in a folder, and deletes old ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thalweg._src.export import export
 
 @export("train.CheckpointManager")
 class CheckpointManager:
-    """The checkpoints of one `Checkpoint` in one folder."""
+    """The checkpoints of one `Checkpoint` object in one folder."""
 
     def __init__(
         self,
@@ -33,9 +33,9 @@ class CheckpointManager:
         self._name = checkpoint_name
         self._increment: Any = None
         self._latest: str | None = None
-        self._kept: dict[str, float] = {}  # when each one was saved, the oldest first
+        self._kept: dict[str, float] = {}  # prefix -> time of the save, oldest first
         now = time.time()
-        self._last_preserved = now - 1.0  # another manager may follow within the same tick of the clock
+        self._last_preserved = now - 1.0  # another manager may be created within the same tick of the clock
         state = get_checkpoint_state(self._directory)
         if state is not None:
             self._recover(state, now)
@@ -45,7 +45,7 @@ class CheckpointManager:
         self._latest = state.model_checkpoint_path
         self._last_preserved = state.last_preserved_timestamp
         if now < self._last_preserved:
-            logging.warning("the clock went back: checkpoints of %s come from the future", self._directory)
+            logging.warning("the clock was set back: checkpoints of %s are dated in the future", self._directory)
             self._last_preserved = now
         paths = list(state.all_model_checkpoint_paths)
         times = list(state.all_model_checkpoint_timestamps) or [self._last_preserved] * len(paths)
@@ -67,7 +67,7 @@ class CheckpointManager:
 
     @property
     def checkpoints(self) -> list[str]:
-        """The checkpoints that are managed, the newest last."""
+        """The managed checkpoints, newest last."""
         return list(self._kept)
 
     def save(self, checkpoint_number: Any = None) -> str:
@@ -88,7 +88,7 @@ class CheckpointManager:
         self._kept.pop(path, None)
         self._kept[path] = time.time()
         self._latest = path
-        self._record()  # before anything is deleted, so that the state never names what is gone
+        self._record()  # before anything is deleted, so that the state never names a deleted checkpoint
         if self._sweep():
             self._record()
         return str(path)
@@ -104,7 +104,7 @@ class CheckpointManager:
         )
 
     def _sweep(self) -> bool:
-        """Deletes the oldest, but for one in so many hours, which is kept and no longer managed."""
+        """Deletes the oldest checkpoints, except one per interval of hours, which is kept and no longer managed."""
         before = len(self._kept)
         while self._max_to_keep and len(self._kept) > self._max_to_keep:
             path, moment = next(iter(self._kept.items()))

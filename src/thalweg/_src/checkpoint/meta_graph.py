@@ -1,4 +1,4 @@
-"""MetaGraphs: a graph in a file together with its collections, its variables and how it is saved and restored."""
+"""MetaGraphs: a graph with its collections, its variables and its Saver, in one file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _members: dict[str, tuple[ToProto, FromProto]] = {}
 
 
 def register_proto_function(collection_name: str, to_proto: ToProto, from_proto: FromProto) -> None:
-    """Says how the members of a collection, such as queue runners, become messages and come back."""
+    """Registers how members of a collection, such as queue runners, are converted to messages and back."""
     _members[collection_name] = to_proto, from_proto
 
 
@@ -68,7 +68,7 @@ def export_meta_graph(
     save_debug_info: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """Returns a graph as a MetaGraphDef, and writes it to a file if one is named."""
+    """Returns a graph as a MetaGraphDef, and writes it to a file if one is given."""
     if kwargs:
         raise TypeError(f"export_meta_graph() got an unexpected keyword argument {next(iter(kwargs))!r}")
     if graph is not None and not isinstance(graph, Graph):
@@ -94,7 +94,7 @@ def export_meta_graph(
 
 
 def write_meta_graph(message: Any, filename: Any, as_text: bool = False) -> None:
-    """Writes a message to a file, all at once."""
+    """Writes a message to a file atomically."""
     from google.protobuf import text_format
 
     path = os.fspath(filename)
@@ -119,7 +119,7 @@ def _adapt(graph_def: Any, clear_devices: bool, strip_default_attrs: bool) -> No
 
 
 def _in_public_ops(graph_def: Any) -> None:
-    """Writes `_InitializedValue`, an operation of ours alone, as the branches that TensorFlow makes of it."""
+    """Replaces `_InitializedValue`, a private op, by the conditional that TensorFlow uses for it."""
     for node in [node for node in graph_def.node if node.op == "_InitializedValue"]:
         handle, initial, *controls = node.input
         name, dtype = node.name, node.attr["dtype"].type
@@ -141,7 +141,7 @@ def _in_public_ops(graph_def: Any) -> None:
 
 
 def _keep_scope(graph_def: Any, scope: str) -> None:
-    """Leaves the nodes of a scope, without its name; what they take from outside becomes an input to be mapped."""
+    """Keeps the nodes of a scope, without its name; inputs from outside become inputs to be mapped."""
     prefix = f"{scope.rstrip('/')}/"
     kept = [node for node in graph_def.node if node.name.startswith(prefix)]
     for node in kept:
@@ -154,7 +154,7 @@ def _keep_scope(graph_def: Any, scope: str) -> None:
             if inside:
                 node.input.append(mark + text.removeprefix("^").removeprefix(prefix))
             elif not mark:
-                raise ValueError(f"the scope {scope!r} takes {text!r} from outside, so that it cannot stand alone")
+                raise ValueError(f"the scope {scope!r} uses {text!r} from outside, so it cannot be exported alone")
         if "_class" in node.attr:
             groups = [g for g in node.attr["_class"].list.s if g.startswith(f"loc:@{prefix}".encode())]
             del node.attr["_class"].list.s[:]
@@ -167,7 +167,7 @@ def _keep_scope(graph_def: Any, scope: str) -> None:
 
 
 def _add_collection(message: Any, graph: Graph, key: str, scope: str | None, no_savers: bool) -> None:
-    """Adds a collection; one that no message can hold is left out with a warning."""
+    """Adds a collection; one that cannot be serialized is skipped with a warning."""
     if not isinstance(key, str) or key == GraphKeys.SAVEABLE_OBJECTS or (no_savers and key == GraphKeys.SAVERS):
         return
     members = graph.get_collection(key)
@@ -209,7 +209,7 @@ def _add_member(found: Any, key: str, member: Any, scope: str | None) -> None:
         found.float_list.value.append(member)
         return
     else:
-        raise TypeError(f"a {type(member).__name__} has no message")
+        raise TypeError(f"a {type(member).__name__} cannot be converted to a message")
     if proto is not None:
         found.bytes_list.value.append(proto.SerializeToString())
 
@@ -218,7 +218,7 @@ def _add_member(found: Any, key: str, member: Any, scope: str | None) -> None:
 
 
 def read_meta_graph_file(filename: Any) -> Any:
-    """Returns the MetaGraphDef in a file, binary or text."""
+    """Reads the MetaGraphDef of a file, binary or text."""
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
 
@@ -281,7 +281,7 @@ def _members_of(
 
 
 def _variable(value: bytes, scope: str | None, made: dict[str, Variable]) -> Variable:
-    """Returns the variable of a message; one that is in several collections is one object."""
+    """Returns the variable of a message; a variable in several collections is one object."""
     from tensorboard.compat.proto.variable_pb2 import VariableDef
 
     message = VariableDef.FromString(value)

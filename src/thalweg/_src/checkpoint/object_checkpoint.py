@@ -1,4 +1,4 @@
-"""Checkpoint: saves and restores objects by the names of their parts, in TensorFlow's object-based form."""
+"""Object-based checkpoints: `tf.train.Checkpoint` saves and restores objects by the names of their attributes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _text_input(name: str) -> Tensor:
 
 @export("train.Checkpoint")
 class Checkpoint(AutoTrackable):
-    """A group of objects, each under the name of a keyword, that is saved and restored as one."""
+    """A group of objects, one per keyword argument, that is saved and restored as one."""
 
     def __init__(self, **kwargs: Any) -> None:
         for name, value in sorted(kwargs.items()):
@@ -90,7 +90,7 @@ class Checkpoint(AutoTrackable):
     # -- saving -------------------------------------------------------------------------------------------------------
 
     def save(self, file_prefix: Any, session: Any = None) -> str:
-        """Writes a checkpoint under the next number and notes it as the latest one; returns its prefix."""
+        """Writes a checkpoint under the next number and records it as the latest one; returns its prefix."""
         session = session_for(session)
         with session.graph.as_default():
             if self._save_counter is None:
@@ -103,7 +103,7 @@ class Checkpoint(AutoTrackable):
         return path
 
     def write(self, file_prefix: Any, session: Any = None) -> str:
-        """Writes a checkpoint under a prefix, and nothing about it elsewhere."""
+        """Writes a checkpoint under a prefix, without recording it."""
         session = session_for(session)
         with session.graph.as_default():
             message, saveables = described(self)
@@ -117,7 +117,7 @@ class Checkpoint(AutoTrackable):
     def _save_operations(
         self, graph: Graph, saveables: list[SaveableObject]
     ) -> tuple[Tensor, dict[str, Tensor], Tensor]:
-        """Returns prefix, fed texts and the result of the operation that saves, which is made once."""
+        """Returns the prefix, the fed strings and the result of the save operation, which is created once."""
         key = (graph, *((saveable.name, id(saveable.op)) for saveable in saveables))
         if key not in self._saves:
             with name_scope("save_objects"), graph.control_dependencies(None), device("/cpu:0"):
@@ -136,16 +136,16 @@ class Checkpoint(AutoTrackable):
     # -- restoring ----------------------------------------------------------------------------------------------------
 
     def restore(self, save_path: Any) -> LoadStatus:
-        """Returns a status that restores the objects from a checkpoint, also those that are made later.
+        """Returns a status that restores the objects from a checkpoint, including objects that are created later.
 
-        A checkpoint that a Saver wrote is restored by the names of variables.
+        A checkpoint written by a Saver is restored by the names of variables.
         """
         status = self.read(save_path)
         status._optional = (self.save_counter,)
         return status
 
     def read(self, save_path: Any) -> LoadStatus:
-        """Does the same as `restore` for a checkpoint that `write` made, which counts no saves."""
+        """Like `restore`, for a checkpoint written by `write`, which has no save counter."""
         if save_path is None:
             return InitializationOnlyStatus(self, "")
         prefix = as_text(os.fspath(save_path))
@@ -185,7 +185,7 @@ def _of_checkpoint(checkpoint: Checkpoint) -> Iterable[Part]:
 
 
 class LoadStatus:
-    """What a restore will do and did; each method looks at the objects that there are at that moment."""
+    """The status of a restore; each method considers the objects that exist when it is called."""
 
     _optional: tuple[Any, ...] = ()
 
@@ -194,11 +194,11 @@ class LoadStatus:
         self._prefix = prefix
 
     def expect_partial(self) -> LoadStatus:
-        """Says that not all of the checkpoint is wanted; nothing warns of that here."""
+        """Declares that part of the checkpoint is not used; there is no warning about that here."""
         return self
 
     def assert_consumed(self) -> LoadStatus:
-        """Raises AssertionError unless everything in the checkpoint and below the root has its other side."""
+        """Raises AssertionError unless checkpoint and objects match completely."""
         raise AssertionError("No checkpoint specified (save_path=None); nothing is being restored.")
 
     def assert_existing_objects_matched(self) -> LoadStatus:
@@ -206,11 +206,11 @@ class LoadStatus:
         return self.assert_consumed()
 
     def assert_nontrivial_match(self) -> LoadStatus:
-        """Raises AssertionError if nothing but the root is in the checkpoint."""
+        """Raises AssertionError if only the root matches the checkpoint."""
         return self.assert_consumed()
 
     def run_restore_ops(self, session: Any = None) -> None:
-        """Restores what both sides have."""
+        """Restores everything that matches."""
         raise AssertionError(
             "No checkpoint specified, so no restore ops are available (save_path=None to Saver.restore)."
         )
@@ -221,14 +221,14 @@ class LoadStatus:
 
 
 def _variables(root: Any, graph: Graph) -> list[Any]:
-    """Returns what has an initializer below a root."""
+    """Returns the objects with an initializer below a root."""
     with graph.as_default():
         found = walk(root)
         return [v for v in [*found.objects, *(s for *_, s in slots_in(found))] if isinstance(v, Variable)]
 
 
 class InitializationOnlyStatus(LoadStatus):
-    """The status where there is no checkpoint: variables can be initialized, that is all."""
+    """The status without a checkpoint: variables can only be initialized."""
 
     def initialize_or_restore(self, session: Any = None) -> None:
         session = session_for(session)
@@ -236,7 +236,7 @@ class InitializationOnlyStatus(LoadStatus):
 
 
 class CheckpointLoadStatus(LoadStatus):
-    """The status of a checkpoint of objects."""
+    """The status of an object-based checkpoint."""
 
     def __init__(self, root: Checkpoint, prefix: str, message: Any, reader: Any) -> None:
         super().__init__(root, prefix)
@@ -250,7 +250,7 @@ class CheckpointLoadStatus(LoadStatus):
             return matched(self._root, self._message)
 
     def _restore_states(self, match: Match) -> None:
-        """Lets Python objects take their state, each once."""
+        """Restores the state of Python objects, each once."""
         for saveable, value in match.attributes():
             if isinstance(saveable, StateSaveable) and id(value) not in self._restored_states:
                 value.deserialize(self._reader.get_tensor(saveable.name))
@@ -261,7 +261,7 @@ class CheckpointLoadStatus(LoadStatus):
         match = self._match(get_default_graph())
         for number, node in enumerate(self._message.nodes):
             if not node.attributes:
-                continue  # it has no values of its own, and its parts are looked at
+                continue  # it has no values of its own, and its parts are checked
             if number not in match.objects:
                 raise AssertionError(f"Unresolved object in checkpoint {match.path(number)}: {node}")
             own = saved_by(match.objects[number])
@@ -320,7 +320,7 @@ class CheckpointLoadStatus(LoadStatus):
 
 
 class NameBasedSaverStatus(LoadStatus):
-    """The status of a checkpoint that a Saver wrote: variables are found by their names in the graph."""
+    """The status of a checkpoint written by a Saver: variables are found by their names in the graph."""
 
     def __init__(self, root: Checkpoint, prefix: str, reader: Any) -> None:
         super().__init__(root, prefix)
@@ -371,8 +371,8 @@ def variables_by_object(var_list: Any, prefix: str) -> dict[str, Any] | None:
         raise errors.NotFoundError(
             None,
             None,
-            f"the checkpoint {prefix} holds objects, and none has the full name of {', '.join(missing)}: "
-            f"there is {', '.join(sorted(keys)[:20])}",
+            f"the checkpoint {prefix} is object-based, but no object has the full name of {', '.join(missing)}: "
+            f"it has {', '.join(sorted(keys)[:20])}",
         )
-    logging.warning("%s holds objects and is restored by the names of variables; use tf.train.Checkpoint", prefix)
+    logging.warning("%s is object-based and is restored by the names of variables; use tf.train.Checkpoint", prefix)
     return {keys[name]: variable for name, variable in named.items()}

@@ -1,4 +1,4 @@
-"""The graph of objects in a checkpoint: what is saved under which key, and which object here is which one there."""
+"""The object graph of a checkpoint: keys of saved tensors, and the matching of objects to those of a program."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _SLOTS = ".OPTIMIZER_SLOT"
 
 
 def graph_message() -> Any:
-    """Returns an empty graph of objects."""
+    """Returns an empty object graph."""
     from tensorboard.compat.proto.trackable_object_graph_pb2 import TrackableObjectGraph
 
     return TrackableObjectGraph()
 
 
 def parse_graph(value: bytes, prefix: str) -> Any:
-    """Returns the graph of objects that a checkpoint holds."""
+    """Returns the object graph of a checkpoint."""
     from google.protobuf.message import DecodeError
 
     graph = graph_message()
@@ -41,7 +41,7 @@ def parse_graph(value: bytes, prefix: str) -> Any:
     except DecodeError:
         damaged = True
     if damaged:
-        raise errors.DataLossError(None, None, f"the graph of objects in the checkpoint {prefix} is damaged")
+        raise errors.DataLossError(None, None, f"the object graph in the checkpoint {prefix} is corrupt")
     return graph
 
 
@@ -54,7 +54,7 @@ def _escaped(name: str) -> str:
 
 @dataclass(slots=True)
 class Walk:
-    """All objects below a root, breadth first, with the path by which each is first reached."""
+    """All objects below a root in breadth-first order, with the path by which each is first reached."""
 
     objects: list[Any] = field(default_factory=list)
     paths: dict[int, str] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Walk:
 
 
 def walk(root: Any) -> Walk:
-    """Returns the objects that a checkpoint of a root has, without the slots of optimizers."""
+    """Returns the objects that a checkpoint of a root contains, without the slots of optimizers."""
     found = Walk()
     found.add(root, "")
     waiting = deque([root])
@@ -99,7 +99,7 @@ def slots_in(found: Walk) -> Iterator[tuple[Any, str, Any, Any]]:
 
 
 def described(root: Any) -> tuple[Any, list[SaveableObject]]:
-    """Returns the graph of the objects below a root as a message, and what saves each of them."""
+    """Returns the object graph below a root as a message, and the saveables of each object."""
     found = walk(root)
     message = graph_message()
     for parts in found.parts:
@@ -108,7 +108,7 @@ def described(root: Any) -> tuple[Any, list[SaveableObject]]:
             node.children.add(node_id=found.numbers[id(part)], local_name=name)
     for optimizer, name, variable, slot in list(slots_in(found)):
         if id(slot) in found.numbers:
-            raise ValueError(f"the slot {name!r} of {variable.name!r} is also a part of another object: {slot!r}")
+            raise ValueError(f"the slot {name!r} of {variable.name!r} is also an attribute of another object: {slot!r}")
         path = f"{found.paths[id(variable)]}/{_SLOTS}/{found.paths[id(optimizer)]}/{_escaped(name)}"
         number = found.add(slot, path)
         message.nodes.add()
@@ -129,15 +129,15 @@ def described(root: Any) -> tuple[Any, list[SaveableObject]]:
 
 @dataclass(slots=True)
 class Match:
-    """Which objects of a program are those of a checkpoint, as far as both have them."""
+    """The mapping between the objects of a program and those of a checkpoint."""
 
     message: Any
     found: Walk
-    objects: dict[int, Any] = field(default_factory=dict)  # by their numbers in the checkpoint
+    objects: dict[int, Any] = field(default_factory=dict)  # by their ids in the checkpoint
     numbers: dict[int, int] = field(default_factory=dict)  # by the identity of objects
 
     def bind(self, number: int, value: Any) -> bool:
-        """Notes that an object is that of a number; False if one of both is known already."""
+        """Maps an object to an id; returns False if either is already mapped."""
         if number in self.objects:
             if self.objects[number] is not value:
                 logging.warning(
@@ -159,7 +159,7 @@ class Match:
                     yield own[attribute.name](attribute.checkpoint_key), value
 
     def path(self, number: int) -> str:
-        """Returns a name of an object in the checkpoint for messages."""
+        """Returns the name of an object in the checkpoint, for messages."""
         paths = {0: "(root)"}
         for index, node in enumerate(self.message.nodes):
             for child in node.children:
@@ -173,7 +173,7 @@ class Match:
 
 
 def matched(root: Any, message: Any) -> Match:
-    """Finds the objects below a root in a checkpoint's graph, by the names on the way to them."""
+    """Matches the objects below a root with a checkpoint's object graph, by the names of edges."""
     match = Match(message, walk(root))
     match.bind(0, root)
     waiting = deque([0])
@@ -195,5 +195,5 @@ def matched(root: Any, message: Any) -> Match:
 
 
 def names_to_keys(message: Any) -> dict[str, str]:
-    """Returns the keys of a checkpoint of objects by the names that checkpoints by name have."""
+    """Returns the keys of an object-based checkpoint by the names that name-based checkpoints use."""
     return {a.full_name: a.checkpoint_key for node in message.nodes for a in node.attributes if a.full_name}

@@ -1,4 +1,4 @@
-"""Reading checkpoints outside of a graph, and letting variables start from one."""
+"""Checkpoint readers outside a graph, and initialization of variables from a checkpoint."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CheckpointReader:
         return {name: self._reader.entry(name).dtype for name in self._reader.names()}
 
     def debug_string(self) -> bytes:
-        """Returns a line for each tensor: name, type and shape."""
+        """Returns one line per tensor: name, dtype and shape."""
         entries = [(name, self._reader.entry(name)) for name in sorted(self._reader.names())]
         return "".join(f"{name} (DT_{e.dtype.name.upper()}) {list(e.shape)}\n" for name, e in entries).encode()
 
@@ -68,7 +68,7 @@ def load_variable(ckpt_dir_or_file: Any, name: str) -> Any:
 
 @export("train.list_variables", "contrib.framework.list_variables")
 def list_variables(ckpt_dir_or_file: Any) -> list[tuple[str, list[int]]]:
-    """Returns name and shape of all that is in a checkpoint, sorted by name."""
+    """Returns name and shape of all tensors of a checkpoint, sorted by name."""
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
 
 
@@ -88,10 +88,10 @@ def prefix_of(ckpt_dir_or_file: Any) -> str:
 
 @export("train.init_from_checkpoint", "contrib.framework.init_from_checkpoint")
 def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Any) -> None:
-    """Lets variables take their initial values from a checkpoint.
+    """Initializes variables from a checkpoint.
 
-    The map says which: name in the checkpoint to a variable, its name, or its parts; or a scope in the checkpoint, with
-    "/" at its end, to a scope of the graph.
+    The map assigns to a name in the checkpoint a variable, its name, or its partitions; or to a scope in the
+    checkpoint, with "/" at its end, a scope of the graph.
     """
     prefix = prefix_of(ckpt_dir_or_file)
     reader = CheckpointReader(prefix)
@@ -104,7 +104,7 @@ def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Any) -> None:
             raise TypeError(f"assignment_map[{source!r}]: expected a variable or a name, received {target!r}")
         elif not target.endswith("/"):
             if source.endswith("/"):
-                raise ValueError(f"assignment_map: {source!r} is a scope and {target!r}, a variable, is none")
+                raise ValueError(f"assignment_map: {source!r} is a scope, but {target!r} is a variable")
             _start_from(prefix, reader, source, _named(target))
         else:
             _start_scope(prefix, reader, shapes, source, target)
@@ -120,21 +120,21 @@ def _stored() -> tuple[dict[str, Any], dict[str, PartitionedVariable]]:
 
 
 def _named(name: str) -> Any:
-    """Returns the variable of a name, or its parts."""
+    """Returns the variable of a name, or its partitions."""
     variables, partitioned = _stored()
     if name in partitioned:
         return partitioned[name]
     if name not in variables:
-        raise ValueError(f"there is no variable {name!r}, only {', '.join(sorted(variables)) or 'none at all'}")
+        raise ValueError(f"there is no variable {name!r}; the variables are {', '.join(sorted(variables)) or 'none'}")
     return variables[name]
 
 
 def _start_scope(prefix: str, reader: CheckpointReader, shapes: dict[str, Any], source: str, target: str) -> None:
-    """Lets all variables of a scope start from those of a scope in the checkpoint."""
+    """Initializes all variables of a scope from a scope in the checkpoint."""
     scope = "" if target == "/" else target
     start = "" if source == "/" else source
     if source and not source.endswith("/"):
-        raise ValueError(f"assignment_map: {target!r} is a scope and {source!r} is none: expected '{source}/'")
+        raise ValueError(f"assignment_map: {target!r} is a scope, but {source!r} is not: expected '{source}/'")
     variables, partitioned = _stored()
     parts = {id(part) for whole in partitioned.values() for part in whole}
     chosen = {name: v for name, v in variables.items() if name.startswith(scope) and id(v) not in parts}
@@ -144,7 +144,7 @@ def _start_scope(prefix: str, reader: CheckpointReader, shapes: dict[str, Any], 
         if full not in shapes:
             raise ValueError(
                 f"the checkpoint {prefix} has no tensor {full!r} for the variable {name!r}: "
-                f"there is {', '.join(sorted(shapes)[:20])}"
+                f"it has {', '.join(sorted(shapes)[:20])}"
             )
         _start_from(prefix, reader, full, variable)
 
@@ -170,7 +170,7 @@ def _start_from(prefix: str, reader: CheckpointReader, source: str, target: Any)
 
 
 def _set_initializer(variable: Any, prefix: str, source: str, spec: str) -> None:
-    """Puts a value from a checkpoint in the place of a variable's initial value."""
+    """Replaces a variable's initial value by a value from a checkpoint."""
     graph = variable.graph
     with graph.as_default(), graph.control_dependencies(None), name_scope(f"{variable.op.name}/checkpoint_initializer"):
         with device(None), device("/cpu:0"):

@@ -1,4 +1,4 @@
-"""Saver: writes a model's variables to checkpoints, keeps the latest ones, and brings them back."""
+"""Saver: writes a model's variables to checkpoints, keeps the most recent ones, and restores them."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def _saver_def(**fields: Any) -> Any:
 class Saver:
     """Saves and restores variables.
 
-    With `asynchronous=True` a save takes a snapshot, which costs nothing since variables copy on write, and a thread
-    writes it while training goes on; what goes wrong there is raised by the next save or restore, or by `wait`.
+    With `asynchronous=True` a save takes a snapshot, which is free since variables are copied on write, and a thread
+    writes it while training continues; an error there is raised by the next save or restore, or by `wait`.
     """
 
     def __init__(
@@ -97,13 +97,13 @@ class Saver:
         self._writer = BackgroundWriter() if asynchronous else None
         self._last_checkpoints: list[tuple[str, float]] = []
         self._to_delete: list[tuple[str, float]] = []
-        self._saving = threading.Lock()  # saves of several threads come one after another, the newest step last
+        self._saving = threading.Lock()  # serializes saves of several threads, so that the last one is the newest step
         self._next_kept = time.time() + keep_checkpoint_every_n_hours * 3600
         if not defer_build:
             self.build()
 
     def build(self) -> None:
-        """Adds the operations to the default graph, if that was put off."""
+        """Adds the operations to the default graph, if that was deferred."""
         if self._is_built:
             return
         self._is_built = True
@@ -182,14 +182,14 @@ class Saver:
         return None if self._is_empty else saved
 
     def _run_save(self, sess: Any, prefix: str, finish: Any) -> str:
-        """Returns what the checkpoint is found by: the prefix, or the pattern of several files of the first form."""
+        """Returns the name of the checkpoint: the prefix, or the pattern of several V1 files."""
         if self._writer is None:
             saved = self._saved(sess, prefix)
             finish(saved)
             return saved
         self.wait()  # one snapshot at a time, so that memory stays bounded
         try:
-            with self._writer.taking_over(prefix):
+            with self._writer.intercepting(prefix):
                 saved = self._saved(sess, prefix)
         except BaseException:
             self._writer.put(lambda: None, ends=True)
@@ -203,14 +203,14 @@ class Saver:
         return as_text(sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: prefix}))
 
     def wait(self) -> None:
-        """Waits until an asynchronous save is on disk; raises what went wrong in it."""
+        """Waits until an asynchronous save is on disk; raises its error if it failed."""
         if self._writer is not None:
             self._writer.wait()
 
     close = wait
 
     def make_asynchronous(self) -> None:
-        """Lets a thread write what is saved from now on, as `asynchronous=True` does."""
+        """Makes later saves asynchronous, as `asynchronous=True` does."""
         self._writer = self._writer or BackgroundWriter()
 
     @property
@@ -225,8 +225,8 @@ class Saver:
         return f"{path}-{step:08d}" if self._pad_step_number else f"{path}-{step}"
 
     def _record(self, prefix: str, folder: str, latest_filename: str, suffix: str) -> None:
-        """Writes down that there is a new checkpoint, then deletes those that are too many."""
-        if self._max_to_keep:  # who keeps all has only the latest one listed
+        """Records a new checkpoint, then deletes the oldest beyond the limit."""
+        if self._max_to_keep:  # without a limit only the latest one is listed
             self._last_checkpoints = [entry for entry in self._last_checkpoints if entry[0] != prefix]
             self._last_checkpoints.append((prefix, time.time()))
         if self._max_to_keep and len(self._last_checkpoints) > self._max_to_keep:
@@ -248,7 +248,7 @@ class Saver:
     # -- restoring ----------------------------------------------------------------------------------------------------
 
     def restore(self, sess: Any, save_path: Any) -> None:
-        """Gives the variables the values that a checkpoint holds; nothing changes if it does not fit the model."""
+        """Restores the variables from a checkpoint; nothing changes if it does not match the model."""
         self.wait()
         if self._is_empty:
             return
@@ -268,7 +268,7 @@ class Saver:
         sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: prefix})
 
     def _restore_objects(self, sess: Any, prefix: str) -> bool:
-        """Restores by full names what tf.train.Checkpoint saved; False if the checkpoint is none of these."""
+        """Restores an object-based checkpoint by full names; returns False for other checkpoints."""
         with sess.graph.as_default():
             found = variables_by_object(self._var_list, prefix)
             if found is not None:
@@ -276,7 +276,7 @@ class Saver:
         return found is not None
 
     def restore_latest_good(self, sess: Any, checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
-        """Restores the newest checkpoint of a folder that is whole, warns of damaged ones, and returns its prefix."""
+        """Restores the newest intact checkpoint of a folder, warns of corrupt ones, and returns its prefix."""
         self.wait()
         prefix = latest_good_checkpoint(checkpoint_dir, latest_filename)
         if prefix is not None:
@@ -293,23 +293,23 @@ class Saver:
 
     @property
     def last_checkpoints(self) -> list[str]:
-        """The checkpoints that are kept, the newest last."""
+        """The checkpoints that are kept, newest last."""
         return [prefix for prefix, _ in self._last_checkpoints]
 
     def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
-        """Is the older form of `set_last_checkpoints_with_time`, for checkpoints of unknown time."""
+        """The older form of `set_last_checkpoints_with_time`, for checkpoints of unknown time."""
         if not isinstance(last_checkpoints, list):
             raise TypeError(f"last_checkpoints: expected a list, received {last_checkpoints!r}")
         self._last_checkpoints = [(prefix, float("inf")) for prefix in last_checkpoints]
 
     def set_last_checkpoints_with_time(self, last_checkpoints_with_time: Sequence[tuple[str, float]]) -> None:
-        """Takes over which checkpoints are kept, as pairs of prefix and seconds since 1970."""
+        """Sets which checkpoints are kept, as pairs of prefix and seconds since 1970."""
         if not isinstance(last_checkpoints_with_time, list):
             raise TypeError(f"last_checkpoints_with_time: expected a list, received {last_checkpoints_with_time!r}")
         self._last_checkpoints = last_checkpoints_with_time
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str], verify: bool = False) -> None:
-        """Takes over checkpoints of an earlier run, those that exist; with verify, those that are whole."""
+        """Takes over existing checkpoints of an earlier run; with verify, only intact ones."""
         kept = []
         for prefix in checkpoint_paths:
             if not checkpoint_exists(prefix):
@@ -329,7 +329,7 @@ class Saver:
         return self.saver_def
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """Returns the Saver as a SaverDef; None if its operations lie outside of the scope."""
+        """Returns the Saver as a SaverDef; None if its operations are outside the scope."""
         if not export_scope:
             return self.saver_def
         prefix = f"{export_scope.rstrip('/')}/"
@@ -343,7 +343,7 @@ class Saver:
 
     @staticmethod
     def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
-        """Returns the Saver of a SaverDef, whose operations are in the graph already."""
+        """Returns the Saver of a SaverDef whose operations are already in the graph."""
         message = _saver_def()
         message.CopyFrom(saver_def)
         return Saver(saver_def=message, name=import_scope)
@@ -359,7 +359,7 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> Any:
-        """Returns the default graph with this Saver as a MetaGraphDef, and writes it to a file if one is named."""
+        """Returns the default graph with this Saver as a MetaGraphDef, and writes it to a file if one is given."""
         return export_meta_graph(
             filename=filename,
             saver_def=self.saver_def,
@@ -395,7 +395,7 @@ def import_meta_graph(
     import_scope: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Adds the graph of a MetaGraph to the default graph and returns its Saver, None if there is nothing to save."""
+    """Imports a MetaGraph into the default graph and returns its Saver, None if there is nothing to save."""
     return import_meta_graph_with_return_elements(meta_graph_or_file, clear_devices, import_scope, None, **kwargs)[0]
 
 
@@ -406,7 +406,7 @@ def import_meta_graph_with_return_elements(
     return_elements: Sequence[str] | None = None,
     **kwargs: Any,
 ) -> tuple[Any, Any]:
-    """Imports as `import_meta_graph` does; returns the Saver and the elements asked for."""
+    """Imports like `import_meta_graph`; returns the Saver and the requested elements."""
     message = meta_graph_or_file
     if getattr(getattr(message, "DESCRIPTOR", None), "name", "") != "MetaGraphDef":
         message = read_meta_graph_file(message)

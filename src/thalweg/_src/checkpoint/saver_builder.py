@@ -1,4 +1,4 @@
-"""The graph of a Saver: what is saved under which name, and the operations that save and restore it."""
+"""The graph of a Saver: the names of saved tensors, and the operations that save and restore them."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from thalweg._src.variables.variables import Variable
 
 
 class SaveSpec:
-    """One tensor of a checkpoint: its value, the slice that it is of a larger one, and its name there."""
+    """One tensor of a checkpoint: its value, its slice of a larger tensor, and its name."""
 
     def __init__(self, tensor: Any, slice_spec: str, name: str, dtype: Any = None, device: str | None = None) -> None:
         self._tensor = tensor
         self.slice_spec = slice_spec
         self.name = name
         if dtype is None and callable(tensor):
-            raise ValueError(f"the tensor {name!r} is made by a function: pass its dtype")
+            raise ValueError(f"the tensor {name!r} is given by a function: pass its dtype")
         self.dtype: DType = tensor.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype)
         self.device = device if device is not None else getattr(tensor, "device", "")
 
@@ -45,7 +45,7 @@ class SaveSpec:
 
 
 class SaveableObject:
-    """Something that is saved as one or more tensors and restored from them; `restore` is for subclasses."""
+    """An object that is saved as one or more tensors and restored from them; subclasses define `restore`."""
 
     def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:
         self.op = op
@@ -57,8 +57,8 @@ class SaveableObject:
         return self.specs[0].device or ""
 
     def restore(self, restored_tensors: list[Tensor], restored_shapes: Any) -> Operation:
-        """Returns an operation that takes over the restored values."""
-        raise ValueError(f"{type(self).__name__} does not say how it is restored: define restore()")
+        """Returns an operation that assigns the restored values."""
+        raise ValueError(f"{type(self).__name__} cannot be restored: define restore()")
 
 
 class VariableSaveable(SaveableObject):
@@ -80,7 +80,7 @@ class VariableSaveable(SaveableObject):
 
 
 class _TensorSaveable(SaveableObject):
-    """A plain tensor, which can be saved alone."""
+    """A plain tensor, which can only be saved."""
 
     def __init__(self, tensor: Tensor, name: str) -> None:
         super().__init__(tensor, [SaveSpec(tensor, "", name)], name)
@@ -90,7 +90,7 @@ class _TensorSaveable(SaveableObject):
 
 
 def grouped_by_name(op_list: Iterable[Any]) -> dict[str, Any]:
-    """Returns variables and saveable objects by their names in a checkpoint, the parts of a variable as one."""
+    """Returns variables and saveable objects by their names in a checkpoint, partitions of a variable together."""
     if not isinstance(op_list, list | tuple | set):
         raise TypeError(f"Variables to save should be passed in a dict or a list: {op_list}")
     named: dict[str, Any] = {}
@@ -122,7 +122,7 @@ def _name_of(item: Any) -> str:
 
 
 def saveables_for(var_list: Any) -> list[SaveableObject]:
-    """Returns what to save, sorted by name; a variable may occur once."""
+    """Returns the saveables sorted by name; a variable may occur only once."""
     named = var_list if isinstance(var_list, dict) else grouped_by_name(var_list)
     result: list[SaveableObject] = []
     seen: dict[int, str] = {}
@@ -161,7 +161,7 @@ def _saveables(name: str, item: Any) -> Iterator[SaveableObject]:
 
 @dataclass(frozen=True, slots=True)
 class SaverNames:
-    """The names by which a graph is asked to save and to restore."""
+    """The names of a graph's save and restore tensors."""
 
     filename: str
     save: str
@@ -169,7 +169,7 @@ class SaverNames:
 
 
 class SaverBuilder:
-    """Adds the operations of a Saver to the default graph; subclasses may save and restore in other ways."""
+    """Adds the operations of a Saver to the default graph; subclasses may save and restore differently."""
 
     def build(
         self,
@@ -199,10 +199,10 @@ class SaverBuilder:
         return SaverNames(prefix.name, save.name, restore.name)
 
     def save_op(self, filename_tensor: Tensor, saveables: Sequence[SaveableObject]) -> Operation:
-        """Returns an operation that writes all of the saveables to one checkpoint."""
+        """Returns an operation that writes all saveables to one checkpoint."""
         specs = [spec for saveable in saveables for spec in saveable.specs]
         values = [convert_to_tensor(spec.tensor) for spec in specs]
-        # The values are read for this alone, so that they may be taken all in one moment.
+        # Values are read only for the save, so that all of them can be taken at one moment.
         with get_default_graph()._attr_scope({"_consistent": True}):
             return save_v2_op.operation(
                 filename_tensor, [spec.name for spec in specs], [spec.slice_spec for spec in specs], values
@@ -220,8 +220,8 @@ class SaverBuilder:
             return identity(prefix, name="control_dependency")
 
     def _add_sharded_save(self, prefix: Tensor, per_device: Sequence[tuple[str, list[SaveableObject]]]) -> Tensor:
-        """Writes a shard on each device, then makes one checkpoint of them."""
-        # The name is drawn once a graph, as TensorFlow does: two saves of one graph to one place must not overlap.
+        """Writes one shard per device, then merges them into one checkpoint."""
+        # The name is drawn once per graph, as in TensorFlow: two saves of one graph to one prefix must not overlap.
         unfinished = string_join([prefix, f"_temp_{uuid.uuid4().hex}/part"])
         count = constant(len(per_device), dtypes.int32, name="num_shards")
         prefixes, writes = [], []
@@ -242,7 +242,7 @@ class SaverBuilder:
         sequentially: bool,
         reshape: bool,
     ) -> Operation:
-        """Reads on each device, and assigns only when all have read: a damaged shard leaves everything as it was."""
+        """Reads on each device, and assigns after all have read: a corrupt shard leaves all variables unchanged."""
         restored = []
         for place, saveables in per_device:
             with device(place):
@@ -278,7 +278,7 @@ def _static_shapes(saveable: SaveableObject) -> list[Any] | None:
 
 
 def _by_device(saveables: Sequence[SaveableObject]) -> list[tuple[str, list[SaveableObject]]]:
-    """Returns the saveables of each task, under the name of its processor."""
+    """Returns the saveables of each task, under the name of its CPU."""
     groups: dict[str, list[SaveableObject]] = {}
     for saveable in saveables:
         spec = DeviceSpec.from_string(saveable.device or "")

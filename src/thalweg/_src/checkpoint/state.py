@@ -1,4 +1,4 @@
-"""Which checkpoints a folder has: the text file `checkpoint` that names them, the latest one, the latest good one."""
+"""Checkpoint state: the text file `checkpoint` of a folder, which lists its checkpoints and the latest one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _message(**fields: Any) -> Any:
 
 
 def state_path(save_dir: str, latest_filename: str | None = None) -> str:
-    """Returns the name of the file in which a folder's checkpoints are listed."""
+    """Returns the path of the file that lists a folder's checkpoints."""
     return os.path.join(save_dir, latest_filename or _STATE)
 
 
@@ -38,7 +38,7 @@ def generate_checkpoint_state_proto(
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> Any:
-    """Returns the state of a folder as a message; paths are relative to the folder where they can be."""
+    """Returns the state of a folder as a message; paths are relative to the folder where possible."""
     save_dir, latest = os.fspath(save_dir), os.fspath(model_checkpoint_path)
     paths = [os.fspath(path) for path in all_model_checkpoint_paths or ()]
     if not paths or paths[-1] != latest:
@@ -68,7 +68,7 @@ def update_checkpoint_state(
     *,
     save_relative_paths: bool = False,
 ) -> None:
-    """Writes the state of a folder, all at once."""
+    """Writes the state of a folder atomically."""
     from google.protobuf import text_format
 
     save_dir, latest = os.fspath(save_dir), os.fspath(model_checkpoint_path)
@@ -87,7 +87,7 @@ def update_checkpoint_state(
 
 @export("train.get_checkpoint_state")
 def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None) -> Any:
-    """Returns the state of a folder with full paths; None, with a warning if there is a file, if it cannot be read."""
+    """Returns the state of a folder with full paths; None if there is none or, with a warning, if it is unreadable."""
     from google.protobuf import text_format
 
     folder = os.fspath(checkpoint_dir)
@@ -111,7 +111,7 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
 
 @export("train.checkpoint_exists")
 def checkpoint_exists(checkpoint_prefix: Any) -> bool:
-    """Returns whether there is a checkpoint of this prefix."""
+    """Returns whether a checkpoint with this prefix exists."""
     prefix = os.fspath(checkpoint_prefix)
     return os.path.exists(prefix + _INDEX) or bool(gfile.glob(prefix + _INDEX)) or bool(table_files(prefix))
 
@@ -124,20 +124,20 @@ def latest_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -
         return None
     if checkpoint_exists(state.model_checkpoint_path):
         return str(state.model_checkpoint_path)
-    logging.error("the checkpoint %s, which is said to be the latest, does not exist", state.model_checkpoint_path)
+    logging.error("the checkpoint %s, recorded as the latest, does not exist", state.model_checkpoint_path)
     return None
 
 
 def check_checkpoint(checkpoint_prefix: Any) -> None:
-    """Reads a whole checkpoint and raises what is wrong with it, as a rule DataLossError with file and tensor."""
+    """Reads a whole checkpoint and raises an error if it is corrupt, usually DataLossError with file and tensor."""
     with open_checkpoint(os.fspath(checkpoint_prefix)) as reader:
         reader.verify()
 
 
 def latest_good_checkpoint(checkpoint_dir: Any, latest_filename: str | None = None) -> str | None:
-    """Returns the newest checkpoint that is whole, None if there is none; warns of every newer one that is damaged.
+    """Returns the newest intact checkpoint, None if there is none; warns of every newer one that is corrupt.
 
-    Those that the state file does not name, as when it is lost itself, come last, the newest file first.
+    Checkpoints that the state file does not name, for example because it is lost, come last, newest file first.
     """
     folder = os.fspath(checkpoint_dir)
     try:
@@ -155,7 +155,7 @@ def latest_good_checkpoint(checkpoint_dir: Any, latest_filename: str | None = No
 
 
 def _found(folder: str) -> list[str]:
-    """Returns the checkpoints in a folder, the newest first, whatever the state file says."""
+    """Returns the checkpoints in a folder, newest first, whatever the state file lists."""
     try:
         names = [name for name in os.listdir(folder) if name.endswith(_INDEX)]
     except OSError:
@@ -170,7 +170,7 @@ def _found(folder: str) -> list[str]:
 
 @export("train.get_checkpoint_mtimes")
 def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[Any]) -> list[float]:
-    """Returns when checkpoints were written, in seconds since 1970, without those that do not exist."""
+    """Returns the modification times of existing checkpoints, in seconds since 1970."""
     times = []
     for prefix in checkpoint_prefixes:
         files = [f"{os.fspath(prefix)}{_INDEX}", *table_files(os.fspath(prefix))]
@@ -183,7 +183,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[Any]) -> list[float]:
 def remove_checkpoint(
     checkpoint_prefix: Any, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
-    """Deletes a checkpoint; its index goes first, so that what is left after an interruption is none."""
+    """Deletes a checkpoint, its index first, so that the rest is not a checkpoint if the deletion is interrupted."""
     prefix = os.fspath(checkpoint_prefix)
     durable.remove_quietly(prefix + _INDEX)
     if checkpoint_format_version == 1:
@@ -195,7 +195,7 @@ def remove_checkpoint(
 
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
-    """Returns the name of the file in which a checkpoint's graph is kept, the same for all its shards."""
+    """Returns the name of the file with a checkpoint's graph, the same for all its shards."""
     base = re.sub(r"-[\d?]+-of-\d+$", "", checkpoint_filename)
     return f"{base}.{meta_graph_suffix}"
 
@@ -212,7 +212,7 @@ def checkpoints_iterator(
     timeout: float | None = None,
     timeout_fn: Callable[[], bool] | None = None,
 ) -> Iterator[str]:
-    """Yields checkpoints of a folder as they come, until none has come for `timeout` seconds."""
+    """Yields checkpoints of a folder as they appear, until none has appeared for `timeout` seconds."""
     last: str | None = None
     while True:
         found = _wait_for_new(checkpoint_dir, last, timeout)

@@ -1,4 +1,4 @@
-"""The graph of a Saver that writes checkpoints of TensorFlow's first form."""
+"""The graph of a Saver that writes checkpoints of format V1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thalweg._src.ops.constants import constant
 
 
 class TableSaverBuilder(SaverBuilder):
-    """Saves to a single file, or to one on each device; restoring is as ever."""
+    """Saves to a single file, or to one file per device; restoring is inherited."""
 
     def save_op(self, filename_tensor: Tensor, saveables: Sequence[SaveableObject]) -> Operation:
         specs = [spec for saveable in saveables for spec in saveable.specs]

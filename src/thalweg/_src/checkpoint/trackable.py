@@ -1,7 +1,7 @@
-"""Trackable objects: what a checkpoint of objects walks through, from each object to its parts by their names.
+"""Trackable objects: the edges of an object-based checkpoint, from each object to its parts by name.
 
-What the parts of an object are and what it saves itself is known by its class: `parts_of` and `saved_by` are functions
-that each such class adds to.
+The parts and the own tensors of an object depend on its class: `parts_of` and `saved_by` are generic functions to which
+each such class adds an implementation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VALUE = "VARIABLE_VALUE"
 
 @export("train.experimental.PythonState")
 class PythonState(ABC):
-    """A part of a checkpoint that is no variable: bytes that a Python object makes and takes back."""
+    """A part of a checkpoint that is not a variable: bytes that a Python object writes and reads."""
 
     @abstractmethod
     def serialize(self) -> Any:
@@ -31,15 +31,15 @@ class PythonState(ABC):
 
     @abstractmethod
     def deserialize(self, string_value: Any) -> None:
-        """Takes the state from bytes."""
+        """Restores the state from bytes."""
 
 
 class AutoTrackable:
-    """An object whose parts are its attributes; lists and dictionaries among them are followed."""
+    """An object whose parts are its attributes; lists and dictionaries among them are tracked too."""
 
 
 def is_trackable(value: Any) -> bool:
-    """Returns whether a checkpoint can follow a value; lists and dictionaries count if something in them can."""
+    """Returns whether a checkpoint can track a value, or anything inside a list or dictionary."""
     if isinstance(value, list | tuple | dict):
         return any(map(is_trackable, value.values() if isinstance(value, dict) else value))
     return parts_of.dispatch(type(value)) is not _UNKNOWN
@@ -50,8 +50,8 @@ def is_trackable(value: Any) -> bool:
 
 @functools.singledispatch
 def parts_of(value: Any) -> Iterable[Part]:
-    """Returns the objects that one is made of, by the names that a checkpoint has for them."""
-    raise TypeError(f"a checkpoint cannot follow {value!r} of {type(value).__name__}")
+    """Returns the parts of an object by their names in a checkpoint."""
+    raise TypeError(f"a checkpoint cannot track {value!r} of {type(value).__name__}")
 
 
 _UNKNOWN = parts_of.dispatch(object)
@@ -75,13 +75,13 @@ def _entries(value: Any) -> Iterator[Part]:
         if not is_trackable(item):
             continue
         if not isinstance(key, str):
-            raise ValueError(f"a dictionary in a checkpoint needs strings as its keys, {key!r} is none: {value!r}")
+            raise ValueError(f"a dictionary in a checkpoint needs strings as keys, {key!r} is not one: {value!r}")
         yield key, item
 
 
 @parts_of.register(Optimizer)
 def _of_optimizer(optimizer: Any) -> Iterator[Part]:
-    """Yields the variables that belong to no other one; slots are saved beside the variables that they belong to."""
+    """Yields the optimizer's own variables; slots are saved with the variables that they belong to."""
     graph = get_default_graph()
     for (name, _), variable in sorted(optimizer._non_slot_dict.items(), key=lambda item: item[0][0]):
         if variable.graph is graph:
@@ -95,7 +95,7 @@ def _of_attributes(value: Any) -> Iterator[Part]:
 
 
 def attributes_of(value: Any, kind: Any = None, without: frozenset[str] = frozenset()) -> Iterator[Part]:
-    """Yields the attributes that a checkpoint can follow, those of a kind alone if one is given."""
+    """Yields the attributes that a checkpoint can track, optionally only those of one type."""
     for name, item in vars(value).items():
         if name not in without and (kind is None or isinstance(item, kind)) and is_trackable(item):
             yield name, item
@@ -105,18 +105,18 @@ def attributes_of(value: Any, kind: Any = None, without: frozenset[str] = frozen
 
 
 class StateSaveable(SaveableObject):
-    """The bytes of a Python object, which are taken at the moment of the save."""
+    """The state of a Python object as bytes, taken when the checkpoint is saved."""
 
     def __init__(self, state: PythonState, name: str) -> None:
         super().__init__(state, [], name)
 
 
-Saved = dict[str, Callable[[str], SaveableObject]]  # by attribute: what saves it, for the key under which it is saved
+Saved = dict[str, Callable[[str], SaveableObject]]  # by attribute: a function from its key to its saveable
 
 
 @functools.singledispatch
 def saved_by(value: Any) -> Saved:
-    """Returns what an object itself, not its parts, puts into a checkpoint."""
+    """Returns what an object itself, without its parts, saves in a checkpoint."""
     return {}
 
 
@@ -131,5 +131,5 @@ def _state(state: Any) -> Saved:
 
 
 def full_name(value: Any) -> str:
-    """Returns the name of an object in checkpoints by name; the empty one if it has none."""
+    """Returns the name of an object in name-based checkpoints; empty if it has none."""
     return value._shared_name if isinstance(value, Variable) else getattr(value, "_name", None) or ""

@@ -1,4 +1,4 @@
-"""Warm starts: variables that begin with the values of an earlier model, whose vocabularies may have been others."""
+"""Warm starts: variables initialized from an earlier model, whose vocabularies may have been different."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Vocabularies(NamedTuple):
 
 @export("train.VocabInfo")
 class VocabInfo(_Vocabularies):
-    """The vocabularies of a variable now and in the earlier model, along its rows (axis 0) or columns (axis 1)."""
+    """The vocabularies of a variable in the new and the earlier model, along its rows (axis 0) or columns (axis 1)."""
 
     __slots__ = ()
 
@@ -52,10 +52,10 @@ def warm_start(
     var_name_to_vocab_info: Mapping[str, VocabInfo] | None = None,
     var_name_to_prev_var_name: Mapping[str, str] | None = None,
 ) -> None:
-    """Lets variables take their initial values from a checkpoint of an earlier model.
+    """Initializes variables from a checkpoint of an earlier model.
 
-    Which: those that a pattern matches, among the trainable ones; names or variables in a list; None: only those with
-    vocabularies.
+    A string is a pattern for the names of trainable variables; a list holds names or variables; None selects only the
+    variables with vocabularies.
     """
     infos, names = dict(var_name_to_vocab_info or {}), dict(var_name_to_prev_var_name or {})
     grouped = _grouped(vars_to_warm_start)
@@ -76,7 +76,7 @@ def warm_start(
 
 
 def _grouped(chosen: Any) -> dict[str, list[Any]]:
-    """Returns variables by their names in a checkpoint, the parts of a partitioned one together."""
+    """Returns variables by their names in a checkpoint, with the partitions of a variable together."""
     if chosen is None or isinstance(chosen, str):
         found = trainable_variables(chosen)
     elif isinstance(chosen, list) and all(isinstance(item, str) for item in chosen):
@@ -93,14 +93,14 @@ def _grouped(chosen: Any) -> dict[str, list[Any]]:
 
 
 def _keys_of_objects(prefix: str, grouped: dict[str, list[Any]]) -> dict[str, str]:
-    """Returns under which keys a checkpoint of objects has variables; nothing for one by name."""
+    """Returns the keys of variables in an object-based checkpoint; empty for a name-based one."""
     reader = load_checkpoint(prefix)
     if not reader.has_tensor(GRAPH_KEY):
         return {}
     keys = names_to_keys(parse_graph(reader.get_tensor(GRAPH_KEY), prefix))
     missing = sorted(set(grouped) - set(keys))
     if missing:
-        raise ValueError(f"the checkpoint {prefix} of objects has no values for {missing}")
+        raise ValueError(f"the object-based checkpoint {prefix} has no values for {missing}")
     return {name: keys[name] for name in grouped}
 
 
@@ -114,7 +114,7 @@ def _start_with_vocabulary(prefix: str, source: str, variables: list[Any], info:
             raise ValueError(f"{variable.name} has shape {shape}: only matrices have a vocabulary along an axis")
         part = variable._get_save_slice_info()
         if part is not None and any(part.var_offset[1:]):
-            raise ValueError(f"{variable.name}: a matrix with a vocabulary may be divided by rows alone")
+            raise ValueError(f"{variable.name}: a matrix with a vocabulary may be partitioned only by rows")
         offset = 0 if part is None else part.var_offset[0]
         graph = variable.graph
         with graph.as_default(), graph.control_dependencies(None), name_scope(f"{variable.op.name}/warm_start"):
@@ -127,7 +127,7 @@ def _start_with_vocabulary(prefix: str, source: str, variables: list[Any], info:
 
 
 def _remapped(prefix: str, source: str, shape: list[int], offset: int, info: VocabInfo) -> Tensor:
-    """Returns the saved matrix in the order of the new vocabulary, then what is out of it."""
+    """Returns the saved matrix in the order of the new vocabulary, then the rows for out-of-vocabulary entries."""
     fill = info.backup_initializer or (lambda shape, dtype=dtypes.float32: zeros(shape, dtype))
     expected = info.new_vocab_size + info.num_oov_buckets
     if info.axis == 0:
@@ -137,7 +137,9 @@ def _remapped(prefix: str, source: str, shape: list[int], offset: int, info: Voc
         rest = [shape[0] - known, shape[1]]
     else:
         if shape[1] != expected:
-            raise ValueError(f"the matrix has {shape[1]} columns, its vocabulary with what is out of it {expected}")
+            raise ValueError(
+                f"the matrix has {shape[1]} columns, its vocabulary with out-of-vocabulary entries {expected}"
+            )
         columns, present = _remapping(info, 0, info.new_vocab_size)
         rows = range_of(constant(offset, dtypes.int64), constant(offset + shape[0], dtypes.int64))
         size = info.new_vocab_size

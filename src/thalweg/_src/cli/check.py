@@ -1,4 +1,4 @@
-"""Check: which names of TensorFlow a program uses, and which of them Thalweg lacks, without running anything."""
+"""`thalweg check`: static analysis of the TensorFlow names that a program uses, to find those that Thalweg lacks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import Any
 from thalweg._src.cli.names import PublicNames
 
 PACKAGES = ("tensorflow", "thalweg")
-_MAGIC = re.compile(r"^(\s*)[%!?].*$", re.MULTILINE)  # what notebooks understand and Python does not
+_MAGIC = re.compile(r"^(\s*)[%!?].*$", re.MULTILINE)  # syntax of notebooks that is not Python
 
 NamePath = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One use of a name that is not there."""
+    """One use of a missing name."""
 
     file: str
     line: int
@@ -41,7 +41,7 @@ class Failure:
 
 @dataclass(slots=True)
 class Report:
-    """What was found in all files: how many names they use, and which uses have nothing to stand for."""
+    """The result for all files: how many names they use, and the uses of missing names."""
 
     files: int = 0
     names: int = 0
@@ -89,7 +89,7 @@ def _programs(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _sources(path: Path) -> list[tuple[str, str]]:
-    """Returns the program texts of a file, each with the name to show: one, or one a cell of a notebook."""
+    """Returns the source texts of a file with the name to print for each: one, or one per cell of a notebook."""
     if path.suffix != ".ipynb":
         with tokenize.open(path) as file:
             return [(str(path), file.read())]
@@ -101,14 +101,14 @@ def _sources(path: Path) -> list[tuple[str, str]]:
 def uses(path: Path) -> Iterator[tuple[str, int, int, NamePath]]:
     """Yields (file, line, column, name) for each name of TensorFlow in a program, by its path under `tf`."""
     visitor = _Visitor()
-    for label, source in _sources(path):  # a cell of a notebook sees what those before it imported
+    for label, source in _sources(path):  # a cell of a notebook sees the imports of earlier cells
         visitor.found.clear()
         visitor.visit(ast.parse(source, label))
         yield from ((label, *found) for found in sorted(visitor.found))
 
 
 def _dotted(node: ast.AST) -> tuple[str, ...] | None:
-    """Returns the parts of `a.b.c`; None for anything else."""
+    """Returns the components of `a.b.c`; None for any other expression."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -117,12 +117,12 @@ def _dotted(node: ast.AST) -> tuple[str, ...] | None:
 
 
 def _plain(path: Sequence[str]) -> NamePath:
-    """Returns a path without `compat.v1`, which is the package itself."""
+    """Returns a path without `compat.v1`, which is an alias of the package."""
     return _plain(path[2:]) if tuple(path[:2]) == ("compat", "v1") else tuple(path)
 
 
 class _Visitor(ast.NodeVisitor):
-    """Follows the names by which TensorFlow is known, through imports, assignments and scopes."""
+    """Tracks the names bound to TensorFlow objects, through imports, assignments and scopes."""
 
     def __init__(self) -> None:
         self.found: set[tuple[int, int, NamePath]] = set()

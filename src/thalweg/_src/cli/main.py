@@ -25,8 +25,8 @@ def main() -> None:
 def check(paths: tuple[Path, ...], as_json: bool) -> None:
     """List the names of TensorFlow that programs use and Thalweg lacks.
 
-    PATHS are Python files, notebooks, or folders of them. The status is 0 if every name is there, 1 if some are not,
-    and 2 if a file cannot be read or parsed.
+    PATHS are Python files, notebooks, or folders of them. The exit status is 0 if every name is available, 1 if some
+    are missing, and 2 if a file cannot be read or parsed.
     """
     report = check_files(paths)
     if as_json:
@@ -39,15 +39,15 @@ def check(paths: tuple[Path, ...], as_json: bool) -> None:
 def _show(report: Report) -> None:
     for use in report.missing:
         nearest = f"; nearest: {use.nearest}" if use.nearest else ""
-        click.echo(f"{use.file}:{use.line}:{use.column}: {use.name} is not there{nearest}")
+        click.echo(f"{use.file}:{use.line}:{use.column}: {use.name} is missing{nearest}")
     for failure in report.failures:
         click.echo(f"{failure.file}:{failure.line}: {failure.message}", err=True)
     files = f"{report.files} file{'' if report.files == 1 else 's'}"
     if report.missing:
         distinct = len({use.name for use in report.missing})
-        click.echo(f"{files}: {distinct} of {report.names} names are not there")
+        click.echo(f"{files}: {distinct} of {report.names} names are missing")
     elif not report.failures:
-        click.echo(f"{files}: all {report.names} names are there")
+        click.echo(f"{files}: all {report.names} names are available")
 
 
 if __name__ == "__main__":

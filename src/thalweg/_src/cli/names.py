@@ -1,4 +1,4 @@
-"""The public names of Thalweg: whether one is there, and which is nearest to one that is not."""
+"""The public names of Thalweg: whether a name exists, and the nearest name to one that does not."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _NOTHING = object()
 
 
 class PublicNames:
-    """Looks names up in the package itself, each by its path under `tf`."""
+    """Looks names up in the package itself, by their paths under `tf`."""
 
     def __init__(self) -> None:
         self._package = import_module("thalweg")
 
     def find(self, name: Name) -> Any:
-        """Returns what stands under a name, or `None` if nothing does and it cannot be told to be missing."""
+        """Returns the object of a name, `_NOTHING` if it is missing, or None if that cannot be decided."""
         value: Any = self._package
         for part in name:
             if not isinstance(value, ModuleType | type):
@@ -35,7 +35,7 @@ class PublicNames:
         return self.find(name) is not _NOTHING
 
     def nearest(self, name: Name) -> Name | None:
-        """Returns the name most like one that is missing: of the same last part, or alike in the same namespace."""
+        """Returns the public name most similar to a missing one: with the same last part, or in the same namespace."""
         depth = next(i for i in range(len(name)) if not self.has(name[: i + 1]))
         elsewhere = self._by_last_part.get(name[-1].lower(), [])
         if elsewhere:
@@ -64,7 +64,7 @@ class PublicNames:
             yield from ((*path, name) for name in public_names(self.find(path)))
 
     def namespaces(self) -> list[Name]:
-        """Returns the paths of all namespaces under `tf`, from the package's own, which is empty."""
+        """Returns the paths of all namespaces under `tf`, starting with the package itself, whose path is empty."""
         found = walk_packages(self._package.__path__, "thalweg.", onerror=lambda name: None)
         paths = (tuple(module.name.split(".")[1:]) for module in found)
         return [(), *sorted(path for path in paths if path[0] != "_src" and path[:2] != ("compat", "v1"))]

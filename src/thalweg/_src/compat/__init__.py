@@ -1,1 +1,1 @@
-"""What TensorFlow 1 programs find beside the graph: flags, logging, versions, and switches between behaviours."""
+"""TensorFlow 1 API beside the graph: flags, logging, files, versions, and switches between behaviours."""

@@ -1,4 +1,4 @@
-"""Command-line flags as TensorFlow 1 programs use them: absl's, read from the command line when first needed."""
+"""tf.flags: command-line flags of absl, parsed when a flag is first read."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ from absl.flags import (
 
 from thalweg._src.export import export, export_constants
 
-flags.disclaim_key_flags()  # what is defined through this module belongs to the module that calls
+flags.disclaim_key_flags()  # flags defined through this module belong to the calling module
 
 _OLD_NAMES = {"flag_name": "name", "default_value": "default", "docstring": "help"}
 
 
 class _Flags:
-    """Is absl's FLAGS, except that reading a flag parses the command line if nobody has."""
+    """absl's FLAGS, except that reading a flag parses the command line if that has not been done."""
 
     def __init__(self, values: flags.FlagValues) -> None:
         self.__dict__["_values"] = values
@@ -90,7 +90,7 @@ class _Flags:
         self._values[name] = flag
 
     def __call__(self, *args: Any, **kwargs: Any) -> list[str]:
-        """Parses a command line and returns what is no flag."""
+        """Parses a command line and returns the arguments that are not flags."""
         return self._values(*args, **kwargs)  # type: ignore[no-any-return]
 
     def __contains__(self, name: str) -> bool:
@@ -110,7 +110,7 @@ FLAGS = export("flags.FLAGS")(_Flags(flags.FLAGS))
 
 
 def _with_old_names(define: Callable[..., Any]) -> Callable[..., Any]:
-    """Lets a DEFINE function take the parameter names of early TensorFlow too."""
+    """Makes a DEFINE function accept the parameter names of early TensorFlow too."""
 
     @functools.wraps(define)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -121,10 +121,10 @@ def _with_old_names(define: Callable[..., Any]) -> Callable[..., Any]:
 
 @export("app.run")
 def run(main: Callable[[list[str]], Any] | None = None, argv: list[str] | None = None) -> NoReturn:
-    """Reads the flags, calls main with the rest of the command line, and ends the program with what it returns."""
+    """Parses the flags, calls main with the remaining arguments, and exits with its result."""
     main = main if main is not None else sys.modules["__main__"].main
     app.run(main, argv=argv, flags_parser=lambda args: flags.FLAGS(args, known_only=True))
-    raise SystemExit  # absl has left before
+    raise SystemExit  # absl has already exited
 
 
 DEFINE = export("flags.DEFINE")(_with_old_names(flags.DEFINE))

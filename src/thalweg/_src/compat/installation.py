@@ -1,4 +1,4 @@
-"""Where this package is installed, what it was built with, and files that lie beside a program."""
+"""tf.sysconfig and tf.resource_loader: installation folders, build information, and data files beside a program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROOT = str(Path(__file__).parents[2])
 
 @export("sysconfig.get_include")
 def get_include() -> str:
-    """Returns the folder for header files; there are none to include."""
+    """Returns the folder for header files, of which there are none."""
     return os.path.join(_ROOT, "include")
 
 
@@ -39,26 +39,26 @@ def get_link_flags() -> list[str]:
 
 @export("sysconfig.get_build_info")
 def get_build_info() -> dict[str, Any]:
-    """Returns what torch, which has the kernels, was built for."""
+    """Returns the build information of torch, which provides the kernels."""
     cuda = cuda_version()
     return {"is_cuda_build": cuda is not None, "is_rocm_build": False, "cuda_version": cuda or ""}
 
 
 @export("resource_loader.load_resource")
 def load_resource(path: str) -> bytes:
-    """Returns the bytes of a file, given by its path in this package."""
+    """Returns the contents of a file of this package, given by its path."""
     return bytes(GFile(os.path.join(_ROOT, path), "rb").read())
 
 
 @export("resource_loader.get_data_files_path")
 def get_data_files_path() -> str:
-    """Returns the folder of the file that calls."""
+    """Returns the folder of the calling file."""
     return _folder_of_caller()
 
 
 @export("resource_loader.get_path_to_datafile")
 def get_path_to_datafile(path: str) -> str:
-    """Returns the path of a file that lies beside the one that calls."""
+    """Returns the path of a file beside the calling file."""
     return os.path.join(_folder_of_caller(), path)
 
 
@@ -73,5 +73,5 @@ def get_root_dir_with_all_resources() -> str:
 
 @export("resource_loader.readahead_file_path")
 def readahead_file_path(path: str, readahead: str = "128M") -> str:
-    """Returns the path: the operating system reads ahead by itself."""
+    """Returns the path unchanged: the operating system reads ahead by itself."""
     return path

@@ -1,4 +1,4 @@
-"""The log of Thalweg and of the programs that use it: Python's logging under TensorFlow 1's names."""
+"""tf.logging: Python's logging under TensorFlow 1's names, for Thalweg and for programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _lock = threading.Lock()
 
 
 class _LineFormatter(logging.Formatter):
-    """Writes `W1115 12:30:01.250000 4711 train.py:31] text`: level, month and day, time, process, place."""
+    """Formats `W1115 12:30:01.250000 4711 train.py:31] text`: level, month and day, time, process, source line."""
 
     def format(self, record: logging.LogRecord) -> str:
         when = time.strftime("%m%d %H:%M:%S", time.localtime(record.created))
@@ -31,7 +31,7 @@ class _LineFormatter(logging.Formatter):
 
 
 class _StderrHandler(logging.StreamHandler[TextIO]):
-    """Writes to whatever standard error is now, unless the program has set up Python's logging itself."""
+    """Writes to the current standard error, unless the program has configured Python's logging itself."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -41,7 +41,7 @@ class _StderrHandler(logging.StreamHandler[TextIO]):
         return sys.stderr
 
     def emit(self, record: logging.LogRecord) -> None:
-        if not logging.getLogger().handlers:  # the root's handlers get the record too
+        if not logging.getLogger().handlers:  # the root's handlers receive the record too
             super().emit(record)
 
 
@@ -59,13 +59,13 @@ def get_logger() -> logging.Logger:
 
 @export("logging.get_verbosity")
 def get_verbosity() -> int:
-    """Returns the lowest level that is written; WARN unless it was set."""
+    """Returns the lowest level that is logged; WARN by default."""
     return get_logger().getEffectiveLevel()
 
 
 @export("logging.set_verbosity")
 def set_verbosity(v: Any) -> None:
-    """Sets the lowest level that is written, by number or by name."""
+    """Sets the lowest level that is logged, by number or by name."""
     get_logger().setLevel(v.upper() if isinstance(v, str) else v)
 
 
@@ -104,13 +104,13 @@ def error(msg: Any, *args: Any, **kwargs: Any) -> None:
 
 @export("logging.fatal")
 def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Writes at the highest level; the program goes on."""
+    """Logs at the highest level; the program continues."""
     get_logger().critical(msg, *args, stacklevel=2, **kwargs)
 
 
 @export("logging.TaskLevelStatusMessage")
 def TaskLevelStatusMessage(msg: Any) -> None:
-    """Writes the state of this task, as an error."""
+    """Logs the status of this task as an error."""
     get_logger().error(msg, stacklevel=2)
 
 
@@ -128,20 +128,20 @@ def log_if(level: Any, msg: Any, condition: Any, *args: Any) -> None:
 
 @export("logging.log_every_n")
 def log_every_n(level: Any, msg: Any, n: int, *args: Any) -> None:
-    """Writes the first and then every n-th message of the line that calls."""
+    """Logs the first and then every n-th message of the calling line."""
     if _times_before() % n == 0:
         get_logger().log(level, msg, *args, stacklevel=2)
 
 
 @export("logging.log_first_n")
 def log_first_n(level: Any, msg: Any, n: int, *args: Any) -> None:
-    """Writes the first n messages of the line that calls."""
+    """Logs the first n messages of the calling line."""
     if _times_before() < n:
         get_logger().log(level, msg, *args, stacklevel=2)
 
 
 def _times_before() -> int:
-    """Returns how often the line that called our caller did so before."""
+    """Returns how often the line that called the caller has done so before."""
     frame = sys._getframe(2)
     place = (os.path.abspath(frame.f_code.co_filename), frame.f_lineno)
     with _lock:

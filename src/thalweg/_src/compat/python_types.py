@@ -1,4 +1,4 @@
-"""Python's number and text types under tf.compat's names, for isinstance."""
+"""Python's number and string types under tf.compat's names, for isinstance."""
 
 from __future__ import annotations
 

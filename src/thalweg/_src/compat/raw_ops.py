@@ -1,4 +1,4 @@
-"""tf.raw_ops: each operation under its own name, inputs and attributes by keyword."""
+"""tf.raw_ops: every op under its own name, with inputs and attributes as keyword arguments."""
 
 from __future__ import annotations
 

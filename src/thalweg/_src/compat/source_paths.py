@@ -1,7 +1,8 @@
-"""Paths of TensorFlow's source that published programs import from, showing the public names.
+"""TensorFlow's internal module paths, for programs that import from them: aliases of the public names.
 
 `from tensorflow.python.ops import array_ops` was never public, but common. A path listed here is a module that looks
-a name up in the namespaces where its functions came out; a path or a name that has no public home is not there.
+names up in the namespaces in which its functions are exported; paths and names without a public counterpart do not
+exist.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules where a name is not public
+PYTHON: dict[str, tuple[str, ...]] = {  # namespaces under `tf`, or modules for names that are not public
     "client.device_lib": ("thalweg._src.session.device_lib",),
     "client.session": ("", "thalweg._src.session.fetches"),
     "client.timeline": ("thalweg._src.observe.timeline",),
@@ -186,7 +187,7 @@ CORE: dict[str, tuple[str, ...]] = {
     for folder, names in _MESSAGES.items()
     for name in names.split()
 }
-_CONTRIB = {  # files below `python` in each part of contrib; they show the names of that part
+_CONTRIB = {  # files below `python` in each part of contrib; they resolve to the names of that part
     "crf": "ops.crf",
     "data": "ops.batching ops.grouping ops.interleave_ops ops.iterator_ops ops.readers ops.shuffle_ops",
     "distributions": "ops.bijectors ops.distribution_util",
@@ -226,10 +227,10 @@ def _opened(namespace: str) -> ModuleType:
 
 
 class SourcePath(ModuleType):
-    """A path of TensorFlow's source as a module."""
+    """A module for a path of TensorFlow's source."""
 
     def __init__(self, name: str, sources: tuple[str, ...] = ()) -> None:
-        super().__init__(name, "Shows public names under a path of TensorFlow's source.")
+        super().__init__(name, "Public names under a path of TensorFlow's source.")
         self.__path__: list[str] = []
         self._sources = sources
         sys.modules[name] = self
@@ -242,13 +243,13 @@ class SourcePath(ModuleType):
                 return getattr(_opened(source), name)
             except AttributeError:
                 continue
-        if self._sources and name in _NEIGHBOURS:  # a module of the source shows those that it imports itself
+        if self._sources and name in _NEIGHBOURS:  # modules of the source re-export the modules that they import
             return import_module(f"thalweg.python.{_NEIGHBOURS[name]}")
         raise AttributeError(f"module {self.__name__!r} has no public name {name!r}")
 
 
 def register(package: str) -> None:
-    """Puts the modules of all paths below a package into `sys.modules`, each shown in the one around it."""
+    """Registers the modules of all paths below a package in `sys.modules`, each as an attribute of its parent."""
     for path, sources in _TABLES[package].items():
         *folders, last = path.split(".")
         parent = package

@@ -1,4 +1,4 @@
-"""Which TensorFlow's meanings these are, and which Thalweg this is: docs/decisions/0008-versions.md says why."""
+"""Versions: the TensorFlow API version and the version of Thalweg; docs/decisions/0008-versions.md explains both."""
 
 from __future__ import annotations
 

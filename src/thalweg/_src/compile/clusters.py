@@ -211,7 +211,7 @@ class Cluster:
             initialized = all(isinstance(variable.value, torch.Tensor) for variable in self._variables)
             if len(self._runs) == _LAYOUTS or not initialized:
                 return self.plain
-            buffers = [variable.with_fixed_order() for variable in self._variables]
+            buffers = [variable.pin_layout() for variable in self._variables]
             if any(buffer is None for buffer in buffers):  # destroyed just now
                 return self.plain
             self._runs[layout] = self.plain

@@ -26,12 +26,12 @@ def assign_weight_layouts(part: StepGraph, device: Device) -> None:
         if node.type in _CONVOLUTIONS:
             filter = _variable(node.inputs[1], device)
             if filter is not None and filter.shape is not None:
-                filter.lay_out(_ORDERS[node.attrs["data_format"]])
+                filter.set_memory_format(_ORDERS[node.attrs["data_format"]])
     for node in part.everything():
         if node.facts.writes:
             for variable, slot in _slots(node, device):
-                if variable.order is not None and slot.shape == variable.shape:
-                    slot.lay_out(variable.order)
+                if variable.memory_format is not None and slot.shape == variable.shape:
+                    slot.set_memory_format(variable.memory_format)
 
 
 def _variable(output: Output, device: Device) -> VariableResource | None:

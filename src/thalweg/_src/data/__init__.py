@@ -1,1 +1,1 @@
-"""Datasets: input pipelines, from the graph that describes them to the threads that run them."""
+"""Datasets: input pipelines, from their description in the graph to the threads that run them."""

@@ -1,29 +1,29 @@
-"""Passes that put elements together and take them apart: batches, windows, groups."""
+"""Passes that combine and split elements: batches, windows, groups."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 from thalweg._src import errors
-from thalweg._src.data.plan import Element, Elements, Plan, Unary, held_plan, invalid
-from thalweg._src.data.stand_ins import StandIns, stacker
+from thalweg._src.data.element_refs import ElementRefs, stacker
+from thalweg._src.data.plan import Element, Elements, Plan, Unary, in_memory_plan, invalid
 from thalweg._src.data.structure import SparseTensorSpec
 from thalweg._src.kernels.elements import number, slice_sparse, slices, sparse_row, stack_padded, stack_sparse
 
 
 class Batched(Unary):
-    """So many elements stacked to one; the last one may be smaller, or is left out."""
+    """Stacks a number of elements into one; the last batch may be smaller, or is dropped."""
 
-    __slots__ = ("_drop", "_one", "_size", "_stack", "_together")
+    __slots__ = ("_batched_maps", "_drop", "_functions", "_size", "_stack")
 
     def __init__(self, plan: Plan) -> None:
-        super().__init__(plan, plan.parents[0].stand_ins())
-        maps = plan.parents[0].put_off()
+        super().__init__(plan, plan.parents[0].element_refs())
+        maps = plan.parents[0].deferred_maps()
         self._size = plan.integer(0, "batch_size", 1)
         self._drop = bool(plan.values[1])
         self._stack = stacker(plan.leaves)
-        self._one = [each.function() for each in maps]
-        self._together = None if self.unmapped is None else Together(self.unmapped, maps)
+        self._functions = [each.function() for each in maps]
+        self._batched_maps = None if self.refs is None else BatchedMaps(self.refs, maps)
 
     def __next__(self) -> Element:
         elements: list[Any] = []
@@ -31,41 +31,41 @@ class Batched(Unary):
             self.input.take(self._size, elements)
             if not elements or (self._drop and len(elements) < self._size):
                 raise StopIteration
-            return self._stack(elements) if self.unmapped is None else self._made(self.unmapped, elements)
+            return self._stack(elements) if self.refs is None else self._made(self.refs, elements)
         finally:
-            if self.unmapped is not None:
-                self.unmapped.drop(elements)
+            if self.refs is not None:
+                self.refs.release(elements)
 
-    def _made(self, stand_ins: StandIns, elements: list[Any]) -> Element:
-        """Returns a batch of what something stands for."""
-        if self._together is not None:
-            result = self._together(elements)
+    def _made(self, refs: ElementRefs, elements: list[Any]) -> Element:
+        """Returns the batch of some element references."""
+        if self._batched_maps is not None:
+            result = self._batched_maps(elements)
             if result is not None:
                 return result
-            self._together = None  # elements that differ in shape, or one that fails: from now on each alone
-        elements = [element if type(element) is tuple else stand_ins.whole(element) for element in elements]
-        for function in self._one:
+            self._batched_maps = None  # elements of different shapes, or one that fails: now one by one
+        elements = [element if type(element) is tuple else refs.materialize(element) for element in elements]
+        for function in self._functions:
             elements = [function(*element) for element in elements]
         return self._stack(elements)
 
     def prompt(self) -> bool:
-        return all(function.is_plain for function in self._one) and self.input.prompt()
+        return all(function.is_plain for function in self._functions) and self.input.prompt()
 
 
-class Together:
-    """The maps before a batch, done for all its elements at once."""
+class BatchedMaps:
+    """The deferred maps before a batch, applied to all its elements at once."""
 
-    def __init__(self, stand_ins: StandIns, maps: list[Plan]) -> None:
-        self._stand_ins = stand_ins
-        self._functions = [each.over_batches() for each in maps]
-        self._of_numbers = maps[0].over_numbers() if maps else None
+    def __init__(self, refs: ElementRefs, maps: list[Plan]) -> None:
+        self._refs = refs
+        self._functions = [each.batched_function() for each in maps]
+        self._of_numbers = maps[0].decoded_function() if maps else None
 
     def __call__(self, elements: list[Any]) -> Element | None:
-        """Returns a batch, or None if it cannot be made so."""
+        """Returns a batch, or None if it cannot be computed in this way."""
         try:
-            numbers = None if self._of_numbers is None else self._stand_ins.numbers(elements)
+            numbers = None if self._of_numbers is None else self._refs.numbers(elements)
             if numbers is None or self._of_numbers is None:
-                values, functions = self._stand_ins.batch(elements), self._functions
+                values, functions = self._refs.batch(elements), self._functions
             else:
                 values, functions = self._of_numbers(*numbers), self._functions[1:]
             for function in functions:
@@ -76,7 +76,7 @@ class Together:
 
 
 class PaddedBatched(Unary):
-    """So many elements padded to one shape and stacked."""
+    """Pads a number of elements to one shape and stacks them."""
 
     __slots__ = ("_drop", "_padding", "_shapes", "_size")
 
@@ -104,7 +104,7 @@ class PaddedBatched(Unary):
 
 
 class SparseBatched(Unary):
-    """So many elements of different sizes as one sparse tensor."""
+    """Combines a number of elements of different sizes into one sparse tensor."""
 
     __slots__ = ("_rows", "_size")
 
@@ -125,7 +125,7 @@ class SparseBatched(Unary):
 
 
 class Unbatched(Unary):
-    """The parts of each element along its first dimension."""
+    """The slices of each element along its first dimension."""
 
     __slots__ = ("at", "now")
     kept: ClassVar = ("at",)
@@ -152,7 +152,7 @@ class Unbatched(Unary):
             else:
                 value = next(values)
                 if not value.ndim:
-                    raise invalid("a scalar cannot be taken apart: expected a first dimension")
+                    raise invalid("a scalar cannot be unbatched: expected a first dimension")
                 columns.append(slices(value, 0, value.shape[0]))
         if len({len(column) for column in columns}) > 1:
             raise invalid(f"the components have different first dimensions: {[len(column) for column in columns]}")
@@ -170,7 +170,7 @@ class Unbatched(Unary):
 
 
 class Windowed(Unary):
-    """Datasets of neighbouring elements, one for each component."""
+    """Windows: datasets of consecutive elements, one dataset per component."""
 
     __slots__ = ("_drop", "_shift", "_size", "_stride", "buffer", "skip")
     kept: ClassVar = ("buffer", "skip")
@@ -206,13 +206,13 @@ class Windowed(Unary):
         for leaf in self.plan.leaves:
             spec = leaf.element_spec
             end = start + len(spec.tensors())
-            result.append(held_plan(spec, [element[start:end] for element in window]))
+            result.append(in_memory_plan(spec, [element[start:end] for element in window]))
             start = end
         return tuple(result)
 
 
 class GroupedByWindow(Unary):
-    """Datasets of elements with the same key, each handed to a function when it is full."""
+    """Groups elements by key, and passes each full group to a function as a dataset."""
 
     __slots__ = ("_inner", "_key", "_reduce", "_size", "ended", "groups")
     kept: ClassVar = ("ended",)
@@ -239,7 +239,7 @@ class GroupedByWindow(Unary):
                 raise StopIteration
 
     def _fill(self) -> None:
-        """Takes elements until a group is full or there are no more."""
+        """Takes elements until a group is full or the input ends."""
         for element in self.input:
             key = int(self._key(*element)[0])
             group = self.groups.setdefault(key, [])
@@ -253,7 +253,7 @@ class GroupedByWindow(Unary):
         self.ended = True
 
     def _begin(self, key: int, group: list[Element]) -> None:
-        window = held_plan(self.plan.parents[0].structure, group)
+        window = in_memory_plan(self.plan.parents[0].structure, group)
         self._inner = key, group, self._reduce(number(key), window)[0].elements()
 
     def state(self) -> Any:

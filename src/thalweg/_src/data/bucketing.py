@@ -1,4 +1,4 @@
-"""Batches of elements of similar length."""
+"""Bucketing: batches of elements of similar length."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def bucket_by_sequence_length(
     no_padding: bool = False,
     drop_remainder: bool = False,
 ) -> Transformation:
-    """Returns a transformation that batches elements whose lengths lie between the same boundaries, padded."""
+    """Returns a transformation that batches, with padding, elements whose lengths lie between the same boundaries."""
     if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
         raise ValueError(
             f"len(bucket_batch_sizes) must equal len(bucket_boundaries) + 1, there are {len(bucket_batch_sizes)} sizes "
@@ -73,7 +73,7 @@ def bucket_by_sequence_length(
 
 
 def _filled(structure: Any, padded_shapes: Any, filler: Any) -> Any:
-    """Returns shapes to pad to, with the filler in place of what is unknown."""
+    """Returns shapes to pad to, with the filler for unknown sizes."""
     if filler is None:
         return padded_shapes
     result = []

@@ -1,4 +1,4 @@
-"""Passes that hold or prepare elements: caching, prefetching, parallel calls, interleaving."""
+"""Passes that store or prepare elements: caching, prefetching, parallel map, interleave."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from thalweg._src.resources.waiting import Outcome
 from thalweg._src.resources.workers import workers
 
 AUTOTUNE = -1
-_AHEAD = 4  # elements that are prefetched if the user leaves the number to us
-_QUICK = 200e-6  # seconds; what takes less is not worth a thread
+_AHEAD = 4  # prefetched elements if the number is tuned automatically
+_QUICK = 200e-6  # seconds; shorter calls are not worth a thread
 
 
 # -- caching ----------------------------------------------------------------------------------------------------------
 
 
 class Cached(Unary):
-    """The elements as they come the first time; later passes take them from memory."""
+    """Caches elements in memory during the first pass; later passes take them from there."""
 
     __slots__ = ("at", "held", "writing")
     kept: ClassVar = ("at", "held", "writing")
@@ -71,16 +71,16 @@ class Cached(Unary):
 # -- in the background ------------------------------------------------------------------------------------------------
 
 
-def made_next(elements: Elements) -> Outcome:
-    """Returns the next element, or the error in its place; at the end an OutOfRangeError."""
+def next_outcome(elements: Elements) -> Outcome:
+    """Returns the next element or error; at the end an OutOfRangeError."""
     with computing():
         return outcome_of(elements.__next__)
 
 
-class Ahead:
-    """Elements of a pass that a worker makes before they are asked for.
+class PrefetchBuffer:
+    """Elements of a pass that a worker produces before they are requested.
 
-    Nobody waits while the buffer is full: the worker goes away, and whoever makes room calls for another.
+    No thread waits while the buffer is full: the worker ends, and the consumer that makes room starts another.
     """
 
     def __init__(self, source: Elements, size: int) -> None:
@@ -91,7 +91,7 @@ class Ahead:
         self._at_work = self._ended = self._closed = self._paused = False
 
     def take(self) -> Element:
-        """Returns the next element as soon as it is there."""
+        """Returns the next element as soon as it is available."""
         with self._changed:
             self._call()
             while not self._made:
@@ -106,11 +106,11 @@ class Ahead:
         return outcome  # type: ignore[no-any-return]
 
     def ready(self) -> bool:
-        """Returns whether the next element is there."""
+        """Returns whether the next element is available."""
         return bool(self._made)
 
     def start(self) -> None:
-        """Begins before anybody asks."""
+        """Starts before the first request."""
         with self._changed:
             self._call()
 
@@ -122,7 +122,7 @@ class Ahead:
 
     def _work(self) -> None:
         while True:
-            outcome = made_next(self.source)
+            outcome = next_outcome(self.source)
             with self._changed:
                 if isinstance(outcome, errors.OutOfRangeError):
                     self._ended = True
@@ -135,7 +135,7 @@ class Ahead:
                     return
 
     def state(self) -> Any:
-        """Returns the position, once the worker has put down what it is at; errors not yet seen are forgotten."""
+        """Returns the position, after the worker has stored its current element; pending errors are dropped."""
         with self._changed:
             self._paused = True
             while self._at_work:
@@ -160,7 +160,7 @@ class Ahead:
 
 
 class Prefetched(Elements):
-    """Elements that are made before they are asked for."""
+    """Elements that are produced before they are requested."""
 
     __slots__ = ("_ahead", "_source")
 
@@ -168,10 +168,10 @@ class Prefetched(Elements):
         super().__init__(plan)
         size = plan.integer(0, "buffer_size")
         if size < AUTOTUNE:
-            raise invalid(f"buffer_size is {size}, expected at least 0, or -1 to leave it open")
+            raise invalid(f"buffer_size is {size}, expected at least 0, or -1 for automatic tuning")
         source = plan.parents[0].elements()
         self._source: Elements = source
-        self._ahead = Ahead(source, _AHEAD if size == AUTOTUNE else size) if size else None
+        self._ahead = PrefetchBuffer(source, _AHEAD if size == AUTOTUNE else size) if size else None
 
     def __next__(self) -> Element:
         return next(self._source) if self._ahead is None else self._ahead.take()
@@ -191,7 +191,7 @@ class Prefetched(Elements):
 
 
 class _Pending:
-    """A call that a worker makes."""
+    """A call in progress on a worker."""
 
     __slots__ = ("_done", "element", "outcome")
 
@@ -215,9 +215,9 @@ class _Pending:
 
 
 class ParallelMapped(Unary):
-    """A function of each element, several of them at a time, in the order of the elements.
+    """A parallel map that keeps the order of the elements.
 
-    Calls that prove to be quick are made one after another: handing them to a thread would take longer.
+    Calls that prove to be short run one after another: passing them to a thread would take longer.
     """
 
     __slots__ = ("_cost", "_function", "_most", "_pending", "ended")
@@ -233,7 +233,7 @@ class ParallelMapped(Unary):
             raise invalid(f"num_parallel_calls must be greater than zero, but is {self._most}")
         self._function = plan.function()
         self._pending: deque[_Pending] = deque()
-        self._cost: float | None = None  # seconds of a call, learned
+        self._cost: float | None = None  # measured seconds per call
         self.ended = False
 
     def __next__(self) -> Element:
@@ -256,7 +256,7 @@ class ParallelMapped(Unary):
         begin = time.thread_time(), time.perf_counter()
         pending.run(self._function)
         cpu, wall = time.thread_time() - begin[0], time.perf_counter() - begin[1]
-        # Calls at once wait for each other's turn at the interpreter; one that waits longer waits for something else.
+        # Concurrent calls wait for the interpreter lock; a longer wait has another cause.
         self._learn(wall if wall > 4 * self._most * cpu else cpu)
 
     def _here(self) -> Element:
@@ -291,7 +291,7 @@ class ParallelMapped(Unary):
 
 
 class Interleaved(Unary):
-    """Elements of several datasets that a function makes of elements: so many at a time, a block of each in turn."""
+    """Elements of several datasets that a function creates, in rotation: a block of each in a cycle of datasets."""
 
     __slots__ = ("_block", "_cycle", "_function", "_slots", "at", "ended", "taken")
     kept: ClassVar = ("at", "ended", "taken")
@@ -366,14 +366,14 @@ class Interleaved(Unary):
         self._function.cancel()
 
 
-class _AheadElements(Elements):
-    """A pass that a worker keeps ahead of whoever asks."""
+class _PrefetchedElements(Elements):
+    """A pass that a worker runs ahead of its consumer."""
 
     __slots__ = ("_ahead",)
 
     def __init__(self, source: Elements, size: int) -> None:
         super().__init__(source.plan)
-        self._ahead = Ahead(source, size)
+        self._ahead = PrefetchBuffer(source, size)
 
     def __next__(self) -> Element:
         return self._ahead.take()
@@ -390,7 +390,7 @@ class _AheadElements(Elements):
 
 
 class ParallelInterleaved(Interleaved):
-    """The same elements in the same order, with workers that prepare those of several datasets at a time."""
+    """The same elements in the same order as `Interleaved`, with workers that prepare several datasets at a time."""
 
     __slots__ = ("_most",)
 
@@ -405,8 +405,8 @@ class ParallelInterleaved(Interleaved):
 
     def _begin(self, element: Element) -> Any:
         elements = super()._begin(element)
-        busy = sum(slot is not None and isinstance(slot[1], _AheadElements) for slot in self._slots)
-        return elements if busy >= self._most else _AheadElements(elements, max(self._block, 2))
+        busy = sum(slot is not None and isinstance(slot[1], _PrefetchedElements) for slot in self._slots)
+        return elements if busy >= self._most else _PrefetchedElements(elements, max(self._block, 2))
 
     def restore(self, state: Any) -> None:
         Unary.restore(self, state)
@@ -415,7 +415,7 @@ class ParallelInterleaved(Interleaved):
                 element = tuple(saved[0])
                 elements: Elements = Interleaved._begin(self, element)
                 if "ahead" in saved[1]:
-                    elements = _AheadElements(elements, max(self._block, 2))
+                    elements = _PrefetchedElements(elements, max(self._block, 2))
                 elements.restore(saved[1])
                 self._slots[index] = (element, elements)
 

@@ -1,4 +1,4 @@
-"""Cardinality: how many elements a dataset has, as far as that can be told without making them."""
+"""Cardinality: the number of elements of a dataset, as far as it is known without producing them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 from thalweg._src.data import batches, buffers, flow, random_sources
 from thalweg._src.data.file_cache import CachedInFile
-from thalweg._src.data.plan import CARDINALITIES, INFINITE, UNKNOWN, Cardinality, Held, Plan
+from thalweg._src.data.plan import CARDINALITIES, INFINITE, UNKNOWN, Cardinality, InMemory, Plan
 from thalweg._src.export import export_constants
 
 INFINITE_CARDINALITY, UNKNOWN_CARDINALITY = INFINITE, UNKNOWN
 
 
 def _finite(rule: Callable[[Plan, int], int]) -> Cardinality:
-    """Returns a rule for one input, of which only a known number changes."""
+    """Returns a rule for a dataset with one input that only changes a known, finite number."""
     return lambda plan, counts: counts[0] if counts[0] < 0 else rule(plan, counts[0])
 
 
@@ -92,7 +92,7 @@ def _total(counts: Sequence[int]) -> int:
 # A function of a map may end its dataset early, so that TensorFlow 1 does not tell how many elements a map gives.
 CARDINALITIES.update(
     {
-        Held: lambda plan, counts: len(plan.memory),
+        InMemory: lambda plan, counts: len(plan.memory),
         flow.Single: lambda plan, counts: 1,
         flow.Slices: _slices,
         flow.Range: _range,

@@ -1,4 +1,4 @@
-"""Datasets of CSV files: records as tuples of columns, or batches of named columns whose types are found out."""
+"""Datasets of CSV files: records as tuples of columns, or batches of named columns with inferred types."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from thalweg._src import dtypes, errors
 from thalweg._src.data.dataset import Dataset
+from thalweg._src.data.element_refs import ElementRefs
 from thalweg._src.data.experimental import ignore_errors as without_errors
-from thalweg._src.data.made import made, parameter
+from thalweg._src.data.node import add_dataset, parameter
 from thalweg._src.data.plan import Plan
 from thalweg._src.data.readers import Lines
-from thalweg._src.data.stand_ins import StandIns
 from thalweg._src.data.structure import TensorSpec
 from thalweg._src.dtypes import DType
 from thalweg._src.export import export
@@ -25,20 +25,20 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.ops.constants import constant
 from thalweg._src.ops.csv import decode_csv
 
-_TYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.string)  # from the narrowest on
+_TYPES = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.string)  # narrowest first
 
 
 class CsvRecords(Lines):
-    """The records of CSV files: lines, where a quoted field may have several."""
+    """The records of CSV files: lines, where a quoted field may span several."""
 
     __slots__ = ("_header", "_quotes")
 
-    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
-        super().__init__(plan, unmapped)
+    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
+        super().__init__(plan, refs)
         self._header, self._quotes = bool(plan.values[2]), bool(plan.values[3])
 
     def parse(self, source: Source, name: bytes) -> Iterator[list[bytes]]:
-        begun: list[bytes] = []  # the lines of a record that is not over
+        begun: list[bytes] = []  # the lines of an incomplete record
         header = self._header
         for lines in super().parse(source, name):
             records = []
@@ -61,12 +61,12 @@ def _records(filenames: Any, compression: Any, header: Any, quotes: bool) -> Dat
         parameter(header, dtypes.bool),
         parameter(quotes, dtypes.bool),
     ]
-    return Dataset(made(CsvRecords, structure, values=values), structure)
+    return Dataset(add_dataset(CsvRecords, structure, values=values), structure)
 
 
 @export("data.experimental.CsvDataset", "contrib.data.CsvDataset")
 class CsvDataset(Dataset):
-    """The records of CSV files, each a tuple with a tensor for each column."""
+    """The records of CSV files, each a tuple with one tensor per column."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class CsvDataset(Dataset):
 
 
 def _default(value: Any) -> Tensor:
-    """Returns what an empty field means: a value, or for a type alone nothing, so that the field is required."""
+    """Returns the default of an empty field; if only a dtype is given there is none, and the field is required."""
     if isinstance(value, DType) or (isinstance(value, type) and issubclass(value, np.generic)):
         return constant([], dtypes.as_dtype(value))
     if isinstance(value, Tensor):
@@ -121,7 +121,7 @@ def make_csv_dataset(
     compression_type: str | None = None,
     ignore_errors: bool = False,
 ) -> Dataset:
-    """Returns batches of CSV records as dictionaries of columns, with the label beside them if it is named."""
+    """Returns batches of CSV records as dictionaries of columns, paired with the label column if it is named."""
     names = _matching(file_pattern)
     quoting = csv.QUOTE_MINIMAL if use_quote_delim else csv.QUOTE_NONE
     rows = _Rows(names, compression_type, field_delim, quoting)
@@ -190,7 +190,7 @@ def _chosen(select_columns: Sequence[Any] | None, column_names: Sequence[str]) -
     numbers = []
     for column in select_columns:
         if isinstance(column, str) and column not in column_names:
-            raise ValueError(f"{column!r} is no column: there are {list(column_names)}")
+            raise ValueError(f"{column!r} is not a column: the columns are {list(column_names)}")
         numbers.append(list(column_names).index(column) if isinstance(column, str) else int(column))
     if len(set(numbers)) != len(numbers):
         raise ValueError("`select_columns` contains duplicate columns")
@@ -200,7 +200,7 @@ def _chosen(select_columns: Sequence[Any] | None, column_names: Sequence[str]) -
 
 
 class _Rows:
-    """The rows of CSV files, looked at while the graph is built."""
+    """The rows of CSV files, read while the graph is built."""
 
     def __init__(self, names: list[str], compression: str | None, delimiter: str, quoting: int) -> None:
         self._names = names
@@ -215,7 +215,7 @@ class _Rows:
         return iter(csv.reader(content.splitlines(keepends=True), **self._options))
 
     def header(self) -> list[str]:
-        """Returns the first row, which all files must share."""
+        """Returns the header row, which all files must share."""
         first = next(self._of(self._names[0]), [])
         for name in self._names[1:]:
             if next(self._of(name), []) != first:
@@ -223,7 +223,7 @@ class _Rows:
         return first
 
     def types(self, columns: list[int], header: bool, na_value: str, limit: int | None) -> list[DType]:
-        """Returns the narrowest type that all values of each column have."""
+        """Returns the narrowest dtype that fits all values of each column."""
         found: list[int] = [0] * len(columns)
         seen = 0
         for name in self._names:
@@ -235,7 +235,7 @@ class _Rows:
                     return [_TYPES[index] for index in found]
                 for place, column in enumerate(columns):
                     if column >= len(row):
-                        raise ValueError(f"{name}: a row has {len(row)} columns, column {column} is wanted")
+                        raise ValueError(f"{name}: a row has {len(row)} columns, column {column} is selected")
                     found[place] = _wide_enough(row[column], na_value, found[place])
                 seen += 1
         return [_TYPES[index] for index in found]

@@ -1,4 +1,4 @@
-"""Dataset: elements one after another, described in the graph and made when steps ask for them."""
+"""tf.data.Dataset: a sequence of elements, described in the graph and produced when steps request them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thalweg._src.data import (
 from thalweg._src.data.file_cache import CachedInFile
 from thalweg._src.data.function import Function
 from thalweg._src.data.iterator import Iterator, make_initializable_iterator, make_one_shot_iterator
-from thalweg._src.data.made import Node, made, parameter, states_function, static
+from thalweg._src.data.node import Node, add_dataset, parameter, static, trace_state_function
 from thalweg._src.data.options import Options
 from thalweg._src.data.random_sources import Shuffled
 from thalweg._src.data.structure import (
@@ -60,7 +60,7 @@ Transformation = Callable[["Dataset"], Any]
 
 @export("data.Dataset")
 class Dataset(Node):
-    """A possibly infinite sequence of elements, each a nest of tensors, all of one structure."""
+    """A possibly infinite sequence of elements, each a nest of tensors of the same structure."""
 
     def __init__(self, variant_tensor: Tensor, structure: Any) -> None:
         self._variant = variant_tensor
@@ -71,11 +71,11 @@ class Dataset(Node):
         return DatasetSpec(self._structure)
 
     def _derived(
-        self, kind: Any, structure: Any = None, values: Any = (), functions: Any = (), **options: Any
+        self, elements_type: Any, structure: Any = None, values: Any = (), functions: Any = (), **options: Any
     ) -> Dataset:
-        """Returns a dataset made of this one."""
+        """Returns a dataset derived from this one."""
         structure = self._structure if structure is None else structure
-        return Dataset(made(kind, structure, [self], values, functions, **options), structure)
+        return Dataset(add_dataset(elements_type, structure, [self], values, functions, **options), structure)
 
     def _function(self, function: Callable[..., Any], what: str) -> Function:
         return Function(function, self._structure, f"Dataset.{what}()")
@@ -88,22 +88,22 @@ class Dataset(Node):
         with name_scope(None, "from_tensors"):
             element = converted(tensors)
             structure = structure_of(element)
-            return Dataset(made(flow.Single, structure, values=tensors_of(element)), structure)
+            return Dataset(add_dataset(flow.Single, structure, values=tensors_of(element)), structure)
 
     @staticmethod
     def from_tensor_slices(tensors: Any) -> Dataset:
-        """Returns a dataset with an element for each place of the tensors' first dimension."""
+        """Returns a dataset with one element per slice along the first dimension of the tensors."""
         with name_scope(None, "from_tensor_slices"):
             element = converted(tensors)
             structure = map_leaves(unbatched, structure_of(element))
             counts = {spec_shape[0] for spec_shape in map(_shape_of, flatten(element)) if spec_shape}
             if len(counts - {None}) > 1:
                 raise ValueError(f"the components have different first dimensions: {sorted(counts - {None})}")  # type: ignore[type-var]
-            return Dataset(made(flow.Slices, structure, values=tensors_of(element)), structure)
+            return Dataset(add_dataset(flow.Slices, structure, values=tensors_of(element)), structure)
 
     @staticmethod
     def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
-        """Returns a dataset with an element (indices, values, dense_shape) for each row of a sparse tensor."""
+        """Returns a dataset with one element (indices, values, dense_shape) per row of a sparse tensor."""
         if not isinstance(sparse_tensor, SparseTensor):
             raise TypeError(f"`sparse_tensor` must be a `tf.SparseTensor` object, was {sparse_tensor}")
         rows = Dataset.from_tensor_slices(sparse_tensor)
@@ -113,7 +113,7 @@ class Dataset(Node):
     def from_generator(
         generator: Callable[..., Any], output_types: Any, output_shapes: Any = None, args: Any = None
     ) -> Dataset:
-        """Returns a dataset of what the iterator yields that a call of `generator` gives."""
+        """Returns a dataset of the values yielded by the iterator that a call of `generator` returns."""
         if not callable(generator):
             raise TypeError("`generator` must be callable.")
         structure = structure_from(output_types, output_shapes)
@@ -123,7 +123,9 @@ class Dataset(Node):
             return iter(generator(*map(to_numpy, arguments)))
 
         return Dataset(
-            made(flow.Generated, structure, values=values, make=make, flatten=lambda v: flatten_up_to(structure, v)),
+            add_dataset(
+                flow.Generated, structure, values=values, make=make, flatten=lambda v: flatten_up_to(structure, v)
+            ),
             structure,
         )
 
@@ -135,7 +137,7 @@ class Dataset(Node):
         start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
         values = [parameter(value) for value in (start, stop, step)]
         structure = TensorSpec((), dtypes.int64)
-        return Dataset(made(flow.Range, structure, values=values), structure)
+        return Dataset(add_dataset(flow.Range, structure, values=values), structure)
 
     @staticmethod
     def list_files(file_pattern: Any, shuffle: bool | None = None, seed: Any = None) -> Dataset:
@@ -155,7 +157,7 @@ class Dataset(Node):
 
     @staticmethod
     def zip(datasets: Any) -> Dataset:
-        """Returns a dataset of the elements of several side by side, in the structure that the datasets stand in."""
+        """Returns a dataset of tuples of elements of several datasets, in the structure in which these are given."""
         flat = flatten(datasets)
         for dataset in flat:
             if not isinstance(dataset, Dataset):
@@ -165,12 +167,12 @@ class Dataset(Node):
                     f"received {dataset!r}{hint}."
                 )
         structure = pack(datasets, [dataset._structure for dataset in flat])
-        return Dataset(made(flow.Zipped, structure, flat), structure)
+        return Dataset(add_dataset(flow.Zipped, structure, flat), structure)
 
     # -- element by element -------------------------------------------------------------------------------------------
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Dataset:
-        """Returns a dataset of a function of each element; several calls at a time if their number is given."""
+        """Returns a dataset of a function of each element, with several calls in parallel if their number is given."""
         function = self._function(map_func, "map")
         if num_parallel_calls is None:
             return self._derived(flow.Mapped, function.structure, functions=[function])
@@ -178,7 +180,7 @@ class Dataset(Node):
         return self._derived(buffers.ParallelMapped, function.structure, values, [function])
 
     def map_with_legacy_function(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Dataset:
-        """Does the same as `map`."""
+        """Like `map`."""
         return self.map(map_func, num_parallel_calls)
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
@@ -186,7 +188,7 @@ class Dataset(Node):
         return self._derived(flow.Filtered, functions=[self._predicate(predicate, "filter")])
 
     def filter_with_legacy_function(self, predicate: Callable[..., Any]) -> Dataset:
-        """Does the same as `filter`."""
+        """Like `filter`."""
         return self.filter(predicate)
 
     def _predicate(self, predicate: Callable[..., Any], what: str) -> Function:
@@ -195,12 +197,12 @@ class Dataset(Node):
             isinstance(function.structure, TensorSpec) and function.structure.is_compatible_with(_TRUTH)
         ):
             raise ValueError(
-                f"`predicate` return type must be convertible to a scalar boolean tensor, it is {function.structure}"
+                f"`predicate` return type must be convertible to a scalar boolean tensor, but is {function.structure}"
             )
         return function
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
-        """Returns the elements of the datasets that a function makes of elements, one dataset after another."""
+        """Returns the elements of the datasets that a function creates from elements, one dataset after another."""
         return self._interleaved(map_func, "flat_map", buffers.Interleaved, 1, 1)
 
     def interleave(
@@ -210,35 +212,35 @@ class Dataset(Node):
         block_length: Any = 1,
         num_parallel_calls: Any = None,
     ) -> Dataset:
-        """Returns the elements of the datasets that a function makes of elements, of several of them in turn."""
+        """Returns the elements of the datasets that a function creates from elements, interleaved."""
         if num_parallel_calls is None:
             return self._interleaved(map_func, "interleave", buffers.Interleaved, cycle_length, block_length)
-        kind = buffers.ParallelInterleaved
-        return self._interleaved(map_func, "interleave", kind, cycle_length, block_length, num_parallel_calls)
+        elements_type = buffers.ParallelInterleaved
+        return self._interleaved(map_func, "interleave", elements_type, cycle_length, block_length, num_parallel_calls)
 
-    def _interleaved(self, map_func: Any, what: str, kind: Any, *sizes: Any) -> Dataset:
+    def _interleaved(self, map_func: Any, what: str, elements_type: Any, *sizes: Any) -> Dataset:
         function = self._function(map_func, what)
         if not isinstance(function.structure, DatasetSpec):
             raise TypeError(f"`map_func` must return a `Dataset` object. Got {function.structure}")
         values = [parameter(size) for size in sizes]
-        return self._derived(kind, function.structure.element_spec, values, [function])
+        return self._derived(elements_type, function.structure.element_spec, values, [function])
 
     def enumerate(self, start: Any = 0) -> Dataset:
-        """Returns a dataset of pairs: the number of an element, and the element."""
+        """Returns a dataset of pairs of an index and an element."""
         return Dataset.zip((Dataset.range(start, dtypes.int64.max), self))
 
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
-        """Returns tensors for the last state of a function of the state and each element."""
+        """Returns tensors for the final state of a function of the state and each element."""
         with name_scope(None, "reduce"):
             state = converted(initial_state)
-            function, structure = states_function(
+            function, structure = trace_state_function(
                 reduce_func, state, self._structure, "Dataset.reduce()", lambda result: result
             )
-            variant = made(flow.Reduced, structure, [self], tensors_of(state), [function])
+            variant = add_dataset(flow.Reduced, structure, [self], tensors_of(state), [function])
             return element_of(structure, single_element_op.many(variant, **outputs(structure)))
 
     def apply(self, transformation_func: Transformation) -> Dataset:
-        """Returns what a function makes of this dataset."""
+        """Returns the result of a function of this dataset."""
         dataset = transformation_func(self)
         if not isinstance(dataset, Dataset):
             raise TypeError(
@@ -249,19 +251,19 @@ class Dataset(Node):
     # -- which and how often ------------------------------------------------------------------------------------------
 
     def take(self, count: Any) -> Dataset:
-        """Returns a dataset of at most so many elements; -1: of all."""
+        """Returns a dataset of at most this many elements; -1 takes all."""
         return self._derived(flow.Taken, values=[parameter(count)])
 
     def skip(self, count: Any) -> Dataset:
-        """Returns a dataset without the first so many elements; -1: of none."""
+        """Returns a dataset without the first elements; -1 skips all."""
         return self._derived(flow.Skipped, values=[parameter(count)])
 
     def repeat(self, count: Any = None) -> Dataset:
-        """Returns a dataset of these elements so many times; None or -1: for ever."""
+        """Returns a dataset that repeats these elements; None or -1 repeats them forever."""
         return self._derived(flow.Repeated, values=[parameter(-1 if count is None else count)])
 
     def shard(self, num_shards: Any, index: Any) -> Dataset:
-        """Returns a dataset of every num_shards-th element, from the one at `index` on."""
+        """Returns a dataset of every num_shards-th element, starting with the one at `index`."""
         values = [parameter(num_shards), parameter(index)]
         known, place = map(static, values)
         if known is not None and known < 1:
@@ -275,24 +277,24 @@ class Dataset(Node):
         return Dataset(*joined(flow.Concatenated, [self, dataset]))
 
     def shuffle(self, buffer_size: Any, seed: Any = None, reshuffle_each_iteration: bool | None = None) -> Dataset:
-        """Returns a dataset of elements drawn at random from a buffer of those that come next."""
+        """Returns a dataset of elements drawn at random from a buffer of the next ones."""
         again = True if reshuffle_each_iteration is None else reshuffle_each_iteration
         return self._derived(Shuffled, values=[parameter(buffer_size), *seeds(seed)], again=again)
 
     def cache(self, filename: Any = "") -> Dataset:
-        """Returns a dataset whose elements are kept when they first come: in memory, or in a file."""
+        """Returns a dataset whose elements are cached during the first pass, in memory or in a file."""
         name = convert_to_tensor(filename, dtypes.string, name="filename")
-        kind = buffers.Cached if static(name) == b"" else CachedInFile
-        return self._derived(kind, values=[name])
+        elements_type = buffers.Cached if static(name) == b"" else CachedInFile
+        return self._derived(elements_type, values=[name])
 
     def prefetch(self, buffer_size: Any) -> Dataset:
-        """Returns a dataset whose next so many elements are made before they are asked for."""
+        """Returns a dataset whose next elements are produced before they are requested."""
         return self._derived(buffers.Prefetched, values=[parameter(AUTOTUNE if buffer_size is None else buffer_size)])
 
     # -- batches ------------------------------------------------------------------------------------------------------
 
     def batch(self, batch_size: Any, drop_remainder: Any = False) -> Dataset:
-        """Returns a dataset of so many elements stacked; the last batch may be smaller, or is dropped."""
+        """Returns a dataset of stacked elements; the last batch may be smaller, or is dropped."""
         values = [parameter(batch_size), parameter(drop_remainder, dtypes.bool)]
         structure = map_leaves(lambda spec: batched(spec, *values), self._structure)
         return self._derived(batches.Batched, structure, values)
@@ -300,7 +302,7 @@ class Dataset(Node):
     def padded_batch(
         self, batch_size: Any, padded_shapes: Any = None, padding_values: Any = None, drop_remainder: Any = False
     ) -> Dataset:
-        """Returns a dataset of so many elements stacked, each padded at its ends to the shape of the largest."""
+        """Returns a dataset of stacked elements, each padded at its ends to the largest shape."""
         leaves = self._leaves()
         if any(not isinstance(leaf, TensorSpec) for leaf in leaves):
             raise TypeError("Batching of padded sparse tensors is not currently supported")
@@ -314,11 +316,11 @@ class Dataset(Node):
         return self._derived(batches.PaddedBatched, structure, [*values, *sizes, *padding])
 
     def unbatch(self) -> Dataset:
-        """Returns a dataset of the parts of each element along its first dimension."""
+        """Returns a dataset of the slices of each element along its first dimension."""
         return self._derived(batches.Unbatched, map_leaves(unbatched, self._structure))
 
     def window(self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False) -> Dataset:
-        """Returns a dataset of windows: datasets of neighbouring elements, one for each component."""
+        """Returns a dataset of windows: datasets of consecutive elements, one dataset per component."""
         values = [parameter(value) for value in (size, size if shift is None else shift, stride)]
         for name, value in zip(("size", "shift", "stride"), values):
             known = static(value)
@@ -330,22 +332,22 @@ class Dataset(Node):
     # -- iterators and options ----------------------------------------------------------------------------------------
 
     def make_one_shot_iterator(self) -> Iterator:
-        """Returns an iterator that needs no initializer and passes over the dataset once."""
+        """Returns an iterator that needs no initializer and iterates over the dataset once."""
         return make_one_shot_iterator(self)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
-        """Returns an iterator whose initializer evaluates what the dataset depends on."""
+        """Returns an iterator whose initializer evaluates the inputs of the dataset."""
         return make_initializable_iterator(self, shared_name)
 
     def __iter__(self) -> Any:
-        raise RuntimeError("a dataset is iterated over in a session: use make_one_shot_iterator().get_next()")
+        raise RuntimeError("a dataset is iterated in a session: use make_one_shot_iterator().get_next()")
 
     def options(self) -> Options:
         """Returns the options of this dataset."""
         return self._options
 
     def with_options(self, options: Options) -> Dataset:
-        """Returns the same dataset with options, which are kept: none of them changes what it gives."""
+        """Returns the same dataset with options, which are stored: none of them changes its elements."""
         if not isinstance(options, Options):
             raise TypeError(f"options: expected tf.data.Options, received {type(options).__name__}")
         dataset = Dataset(self._variant, self._structure)
@@ -358,7 +360,7 @@ _TRUTH = TensorSpec((), dtypes.bool)
 
 
 def seeds(seed: Any) -> list[Tensor]:
-    """Returns the two seeds of a random dataset; zeros ask for another order each time."""
+    """Returns the two seeds of a random dataset; zeros request a different order each time."""
     if isinstance(seed, Tensor):
         graph_seed = seed.graph.seed
         return [parameter(DEFAULT_GRAPH_SEED if graph_seed is None else graph_seed), cast(seed, dtypes.int64)]
@@ -371,7 +373,7 @@ def _shape_of(leaf: Any) -> Shape:
 
 
 def unbatched(spec: Any) -> Any:
-    """Returns what an element's leaf is along its first dimension."""
+    """Returns the specification of the slices of a leaf along its first dimension."""
     if isinstance(spec, DatasetSpec):
         raise TypeError("a dataset in an element has no slices")
     if spec.dims == ():
@@ -380,15 +382,15 @@ def unbatched(spec: Any) -> Any:
 
 
 def batched(spec: Any, batch_size: Tensor, drop_remainder: Tensor) -> Any:
-    """Returns what a leaf is in a batch; the size is known if no batch can be smaller."""
+    """Returns the specification of a batch of a leaf; its size is known if no batch can be smaller."""
     if isinstance(spec, DatasetSpec):
         raise TypeError("Batching of nested datasets is not supported: map them to tensors first")
     size = static(batch_size) if static(drop_remainder) else None
     return spec.with_shape(concatenate((size,), spec.dims))
 
 
-def joined(kind: Any, datasets: list[Any], first: Any = ()) -> tuple[Tensor, Any]:
-    """Returns a dataset of elements of several, which must have one form and one type."""
+def joined(elements_type: Any, datasets: list[Any], first: Any = ()) -> tuple[Tensor, Any]:
+    """Returns a dataset over several others, whose elements must have the same structure and types."""
     structure = datasets[0]._structure
     for other in datasets[1:]:
         if not isinstance(other, Dataset):
@@ -401,11 +403,11 @@ def joined(kind: Any, datasets: list[Any], first: Any = ()) -> tuple[Tensor, Any
                 f"Two datasets to concatenate have different types {datasets[0].output_types} and {other.output_types}"
             )
         structure = pack(structure, [a.most_general(b) for a, b in zip(mine, theirs)])
-    return made(kind, structure, [*first, *datasets]), structure
+    return add_dataset(elements_type, structure, [*first, *datasets]), structure
 
 
 def _sizes(shape: Any) -> Tensor:
-    """Returns a shape to pad to as a vector, -1 for what the largest element decides."""
+    """Returns a shape to pad to as a vector, with -1 for sizes given by the largest element."""
     if isinstance(shape, Tensor):
         if shape.dims is not None and len(shape.dims) != 1:
             raise ValueError(f"a padded shape must be a vector of int64, it is {shape}")
@@ -442,7 +444,7 @@ def _padded(leaf: Any, sizes: Tensor, values: list[Tensor]) -> TensorSpec:
 
 
 def _fills(structure: Any, padding_values: Any) -> list[Any]:
-    """Returns a padding value for each leaf; one alone is for all."""
+    """Returns a padding value for each leaf; a single one is used for all."""
     if has_parts(structure) and not has_parts(padding_values) and not isinstance(padding_values, list):
         return [padding_values] * len(flatten(structure))
     return _fills_up_to(structure, padding_values)

@@ -1,4 +1,4 @@
-"""Datasets of Example messages, parsed by their features."""
+"""Datasets of parsed tf.Example messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thalweg._src.input.features import parse_example
 
 @export("data.experimental.parse_example_dataset", "contrib.data.parse_example_dataset")
 def parse_example_dataset(features: Any, num_parallel_calls: Any = 1) -> Transformation:
-    """Returns a transformation that parses batches of serialized Examples to dictionaries of tensors."""
+    """Returns a transformation that parses batches of serialized Examples into dictionaries of tensors."""
     if features is None:
         raise ValueError("Missing: features was None.")
 
@@ -43,7 +43,7 @@ def make_batched_features_dataset(
     sloppy_ordering: bool = False,
     drop_final_batch: bool = False,
 ) -> Dataset:
-    """Returns batches of the Examples in files as dictionaries of features, and the label beside them if named."""
+    """Returns batches of parsed Examples from files as dictionaries of features, paired with the label if named."""
     names = Dataset.list_files(file_pattern, shuffle=shuffle, seed=shuffle_seed)
     arguments = reader_args or []
     dataset = names.interleave(lambda name: reader(name, *arguments), cycle_length=reader_num_threads or 1)

@@ -1,4 +1,4 @@
-"""Further transformations of datasets, for `Dataset.apply`, and functions over several of them."""
+"""Transformations of tf.data.experimental, for `Dataset.apply`, and functions of several datasets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from thalweg._src import dtypes
 from thalweg._src.data import batches, flow, random_sources
 from thalweg._src.data.dataset import AUTOTUNE, Dataset, joined, seeds
 from thalweg._src.data.function import Function
-from thalweg._src.data.made import made, parameter, states_function
+from thalweg._src.data.node import add_dataset, parameter, trace_state_function
 from thalweg._src.data.structure import (
     DatasetSpec,
     SparseTensorSpec,
@@ -35,11 +35,11 @@ Transformation = Callable[[Dataset], Dataset]
 
 @export("data.experimental.scan", "contrib.data.scan")
 def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Transformation:
-    """Returns a transformation by a function of a state and an element, which gives a new state and an element."""
+    """Returns a transformation by a function from a state and an element to a new state and an element."""
 
     def apply(dataset: Dataset) -> Dataset:
         state = converted(initial_state)
-        function, _ = states_function(
+        function, _ = trace_state_function(
             scan_func, state, dataset._structure, "tf.data.experimental.scan()", _first_of_two
         )
         structure = function.structure[1]
@@ -67,7 +67,7 @@ def take_while(predicate: Callable[..., Any]) -> Transformation:
 
 @export("data.experimental.unique", "contrib.data.unique")
 def unique() -> Transformation:
-    """Returns a transformation that leaves out elements which came before."""
+    """Returns a transformation that drops repeated elements."""
 
     def apply(dataset: Dataset) -> Dataset:
         spec = dataset._structure
@@ -82,13 +82,13 @@ def unique() -> Transformation:
 
 @export("data.experimental.ignore_errors", "contrib.data.ignore_errors")
 def ignore_errors() -> Transformation:
-    """Returns a transformation that leaves out elements whose making fails."""
+    """Returns a transformation that drops elements that fail."""
     return lambda dataset: dataset._derived(flow.WithoutErrors)
 
 
 @export("data.experimental.unbatch", "contrib.data.unbatch")
 def unbatch() -> Transformation:
-    """Returns a transformation that takes elements apart along their first dimension."""
+    """Returns a transformation that splits elements along their first dimension."""
     return lambda dataset: dataset.unbatch()
 
 
@@ -107,7 +107,7 @@ def parallel_interleave(
     buffer_output_elements: Any = None,
     prefetch_input_elements: Any = None,
 ) -> Transformation:
-    """Returns a transformation that takes elements of several datasets in turn, made by several threads."""
+    """Returns a transformation that interleaves several datasets, produced by several threads."""
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, cycle_length)
 
 
@@ -126,7 +126,7 @@ def map_and_batch(
     drop_remainder: Any = False,
     num_parallel_calls: Any = None,
 ) -> Transformation:
-    """Returns a transformation that maps elements, several at a time, and batches them."""
+    """Returns a transformation that maps elements, several in parallel, and batches them."""
     if num_parallel_batches is not None and num_parallel_calls is not None:
         raise ValueError("The `num_parallel_batches` and `num_parallel_calls` arguments are mutually exclusive.")
 
@@ -144,12 +144,12 @@ map_and_batch_with_legacy_function = map_and_batch
 
 @export("data.experimental.dense_to_sparse_batch", "contrib.data.dense_to_sparse_batch")
 def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
-    """Returns a transformation that batches elements of different sizes to sparse tensors."""
+    """Returns a transformation that batches elements of different sizes as sparse tensors."""
 
     def apply(dataset: Dataset) -> Dataset:
         spec = dataset._structure
         if not isinstance(spec, TensorSpec):
-            raise TypeError(f"`dense_to_sparse_batch` takes elements of one tensor, received {spec}")
+            raise TypeError(f"`dense_to_sparse_batch` requires elements of one tensor, received {spec}")
         sizes = row_shape if isinstance(row_shape, Tensor) else constant(list(row_shape), dtypes.int64)
         structure = SparseTensorSpec(concatenate((None,), as_static_shape(sizes)), spec.dtype)
         return dataset._derived(batches.SparseBatched, structure, [parameter(batch_size), parameter(sizes)])
@@ -164,7 +164,7 @@ def group_by_window(
     window_size: Any = None,
     window_size_func: Callable[..., Any] | None = None,
 ) -> Transformation:
-    """Returns a transformation that collects elements by a key and hands each full group to a function."""
+    """Returns a transformation that groups elements by key and passes each full group to a function."""
     if (window_size is None) == (window_size_func is None):
         raise ValueError("Must pass either window_size or window_size_func, but not both.")
     size_of = window_size_func or (lambda key: convert_to_tensor(window_size, dtypes.int64))
@@ -173,11 +173,11 @@ def group_by_window(
         key_spec = TensorSpec((), dtypes.int64)
         key = Function(key_func, dataset._structure, "tf.data.experimental.group_by_window()")
         if not key_spec.is_compatible_with(key.structure):
-            raise ValueError(f"`key_func` must return a single tf.int64 scalar tensor, it gives {key.structure}")
+            raise ValueError(f"`key_func` must return a single tf.int64 scalar tensor, it returns {key.structure}")
         window = DatasetSpec(dataset._structure)
         reduce = Function(reduce_func, (key_spec, window), "tf.data.experimental.group_by_window()")
         if not isinstance(reduce.structure, DatasetSpec):
-            raise TypeError(f"`reduce_func` must return a `Dataset` object, it gives {reduce.structure}")
+            raise TypeError(f"`reduce_func` must return a `Dataset` object, it returns {reduce.structure}")
         size = Function(
             lambda key: cast(size_of(key), dtypes.int64), key_spec, "tf.data.experimental.group_by_window()"
         )
@@ -192,19 +192,19 @@ def group_by_window(
 
 @export("data.experimental.shuffle_and_repeat", "contrib.data.shuffle_and_repeat")
 def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
-    """Returns a transformation that shuffles elements, in another order each time they are repeated."""
+    """Returns a transformation that shuffles and repeats elements, in a different order each time."""
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
 
 
 @export("data.experimental.prefetch_to_device", "contrib.data.prefetch_to_device")
 def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
-    """Returns a transformation that prefetches elements; they go to the device with the step that takes them."""
+    """Returns a transformation that prefetches elements; they are copied to the device by the step that takes them."""
     return lambda dataset: dataset.prefetch(AUTOTUNE if buffer_size is None else buffer_size)
 
 
 @export("data.experimental.copy_to_device", "contrib.data.copy_to_device")
 def copy_to_device(target_device: Any, source_device: str = "/cpu:0") -> Transformation:
-    """Returns a transformation that changes nothing: elements go to a device with the step that takes them."""
+    """Returns a transformation without effect: elements are copied to a device by the step that takes them."""
     return lambda dataset: dataset
 
 
@@ -213,7 +213,7 @@ def copy_to_device(target_device: Any, source_device: str = "/cpu:0") -> Transfo
 
 @export("data.experimental.choose_from_datasets", "contrib.data.choose_from_datasets")
 def choose_from_datasets(datasets: list[Dataset], choice_dataset: Dataset) -> Dataset:
-    """Returns elements of those of several datasets whose numbers another dataset gives."""
+    """Returns elements of several datasets, chosen by the indices that another dataset yields."""
     if not isinstance(choice_dataset._structure, TensorSpec) or not choice_dataset._structure.is_compatible_with(
         TensorSpec((), dtypes.int64)
     ):
@@ -225,7 +225,7 @@ def choose_from_datasets(datasets: list[Dataset], choice_dataset: Dataset) -> Da
 
 @export("data.experimental.sample_from_datasets", "contrib.data.sample_from_datasets")
 def sample_from_datasets(datasets: list[Dataset], weights: Any = None, seed: Any = None) -> Dataset:
-    """Returns elements of several datasets, each drawn at random by the datasets' weights."""
+    """Returns elements of several datasets, sampled at random with weights."""
     datasets = list(datasets)
     if len(datasets) == 1 and weights is None:
         return datasets[0]
@@ -249,20 +249,20 @@ def sample_from_datasets(datasets: list[Dataset], weights: Any = None, seed: Any
 
 @export("data.experimental.Counter", "contrib.data.Counter")
 def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset:
-    """Returns a dataset that counts for ever."""
-    kind = dtypes.as_dtype(dtype)
-    first = convert_to_tensor(start, kind, name="start")
-    by = convert_to_tensor(step, kind, name="step")
+    """Returns a dataset that counts forever."""
+    dtype = dtypes.as_dtype(dtype)
+    first = convert_to_tensor(start, dtype, name="start")
+    by = convert_to_tensor(step, dtype, name="step")
     return Dataset.from_tensors(0).repeat().apply(scan(first, lambda state, _: (state + by, state)))
 
 
 @export("data.experimental.RandomDataset", "contrib.data.RandomDataset")
 class RandomDataset(Dataset):
-    """Random integers in [0, 2^32), for ever."""
+    """Random integers in [0, 2^32), forever."""
 
     def __init__(self, seed: Any = None) -> None:
         structure = TensorSpec((), dtypes.int64)
-        super().__init__(made(random_sources.Numbers, structure, values=seeds(seed)), structure)
+        super().__init__(add_dataset(random_sources.Numbers, structure, values=seeds(seed)), structure)
 
 
 @export("data.experimental.get_single_element", "contrib.data.get_single_element")
@@ -276,13 +276,13 @@ def get_single_element(dataset: Dataset) -> Any:
 
 @export("data.experimental.to_variant")
 def to_variant(dataset: Dataset) -> Tensor:
-    """Returns the tensor that stands for a dataset."""
+    """Returns the variant tensor of a dataset."""
     return dataset._variant
 
 
 @export("data.experimental.from_variant")
 def from_variant(variant: Tensor, structure: Any) -> Dataset:
-    """Returns the dataset that a tensor stands for, whose elements have a structure."""
+    """Returns the dataset of a variant tensor, given the structure of its elements."""
     return Dataset(variant, structure)
 
 
@@ -306,5 +306,5 @@ def SparseTensorStructure(dtype: Any, shape: Any) -> SparseTensorSpec:
 
 @export("data.experimental.cardinality")
 def cardinality(dataset: Dataset) -> Tensor:
-    """Returns a tensor of the number of elements: -1 for a dataset without end, -2 if it is not known."""
+    """Returns a tensor of the number of elements: -1 for an infinite dataset, -2 if it is unknown."""
     return cardinality_op(dataset._variant)

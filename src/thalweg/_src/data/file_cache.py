@@ -1,4 +1,4 @@
-"""A cache of elements in a file: records that a first pass writes and later ones read."""
+"""File cache: elements as records, written by a first pass and read by later ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thalweg._src.formats.records import framed
 
 
 class CachedInFile(Unary):
-    """The elements as they come the first time; later passes, and later programs, take them from a file."""
+    """Caches elements in a file during the first pass; later passes, and later programs, read them from there."""
 
     __slots__ = ("_file", "_partial", "_path", "_records", "at", "writing")
 
@@ -66,7 +66,7 @@ class CachedInFile(Unary):
         return {**state, "input": self.input.state()} if self.writing else state
 
     def restore(self, state: Any) -> None:
-        """Goes to a position; elements that were not all written yet are made and written again."""
+        """Restores a position; elements of an incomplete cache are produced and written again."""
         if not self.writing:
             self.at = state["at"]
             return

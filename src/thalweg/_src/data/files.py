@@ -1,4 +1,4 @@
-"""Datasets of what is in files: records, lines, pieces of one length."""
+"""Datasets of files: TFRecords, text lines, records of fixed length."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.data.dataset import Dataset
-from thalweg._src.data.made import made, parameter
+from thalweg._src.data.node import add_dataset, parameter
 from thalweg._src.data.readers import FromFiles, Lines, Pieces, Records
 from thalweg._src.data.structure import TensorSpec
 from thalweg._src.export import export
@@ -18,14 +18,16 @@ from thalweg._src.ops.reshape import reshape
 _STRING = TensorSpec((), dtypes.string)
 
 
-def _one(kind: type[FromFiles], filenames: Any, values: list[Tensor]) -> Dataset:
-    return Dataset(made(kind, _STRING, values=[filenames, *values]), _STRING)
+def _one(elements_type: type[FromFiles], filenames: Any, values: list[Tensor]) -> Dataset:
+    return Dataset(add_dataset(elements_type, _STRING, values=[filenames, *values]), _STRING)
 
 
 class _FileDataset(Dataset):
-    """A dataset of what is in some files, which a tensor or another dataset names."""
+    """A dataset of the contents of files, which a tensor or another dataset names."""
 
-    def __init__(self, kind: type[FromFiles], filenames: Any, values: list[Tensor], num_parallel_reads: Any) -> None:
+    def __init__(
+        self, elements_type: type[FromFiles], filenames: Any, values: list[Tensor], num_parallel_reads: Any
+    ) -> None:
         if isinstance(filenames, Dataset):
             if filenames.output_types is not dtypes.string:
                 raise TypeError(f"`filenames` must be a `tf.data.Dataset` of `tf.string` elements, not {filenames}")
@@ -35,11 +37,11 @@ class _FileDataset(Dataset):
         else:
             tensor = convert_to_tensor(filenames, dtypes.string, name="filenames")
             if num_parallel_reads is None:
-                inner = _one(kind, tensor, values)
+                inner = _one(elements_type, tensor, values)
                 super().__init__(inner._variant, inner._structure)
                 return
             names = Dataset.from_tensor_slices(reshape(tensor, [-1]))
-        read: Callable[[Any], Dataset] = lambda name: _one(kind, name, values)  # noqa: E731
+        read: Callable[[Any], Dataset] = lambda name: _one(elements_type, name, values)  # noqa: E731
         if num_parallel_reads is None:
             inner = names.flat_map(read)
         else:
@@ -73,7 +75,7 @@ class TextLineDataset(_FileDataset):
 
 @export("data.FixedLengthRecordDataset")
 class FixedLengthRecordDataset(_FileDataset):
-    """Pieces of so many bytes, between a header and a footer of each file."""
+    """Records of a fixed number of bytes, between a header and a footer of each file."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Passes over plain datasets: sources in memory, and what maps, chooses, joins and repeats elements."""
+"""Elementary passes: sources in memory, map, filter, take, skip, repeat, zip, concatenate and others."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from thalweg._src import errors
+from thalweg._src.data.element_refs import ElementRefs, RowRefs
 from thalweg._src.data.plan import Element, Elements, Plan, Unary, invalid
-from thalweg._src.data.stand_ins import Places, StandIns
 from thalweg._src.data.structure import SparseTensorSpec, flatten
 from thalweg._src.dtypes import DType
 from thalweg._src.kernels.elements import from_python, numbers, slice_sparse, slices
 from thalweg._src.shapes import compatible, show
 
-_CHUNK = 256  # slices that are made at once
+_CHUNK = 256  # slices that are produced at once
 
 # -- sources ----------------------------------------------------------------------------------------------------------
 
@@ -39,14 +39,14 @@ class Single(Elements):
 
 
 class Slices(Elements):
-    """An element for each place of the values' first dimension; the place stands for it."""
+    """One element per slice along the first dimension of the values; a reference to an element is its index."""
 
     __slots__ = ("_chunk", "_count", "_places", "at")
     kept: ClassVar = ("at",)
 
-    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
+    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
         super().__init__(plan)
-        self._places = unmapped is not None
+        self._places = refs is not None
         self.at = 0
         self._chunk: list[Element] = []
         counts = set()
@@ -90,9 +90,9 @@ class Slices(Elements):
         return True
 
     @classmethod
-    def stand_ins(cls, plan: Plan, dtype: DType | None) -> StandIns | None:
+    def element_refs(cls, plan: Plan, dtype: DType | None) -> ElementRefs | None:
         sparse = any(isinstance(leaf, SparseTensorSpec) for leaf in plan.leaves)
-        return None if sparse else Places(plan.values)
+        return None if sparse else RowRefs(plan.values)
 
     def _make_chunk(self, start: int) -> list[Element]:
         stop = min(start + _CHUNK, self._count)
@@ -108,14 +108,14 @@ class Slices(Elements):
 
 
 class Range(Elements):
-    """The integers from one to another."""
+    """A range of integers."""
 
     __slots__ = ("_ready", "_step", "_stop", "at")
     kept: ClassVar = ("at",)
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
-        self._ready: list[Any] = []  # the next ones in reverse
+        self._ready: list[Any] = []  # the next ones, in reverse
         self.at, self._stop, self._step = (plan.integer(i, name) for i, name in enumerate(("start", "stop", "step")))
         if self._step == 0:
             raise invalid("step must be a non-zero integer.")
@@ -141,7 +141,7 @@ class Range(Elements):
 
 
 class Generated(Elements):
-    """What a user's generator yields; a restored pass has it yield again what came before."""
+    """The values yielded by a user's generator; a restored pass replays the earlier ones."""
 
     __slots__ = ("_generator", "count")
     kept: ClassVar = ("count",)
@@ -230,7 +230,7 @@ class Mapped(Unary):
 
 
 class Filtered(Unary):
-    """The elements that a function says yes to."""
+    """The elements that satisfy a predicate."""
 
     __slots__ = ("_predicate",)
 
@@ -251,7 +251,7 @@ class Filtered(Unary):
 
 
 class TakenWhile(Unary):
-    """The elements before the first that a function says no to."""
+    """The elements before the first that does not satisfy a predicate."""
 
     __slots__ = ("_predicate", "ended")
     kept: ClassVar = ("ended",)
@@ -271,15 +271,15 @@ class TakenWhile(Unary):
 
 
 class Taken(Unary):
-    """The first so many elements, or all if the number is negative."""
+    """The first elements, or all if the number is negative."""
 
     __slots__ = ("_count", "taken")
     reorders: ClassVar = True
     drops: ClassVar = True
     kept: ClassVar = ("taken",)
 
-    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
-        super().__init__(plan, unmapped)
+    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
+        super().__init__(plan, refs)
         self._count = plan.integer(0, "count")
         self.taken = 0
 
@@ -302,15 +302,15 @@ class Taken(Unary):
 
 
 class Skipped(Unary):
-    """All but the first so many elements; none if the number is negative."""
+    """All but the first elements; none if the number is negative."""
 
     __slots__ = ("left",)
     reorders: ClassVar = True
     drops: ClassVar = True
     kept: ClassVar = ("left",)
 
-    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
-        super().__init__(plan, unmapped)
+    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
+        super().__init__(plan, refs)
         self.left = plan.integer(0, "count")
 
     def __next__(self) -> Element:
@@ -332,15 +332,15 @@ class Skipped(Unary):
 
 
 class Shard(Unary):
-    """Every so-manieth element."""
+    """Every n-th element."""
 
     __slots__ = ("_count", "_index", "at")
     reorders: ClassVar = True
     drops: ClassVar = True
     kept: ClassVar = ("at",)
 
-    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
-        super().__init__(plan, unmapped)
+    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
+        super().__init__(plan, refs)
         self._count, self._index = plan.integer(0, "num_shards", 1), plan.integer(1, "index", 0)
         if self._index >= self._count:
             raise invalid(f"index is {self._index}, expected less than num_shards, which is {self._count}")
@@ -355,14 +355,14 @@ class Shard(Unary):
 
 
 class Repeated(Unary):
-    """The elements so many times, for ever if the number is negative."""
+    """The elements repeated a number of times, forever if the number is negative."""
 
     __slots__ = ("_count", "_given", "done")
     reorders: ClassVar = True
     kept: ClassVar = ("done",)
 
-    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
-        super().__init__(plan, unmapped)
+    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
+        super().__init__(plan, refs)
         self._count = plan.integer(0, "count")
         self.done = 0
         self._given = False
@@ -393,7 +393,7 @@ class Repeated(Unary):
                 break
 
     def _begin_again(self) -> bool:
-        """Goes back to the first element; False if there is none, since an empty dataset for ever is empty."""
+        """Restarts at the first element; returns False if there is none, since repeating an empty dataset must end."""
         if not self._given and self._count < 0:
             return False
         self.done += 1
@@ -418,7 +418,7 @@ class Repeated(Unary):
 
 
 class WithoutErrors(Unary):
-    """The elements that can be made; those that fail are left out."""
+    """The elements that can be produced; those that fail are dropped."""
 
     __slots__ = ()
 
@@ -433,7 +433,7 @@ class WithoutErrors(Unary):
 
 
 class Scanned(Unary):
-    """A function of a state and each element, which gives the next state and an element."""
+    """A function from a state and each element to the next state and an element."""
 
     __slots__ = ("_function", "now")
     kept: ClassVar = ("now",)
@@ -450,7 +450,7 @@ class Scanned(Unary):
 
 
 class Reduced(Unary):
-    """The last state of a function of a state and each element."""
+    """The final state of a function of a state and each element."""
 
     __slots__ = ("_function", "done")
     kept: ClassVar = ("done",)
@@ -471,7 +471,7 @@ class Reduced(Unary):
 
 
 class Distinct(Unary):
-    """Each element the first time that it comes."""
+    """The distinct elements, each at its first occurrence."""
 
     __slots__ = ("seen",)
 
@@ -499,7 +499,7 @@ class Distinct(Unary):
 
 
 class Joined(Elements):
-    """A pass over a dataset that is made of several others."""
+    """Base class of passes over several input datasets."""
 
     __slots__ = ("inputs",)
 
@@ -522,7 +522,7 @@ class Joined(Elements):
 
 
 class Zipped(Joined):
-    """The elements of all inputs side by side, as long as each has one."""
+    """Tuples of the elements of all inputs, until one of them ends."""
 
     __slots__ = ()
 
@@ -552,7 +552,7 @@ class Concatenated(Joined):
 
 
 class Chosen(Joined):
-    """Elements of those inputs whose numbers the first input gives; one that is exhausted is passed over."""
+    """Elements of those inputs whose indices the first input yields; an exhausted input is skipped."""
 
     __slots__ = ("ended",)
     kept: ClassVar = ("ended",)

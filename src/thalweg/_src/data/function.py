@@ -1,7 +1,8 @@
-"""Functions of pipelines: a user's Python function traced into a graph of its own, then called as compiled code.
+"""Functions of pipelines: a user's Python function, traced into a graph of its own and called as compiled code.
 
-The body may take tensors of the graph around it. They become inputs of the dataset, which are evaluated when an
-iterator is initialized; handles of variables, tables and queues are among them, so their state is that of the session.
+The body may use tensors of the graph around it. These are captured: they become inputs of the dataset, which are
+evaluated when an iterator is initialized; handles of variables, tables and queues are among them, so their state is
+that of the session.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ from thalweg._src.runtime.executable import Executable
 from thalweg._src.runtime.pipeline import compile_step
 
 Values = tuple[Any, ...]
-_ONCE = frozenset(("Placeholder", "VarHandleOp", "_Dataset"))  # need not run if nobody asks for what they give
+_ONCE = frozenset(("Placeholder", "VarHandleOp", "_Dataset"))  # need not run if their results are not used
 
 
 class FunctionGraph(Graph):
-    """The body of a function; what it takes from the graph around it is captured."""
+    """The body of a function; tensors of outer graphs that it uses are captured."""
 
     captures = True
 
     def __init__(self, outer: Graph) -> None:
         super().__init__()
         self.outer = outer
-        self.captured: dict[Tensor, Tensor] = {}  # tensors of the outer graph, and what stands for them here
+        self.captured: dict[Tensor, Tensor] = {}  # tensors of the outer graph -> their placeholders here
         self._seed = outer.seed
 
     def add(
@@ -55,7 +56,7 @@ class FunctionGraph(Graph):
         return super().add(definition, own, attrs, output_types, name, controls)
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """Returns what stands for a tensor of an outer graph here."""
+        """Returns the placeholder of a captured tensor of an outer graph."""
         if tensor.op.graph is self:
             return tensor
         if tensor.op.graph is not self.outer and isinstance(self.outer, FunctionGraph):
@@ -74,7 +75,7 @@ class FunctionGraph(Graph):
 
     @contextlib.contextmanager
     def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
-        """Makes operations inside run after those of the given ones that are of this function."""
+        """Makes operations inside run after those of the given ones that are in this function."""
         own = control_inputs
         if control_inputs is not None:
             elements = [getattr(element, "op", element) for element in control_inputs]
@@ -84,15 +85,15 @@ class FunctionGraph(Graph):
 
     @contextlib.contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Keeps operations with one of this function; all of it runs on one device."""
+        """Colocates operations with one of this function; all of it runs on one device anyway."""
         yield
 
 
 class Function:
-    """A traced function: its graph, its arguments, what it captured and what it returns."""
+    """A traced function: its graph, its arguments, its captured tensors and its results."""
 
     def __init__(self, python_function: Callable[..., Any], structure: Any, what: str, unpack: bool = True) -> None:
-        """Traces a function of one element; a plain tuple is given as several arguments."""
+        """Traces a function of one element; a plain tuple is passed as several arguments."""
         self.graph = FunctionGraph(get_default_graph())
         with self.graph.as_default():
             self._arguments = _placeholders(signature_of(structure))
@@ -100,7 +101,7 @@ class Function:
             spread = unpack and type(element) is tuple
             result = python_function(*element) if spread else python_function(element)
             if isinstance(result, list):
-                result = tuple(result)  # a list of tensors, as py_func gives, is no tensor to be stacked
+                result = tuple(result)  # a list of tensors, as py_func returns, is not to be stacked
             if result is None:
                 raise TypeError(f"Unsupported return value from function passed to {what}: {result}.")
             try:
@@ -121,14 +122,14 @@ class Function:
 
     @property
     def is_stateful(self) -> bool:
-        """Returns whether calls may depend on earlier ones, so that each pass over a dataset starts afresh."""
+        """Returns whether calls may depend on earlier ones, so that each pass over a dataset needs fresh state."""
         return bool(self._targets)
 
     def compile(self, device: Device) -> Executable:
         """Returns the function as a program on a device, with state of its own."""
         own = Device(device.name, device.type, device.torch, device.resources)
         feeds = [*self.graph.captured.values(), *self._arguments]
-        # What the session's own kernels keep by name is not for a body, whose names are its own.
+        # State that the session's kernels keep by node name is not for a body, which has names of its own.
         targets = [operation for operation in self._targets if not any(t.op is operation for t in self._results)]
         return compile_step(feeds, self._results, targets, ConfigProto(allow_soft_placement=True), [own])
 
@@ -138,7 +139,7 @@ def _placeholders(signature: Signature) -> list[Tensor]:
 
 
 class BoundFunction:
-    """A function with the values of what it captured: takes and gives the values of an element."""
+    """A function with the values of its captured tensors: maps the values of an element to values."""
 
     __slots__ = ("__weakref__", "_captured", "_executable", "_function", "_steps", "is_plain")
 
@@ -147,7 +148,7 @@ class BoundFunction:
         self._captured = captured
         self._function = executable.function
         self._steps: weakref.WeakSet[Any] = weakref.WeakSet()
-        self.is_plain = self._function is not None and not is_stateful  # calls wait for nobody
+        self.is_plain = self._function is not None and not is_stateful  # calls do not block
 
     def __call__(self, *values: Any) -> Values:
         function = self._function
@@ -159,7 +160,7 @@ class BoundFunction:
             raise self._executable.programs[0].explain(error) from None
 
     def _wait(self, values: Values) -> Values:
-        """Runs a function in which somebody waits; `cancel` ends it."""
+        """Runs a function that contains blocking nodes; `cancel` ends it."""
         step = Step()
         running = _Running(step)
         self._steps.add(running)
@@ -172,7 +173,7 @@ class BoundFunction:
 
 
 class _Running:
-    """A call that may wait; steps themselves cannot be referred to weakly."""
+    """A call that may block; steps themselves cannot be weakly referenced."""
 
     __slots__ = ("__weakref__", "step")
 

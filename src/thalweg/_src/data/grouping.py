@@ -1,4 +1,4 @@
-"""Groups and classes: elements reduced by a key, and drawn so that their classes come as often as asked for."""
+"""Grouping and resampling: elements reduced by key, and rejection sampling to a distribution of classes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _KEY = TensorSpec((), dtypes.int64)
 
 @export("data.experimental.Reducer", "contrib.data.Reducer")
 class Reducer:
-    """How the elements of a group become one: a first state, a state from each element, a result."""
+    """A reduction of the elements of a group: an initial state, an update by each element, a final result."""
 
     def __init__(
         self, init_func: Callable[..., Any], reduce_func: Callable[..., Any], finalize_func: Callable[..., Any]
@@ -55,7 +55,7 @@ class Reducer:
 
 
 class GroupedByReducer(Unary):
-    """The result of each group, in the order of their keys, once all elements have come."""
+    """The result of each group, in the order of keys, after all elements have arrived."""
 
     __slots__ = ("at", "groups")
     kept: ClassVar = ("at", "groups")
@@ -92,7 +92,7 @@ def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transfor
     def apply(dataset: Dataset) -> Dataset:
         key = Function(key_func, dataset._structure, what)
         if not isinstance(key.structure, TensorSpec) or not _KEY.is_compatible_with(key.structure):
-            raise ValueError(f"`key_func` must return a single tf.int64 tensor, it gives {key.structure}")
+            raise ValueError(f"`key_func` must return a single tf.int64 tensor, it returns {key.structure}")
         first = Function(reducer.init_func, _KEY, what)
         reduce, state = _reducing(reducer.reduce_func, first.structure, dataset._structure, what)
         last = Function(reducer.finalize_func, state, what)
@@ -103,14 +103,14 @@ def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transfor
 
 
 def _reducing(function: Callable[..., Any], state: Any, element: Any, what: str) -> tuple[Function, Any]:
-    """Traces a function of a state and an element; shapes of the state that it does not keep are widened."""
+    """Traces a function of a state and an element; shapes of the state that it changes are widened."""
     while True:
         traced = Function(function, (state, element), what)
         given, found = flatten(state), flatten(traced.structure)
         if len(given) != len(found) or any(
             type(a) is not type(b) or a.dtype is not b.dtype for a, b in zip(given, found)
         ):
-            raise TypeError(f"{what}: the first state is {state}, the function gives {traced.structure}")
+            raise TypeError(f"{what}: the initial state is {state}, the function returns {traced.structure}")
         wider = [mine.most_general(theirs) for mine, theirs in zip(given, found)]
         if wider == given:
             return traced, state
@@ -119,18 +119,18 @@ def _reducing(function: Callable[..., Any], state: Any, element: Any, what: str)
 
 # -- classes ----------------------------------------------------------------------------------------------------------
 
-_ESTIMATED = 32  # elements after which the distribution is estimated anew
-_SMOOTHING = 10  # of each class are taken as seen before
+_ESTIMATED = 32  # elements after which the distribution is estimated again
+_SMOOTHING = 10  # pseudocount of each class
 
 
 @export("data.experimental.rejection_resample", "contrib.data.rejection_resample")
 def rejection_resample(
     class_func: Callable[..., Any], target_dist: Any, initial_dist: Any = None, seed: Any = None
 ) -> Transformation:
-    """Returns a transformation to pairs (class, element) whose classes come as often as `target_dist` says.
+    """Returns a transformation to pairs (class, element) whose classes are distributed as `target_dist`.
 
-    Elements of classes that come too often are dropped. The distribution of the classes is estimated as elements come
-    unless `initial_dist` tells it.
+    Elements of overrepresented classes are dropped. The initial distribution of the classes is estimated from the
+    elements unless `initial_dist` gives it.
     """
 
     def apply(dataset: Dataset) -> Dataset:
@@ -138,7 +138,7 @@ def rejection_resample(
         classed = dataset.map(lambda *element: (class_func(*element), element if len(element) > 1 else element[0]))
         spec = classed._structure[0]
         if not isinstance(spec, TensorSpec) or not compatible(spec.with_shape(()), spec) or not spec.dtype.is_integer:
-            raise ValueError(f"`class_func` must return a scalar integer, it gives {spec}")
+            raise ValueError(f"`class_func` must return a scalar integer, it returns {spec}")
         classes = classed.map(lambda number, element: number)
         if initial_dist is None:
             return _mixed(classed, _estimated(classes, target), target, None, seed)
@@ -150,7 +150,7 @@ def rejection_resample(
 
 
 def _mixed(classed: Dataset, distributions: Dataset, target: Tensor, kept: float | None, seed: Any) -> Dataset:
-    """Draws from all elements and from those that pass a test, in the shares that give the wanted distribution."""
+    """Mixes all elements and those that pass a test, in the shares that yield the target distribution."""
 
     def accept(distribution: Tensor, pair: Any) -> Any:
         chance = gather(_acceptance(distribution, target)[0], pair[0])
@@ -171,14 +171,14 @@ def _mixed(classed: Dataset, distributions: Dataset, target: Tensor, kept: float
 
 
 def _acceptance(initial: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns how likely an element of each class passes, and what share of elements needs no test."""
+    """Returns the acceptance probability of each class, and the share of elements that needs no test."""
     ratio = target / (initial + np.finfo(initial.dtype.as_numpy_dtype).tiny)
     least = reduce_min(ratio)
     return (ratio - least) / (reduce_max(ratio) - least), least
 
 
 def _kept_share(initial: Tensor, target: Tensor) -> float | None:
-    """Returns the share of elements that needs no test, if the graph tells it."""
+    """Returns the share of elements that needs no test, if it is known statically."""
     known = [complete(static_value(tensor)) for tensor in (initial, target)]
     if known[0] is None or known[1] is None:
         return None
@@ -187,7 +187,7 @@ def _kept_share(initial: Tensor, target: Tensor) -> float | None:
 
 
 def _estimated(classes: Dataset, target: Tensor) -> Dataset:
-    """Returns the distribution of the classes that came so far, for each element."""
+    """Returns the distribution of the classes so far, for each element."""
     count = shape_of(target)[0]
 
     def update(seen: Tensor, batch: Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""Iterators: what a graph takes the elements of datasets from."""
+"""tf.data.Iterator: takes the elements of datasets in the graph."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from thalweg._src.resources.step import Step
 from thalweg._src.runtime.pipeline import compile_step
 
 _MANY = 32
-_PLAIN = frozenset(("_Dataset",))  # stateful, but made anew by whoever asks
+_PLAIN = frozenset(("_Dataset",))  # stateful, but created anew for each use
 
 
 @export("data.Iterator")
@@ -85,20 +85,20 @@ class Iterator:
     def from_string_handle(
         string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
     ) -> Iterator:
-        """Returns the iterator that a string names, which a step may feed."""
+        """Returns the iterator named by a string, which may be fed."""
         structure = structure_from(output_types, output_shapes, output_classes)
         text = convert_to_tensor(string_handle, dtypes.string)
         return Iterator._of(iterator_from_string_handle_op(text, **outputs(structure)), None, structure)
 
     @property
     def initializer(self) -> Operation:
-        """The operation that begins with the first element."""
+        """The operation that starts at the first element."""
         if self._initializer is None:
             raise ValueError(f"Iterator {self._iterator_resource.op.name!r} does not have an initializer.")
         return self._initializer
 
     def make_initializer(self, dataset: Any, name: str | None = None) -> Operation:
-        """Returns an operation that begins with the first element of a dataset."""
+        """Returns an operation that starts at the first element of a dataset."""
         structure = dataset._structure
         if not same_form(self._structure, structure):
             raise TypeError(f"expected a dataset of {self._structure}, received one of {structure}")
@@ -114,7 +114,7 @@ class Iterator:
             return make_iterator_op.operation(dataset._variant, self._iterator_resource, name=name)
 
     def get_next(self, name: str | None = None) -> Any:
-        """Returns tensors for the next element; in a step that runs several of them, each takes another element."""
+        """Returns tensors for the next element; several of them in one step take different elements."""
         self._get_next_call_count += 1
         if self._get_next_call_count == _MANY:
             warnings.warn(
@@ -127,7 +127,7 @@ class Iterator:
         return element_of(self._structure, tensors)
 
     def get_next_as_optional(self) -> Optional:
-        """Returns an optional: the next element, or nothing after the last one."""
+        """Returns an optional with the next element, empty after the last one."""
         handle, structure = self._iterator_resource, self._structure
         with colocate_with(handle.op):
             return Optional(iterator_get_next_as_optional_op(handle, **outputs(structure)), structure)
@@ -165,7 +165,7 @@ def get_next_as_optional(iterator: Iterator) -> Optional:
 
 @export("data.make_initializable_iterator")
 def make_initializable_iterator(dataset: Any, shared_name: str | None = None) -> Iterator:
-    """Returns an iterator whose initializer evaluates what the dataset depends on."""
+    """Returns an iterator whose initializer evaluates the inputs of the dataset."""
     _require_here(dataset)
     handle = iterator_op(shared_name=shared_name or "", container="", **outputs(dataset._structure))
     with colocate_with(handle.op):
@@ -175,7 +175,7 @@ def make_initializable_iterator(dataset: Any, shared_name: str | None = None) ->
 
 @export("data.make_one_shot_iterator")
 def make_one_shot_iterator(dataset: Any) -> Iterator:
-    """Returns an iterator that needs no initializer and passes over the dataset once."""
+    """Returns an iterator that needs no initializer and iterates over the dataset once."""
     _require_here(dataset)
     _require_independent(dataset._variant)
     graph = get_default_graph()
@@ -188,12 +188,12 @@ def _require_here(dataset: Any) -> None:
     if dataset._variant.graph is not get_default_graph():
         raise ValueError(
             "an iterator belongs to the graph of its dataset; that is not the default graph here: "
-            "make both under the same `with graph.as_default():`"
+            "create both under the same `with graph.as_default():`"
         )
 
 
 def _require_independent(variant: Tensor) -> None:
-    """Raises unless the dataset can be made without a step: no placeholders, no state."""
+    """Raises unless the dataset can be created without a step: no placeholders, no state."""
     seen: set[Operation] = set()
     stack = [variant.op]
     while stack:
@@ -203,9 +203,9 @@ def _require_independent(variant: Tensor) -> None:
         seen.add(operation)
         fed = operation.type == "Placeholder"
         if fed or (operation.definition.stateful and operation.type not in _PLAIN):
-            kind = "a placeholder" if fed else "a stateful node"
+            what = "a placeholder" if fed else "a stateful node"
             raise ValueError(
-                f"Failed to create a one-shot iterator for a dataset: Cannot capture {kind} "
+                f"Failed to create a one-shot iterator for a dataset: Cannot capture {what} "
                 f"(name:{operation.name}, type:{operation.type}) by value. "
                 "`Dataset.make_initializable_iterator()` evaluates it when its initializer runs."
             )
@@ -214,7 +214,7 @@ def _require_independent(variant: Tensor) -> None:
 
 
 class _OneShot:
-    """The definition of a one-shot iterator's dataset: a small step of its own makes it."""
+    """The definition of a one-shot iterator's dataset, which a step of its own creates."""
 
     def __init__(self, variant: Tensor) -> None:
         self._variant = variant
@@ -243,7 +243,7 @@ class _IteratorSaveable(SaveableObject):
 
 @export("data.experimental.make_saveable_from_iterator", "contrib.data.make_saveable_from_iterator")
 def make_saveable_from_iterator(iterator: Iterator) -> SaveableObject:
-    """Returns what saves the position of an iterator; one that is restored first begins there when initialized."""
+    """Returns a saveable of the position of an iterator, which may be restored before the iterator is initialized."""
     if not isinstance(iterator, Iterator):
         raise TypeError(f"iterator: expected a tf.data.Iterator, received {type(iterator).__name__}")
     handle = iterator._iterator_resource

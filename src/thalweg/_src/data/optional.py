@@ -1,4 +1,4 @@
-"""Optional: an element of a dataset, or nothing, as a tensor that steps can look at."""
+"""tf.data.experimental.Optional: an element of a dataset, or nothing, as a tensor."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Optional:
         return optional_has_value_op(self._variant, name=name)
 
     def get_value(self, name: str | None = None) -> Any:
-        """Returns the element; a step that asks for one that is missing fails with InvalidArgumentError."""
+        """Returns the element; fails with InvalidArgumentError in a step if it is missing."""
         with name_scope(name, "OptionalGetValue") as scope:
             tensors = optional_get_value_op.many(self._variant, name=scope, **outputs(self._structure))
         return element_of(self._structure, tensors)
@@ -76,7 +76,7 @@ class Optional:
 
 @export("OptionalSpec", "data.experimental.OptionalStructure")
 class OptionalSpec(Spec):
-    """An optional that may hold an element of a structure."""
+    """The specification of an optional that may hold an element of a structure."""
 
     __slots__ = ("_element",)
     value_class = Optional

@@ -1,4 +1,4 @@
-"""Options: advice about how a dataset is run, kept with it."""
+"""tf.data.Options: settings of how a dataset runs, stored with it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Group:
 
 @export("data.experimental.DistributeOptions")
 class DistributeOptions(Group):
-    """How a dataset is divided among replicas."""
+    """How a dataset is distributed to replicas."""
 
 
 @export("data.experimental.OptimizationOptions")
 class OptimizationOptions(Group):
-    """Which rewritings a dataset may have."""
+    """Which optimizations a dataset may undergo."""
 
 
 @export("data.experimental.ThreadingOptions")
@@ -42,17 +42,17 @@ class ThreadingOptions(Group):
 
 @export("data.experimental.MapVectorizationOptions")
 class MapVectorizationOptions(Group):
-    """Whether maps may be done over batches, which they are here wherever that gives the same."""
+    """Whether maps may be vectorized, which they are here wherever the result is the same."""
 
 
 @export("data.experimental.StatsOptions")
 class StatsOptions(Group):
-    """What is measured while a dataset runs."""
+    """Which statistics are collected while a dataset runs."""
 
 
 @export("data.experimental.AutoShardPolicy")
 class AutoShardPolicy(enum.IntEnum):
-    """By what a dataset is divided among workers."""
+    """By what a dataset is sharded among workers."""
 
     OFF = -1
     AUTO = 0
@@ -70,7 +70,7 @@ _GROUPS: dict[str, type[Group]] = {
 
 
 class Option:
-    """An option, which may be set; a group of them is there from the beginning."""
+    """A descriptor of an option, unset by default; an option that is a group always exists."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -88,7 +88,7 @@ class Option:
 
 @export("data.Options")
 class Options:
-    """What may be said about how a dataset is run. Elements come in order and alike whatever it says."""
+    """Settings of how a dataset runs; none of them changes the elements or their order."""
 
     experimental_deterministic = Option()
     experimental_distribute = Option()
@@ -112,7 +112,7 @@ class Options:
         object.__setattr__(self, name, value)
 
     def merge(self, options: Options) -> Options:
-        """Returns these options with those of another in front."""
+        """Returns these options, overridden by those of another."""
         result = Options()
         result._values = {**self._values, **options._values}
         return result

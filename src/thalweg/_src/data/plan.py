@@ -1,4 +1,11 @@
-"""Plans: datasets as they run. A definition is a dataset in the graph, a plan is one whose parameters have values."""
+"""Plans and passes: the executable form of datasets.
+
+A `Definition` is a dataset in the graph, a `Plan` is a definition whose parameters have values, and `Elements` is one
+pass over a plan: a chain of Python iterators, each of which pulls from its input. Two optimizations cross the chain.
+Maps before a batch are deferred until the batch is complete and run once for all its elements (`vectorize.py`); and
+passes that only select or reorder elements (shuffle, take, repeat) handle references instead of elements
+(`element_refs.py`). For both, `Batched` asks its input for the deferred maps and for a pass without them.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +16,9 @@ from itertools import islice
 from typing import Any, ClassVar
 
 from thalweg._src import errors
+from thalweg._src.data.element_refs import ElementRefs
 from thalweg._src.data.function import BoundFunction, Function
 from thalweg._src.data.serial import decode, encode
-from thalweg._src.data.stand_ins import StandIns
 from thalweg._src.data.structure import TensorSpec, flatten, signature_of
 from thalweg._src.data.vectorize import decoded, vectorized
 from thalweg._src.dtypes import DType
@@ -28,18 +35,18 @@ CARDINALITIES: dict[type[Elements], Cardinality] = {}  # which thalweg._src.data
 
 
 class Definition:
-    """What a dataset does: the class of its passes, its structure, and how its inputs are divided."""
+    """A dataset in the graph: the type of its passes, its structure, and the layout of its inputs."""
 
     def __init__(
         self,
-        kind: type[Elements],
+        elements_type: type[Elements],
         structure: Any,
         parents: int = 0,
         values: int = 0,
         functions: Sequence[Function] = (),
         options: dict[str, Any] | None = None,
     ) -> None:
-        self.kind = kind
+        self.elements_type = elements_type
         self.structure = structure
         self.parents = parents
         self.values = values
@@ -51,16 +58,16 @@ class Definition:
 
     @functools.cached_property
     def vectorized(self) -> Function | None:
-        """The function of a map as one of batches."""
+        """The vectorized function of a map, from batches to batches."""
         return vectorized(self.functions[0])
 
     @functools.cached_property
     def decoded(self) -> tuple[DType, Function] | None:
-        """The function of a map that decodes a string, as one of batches of the numbers in it, and their type."""
+        """The vectorized function of a map that decodes a string, for batches of decoded numbers; and their dtype."""
         return decoded(self.functions[0])
 
     def bind(self, device: Any, constants: frozenset[int] = frozenset()) -> Callable[..., Plan]:
-        """Returns what makes a plan of the values of all inputs: parents, parameters, captured values."""
+        """Returns a function from the values of all inputs (parents, parameters, captured values) to a plan."""
         compiled: dict[Function, Executable] = {}
 
         def make(*inputs: Any) -> Plan:
@@ -71,13 +78,13 @@ class Definition:
 
 
 class Plan:
-    """A dataset ready to be iterated over, as often as one likes."""
+    """A dataset that can be iterated any number of times."""
 
     def __init__(
         self, definition: Definition, inputs: Element, device: Device | None, compiled: dict[Function, Executable]
     ) -> None:
         self.definition = definition
-        self.origin: Plan | None = None  # what this is a copy of
+        self.origin: Plan | None = None  # the plan that this is a copy of
         self._inputs = inputs
         self.options = definition.options
         self.types, self.shapes = definition.types, definition.shapes
@@ -92,7 +99,7 @@ class Plan:
         self._device = device
         self._compiled = compiled
         self._lock = threading.Lock()
-        self.memory: Any = None  # what the passes of an iterator share: cached elements, the source of seeds
+        self.memory: Any = None  # shared by the passes of an iterator: cached elements, the source of seeds
 
     @property
     def structure(self) -> Any:
@@ -103,7 +110,7 @@ class Plan:
         return flatten(self.definition.structure)
 
     def integer(self, index: int, name: str, least: int | None = None) -> int:
-        """Returns a parameter that is an integer."""
+        """Returns an integer parameter."""
         value = self.values[index]
         if value.ndim:
             raise invalid(f"{name} has shape {list(value.shape)}, expected a scalar")
@@ -112,7 +119,7 @@ class Plan:
         return int(value)
 
     def function(self, index: int = 0) -> BoundFunction:
-        """Returns a function for one pass: one without state is shared by all."""
+        """Returns a function for one pass; a stateless function is shared by all passes."""
         return self._bound(self.definition.functions[index], index)
 
     def _bound(self, function: Function, index: int) -> BoundFunction:
@@ -125,66 +132,67 @@ class Plan:
             return BoundFunction(self._compiled[function], self._captured[index], False)
 
     def elements(self) -> Elements:
-        """Begins a pass."""
-        return self.definition.kind(self)
+        """Starts a pass."""
+        return self.definition.elements_type(self)
 
-    def put_off(self) -> list[Plan]:
-        """Returns the maps, from the first on, that can be done after elements were chosen, for a batch at once."""
-        kind = self.definition.kind
-        if kind.reorders:
-            return self.parents[0].put_off()
-        if kind.maps and self.definition.vectorized is not None:
-            return [*self.parents[0].put_off(), self]
+    def deferred_maps(self) -> list[Plan]:
+        """Returns the maps, first to last, that can be applied after elements are selected, to a batch at once."""
+        elements_type = self.definition.elements_type
+        if elements_type.reorders:
+            return self.parents[0].deferred_maps()
+        if elements_type.maps and self.definition.vectorized is not None:
+            return [*self.parents[0].deferred_maps(), self]
         return []
 
-    def over_batches(self) -> BoundFunction:
-        """Returns the function of a map that is put off."""
+    def batched_function(self) -> BoundFunction:
+        """Returns the vectorized function of a deferred map."""
         function = self.definition.vectorized
         assert function is not None
         return self._bound(function, 0)
 
-    def over_numbers(self) -> BoundFunction | None:
-        """Returns the function of a map that is put off, for strings that are decoded already."""
+    def decoded_function(self) -> BoundFunction | None:
+        """Returns the vectorized function of a deferred map for decoded strings, if there is one."""
         decoded = self.definition.decoded
         return None if decoded is None else self._bound(decoded[1], 0)
 
-    def unmapped(self, stand_ins: StandIns) -> Elements:
-        """Begins a pass without the maps that are put off, over what stands for elements of the source."""
-        kind = self.definition.kind
+    def unmapped_elements(self, refs: ElementRefs) -> Elements:
+        """Starts a pass without the deferred maps, over references to elements of the source."""
+        elements_type = self.definition.elements_type
         if self._is_source():
-            return kind(self, stand_ins) if stand_ins.lighter else self.elements()  # type: ignore[call-arg]
-        return kind(self, stand_ins) if kind.reorders else self.parents[0].unmapped(stand_ins)  # type: ignore[call-arg]
+            return elements_type(self, refs) if refs.is_lazy else self.elements()  # type: ignore[call-arg]
+        return elements_type(self, refs) if elements_type.reorders else self.parents[0].unmapped_elements(refs)  # type: ignore[call-arg]
 
-    def stand_ins(self) -> StandIns | None:
-        """Returns what stands for elements in such a pass, or None if it would give the elements themselves."""
+    def element_refs(self) -> ElementRefs | None:
+        """Returns the references of such a pass, or None if it would yield the elements themselves."""
         source, drops = self, False
         while not source._is_source():
-            drops |= source.definition.kind.drops
+            drops |= source.definition.elements_type.drops
             source = source.parents[0]
-        maps = self.put_off()
+        maps = self.deferred_maps()
         decoded = maps[0].definition.decoded if maps and not drops else None
-        found = source.definition.kind.stand_ins(source, None if decoded is None else decoded[0])
-        return StandIns(source.leaves) if found is None and maps else found
+        found = source.definition.elements_type.element_refs(source, None if decoded is None else decoded[0])
+        return ElementRefs(source.leaves) if found is None and maps else found
 
     def _is_source(self) -> bool:
-        kind = self.definition.kind
-        return not (kind.reorders or (kind.maps and self.definition.vectorized is not None))
+        elements_type = self.definition.elements_type
+        return not (elements_type.reorders or (elements_type.maps and self.definition.vectorized is not None))
 
     def cardinality(self) -> int:
-        """Returns how many elements a pass gives: -1 for no end, -2 if that is not known."""
+        """Returns how many elements a pass yields: -1 if infinite, -2 if unknown."""
         rule = CARDINALITIES.get(self.definition.kind)
         return UNKNOWN if rule is None else rule(self, [parent.cardinality() for parent in self.parents])
 
     def iterate(self) -> Elements:
-        """Begins a pass for an iterator, which shares caches and sources of seeds with no other.
+        """Starts a pass for an iterator, which shares caches and sources of seeds with no other iterator.
 
-        What an iterator was at before it went to another position may still run, and draws from its own source then.
+        The previous pass of an iterator that was moved to another position may still run, and then draws from its own
+        source.
         """
         return Outermost(self._own())
 
     def _own(self) -> Plan:
-        """Returns the same dataset with a memory of its own in each place where one is used."""
-        if issubclass(self.definition.kind, Held):
+        """Returns a copy of the plan with memory of its own wherever memory is used."""
+        if issubclass(self.definition.elements_type, InMemory):
             return self
         inputs = tuple(value._own() if isinstance(value, Plan) else value for value in self._inputs)
         own = Plan(self.definition, inputs, self._device, self._compiled)
@@ -193,7 +201,7 @@ class Plan:
 
 
 def _kept(value: Any) -> Any:
-    """Returns an input that outlives the step; handles and datasets are no memory of it."""
+    """Returns an input that outlives the step; handles and datasets need no copy."""
     return kept(value) if hasattr(value, "ndim") else value
 
 
@@ -202,16 +210,16 @@ def invalid(text: str) -> errors.InvalidArgumentError:
 
 
 class Elements:
-    """One pass over a dataset: gives its elements in order, and can be saved in between.
+    """One pass over a dataset: yields its elements in order, and can be saved in between.
 
-    Subclasses name the attributes that say where the pass is. An attribute that is a pass itself is saved as such.
+    Subclasses list the attributes that make up the position. An attribute that is itself a pass is saved recursively.
     """
 
     __slots__ = ("closed", "plan")
     kept: ClassVar[tuple[str, ...]] = ()
-    reorders: ClassVar[bool] = False  # gives elements of its input, whatever they are
+    reorders: ClassVar[bool] = False  # yields elements of its input, whatever they are
     drops: ClassVar[bool] = False  # not all of them
-    maps: ClassVar[bool] = False  # gives a function of each element of its input
+    maps: ClassVar[bool] = False  # yields a function of each element of its input
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -224,20 +232,20 @@ class Elements:
         raise StopIteration
 
     def take(self, count: int, out: Any) -> None:
-        """Appends the next elements to a list: so many, or fewer at the end. Those before an error stay there."""
+        """Appends up to `count` elements to a list; on an error, those before it have been appended."""
         out.extend(islice(self, count))
 
     def reads_ahead(self) -> bool:
-        """Returns whether nobody sees it when elements are taken before they are needed."""
+        """Returns whether elements may be taken before they are needed without a visible effect."""
         return False
 
     def prompt(self) -> bool:
-        """Returns whether the next element is at hand, so that a step may make it in its own thread."""
+        """Returns whether the next element is available without blocking, so that a step may produce it itself."""
         return False
 
     @classmethod
-    def stand_ins(cls, plan: Plan, dtype: DType | None) -> StandIns | None:
-        """Returns what stands for elements before a batch; dtype: of the numbers that strings are decoded to."""
+    def element_refs(cls, plan: Plan, dtype: DType | None) -> ElementRefs | None:
+        """Returns the references to elements before a batch; dtype: of the numbers that strings are decoded to."""
         return None
 
     def state(self) -> Any:
@@ -245,26 +253,26 @@ class Elements:
         return {name: getattr(self, name) for name in self.kept}
 
     def restore(self, state: Any) -> None:
-        """Goes to a position; this pass has not begun."""
+        """Restores a position in a pass that has not started."""
         for name in self.kept:
             setattr(self, name, state[name])
 
     def close(self) -> None:
-        """Ends what goes on in the background: whoever still asks for elements gets an error."""
+        """Stops background work: later requests for elements fail."""
         self.closed = True
 
     def end(self) -> Exception:
-        """Returns what is raised where no element follows."""
+        """Returns the exception that ends the pass."""
         if self.closed:
             return errors.CancelledError(None, None, "the iterator was reset or its session closed")
         return StopIteration()
 
     def saved(self, made: Element | None) -> bytes:
-        """Returns the position as bytes, with an element that was made and not taken."""
+        """Returns the serialized position, with an element that was produced but not taken."""
         return encode({"made": made, "state": self.state()}, _tree_of)
 
     def load(self, saved: bytes) -> Element | None:
-        """Goes to a position; returns the element that was made before and not taken."""
+        """Restores a serialized position; returns the element that was produced but not taken."""
         tree = decode(saved, _from_tree)
         try:
             self.restore(tree["state"])
@@ -275,20 +283,20 @@ class Elements:
 
 
 class Unary(Elements):
-    """A pass over a dataset that is made of one other."""
+    """Base class of passes over one input dataset."""
 
-    __slots__ = ("input", "unmapped")
+    __slots__ = ("input", "refs")
 
-    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
-        """Begins a pass; unmapped: over what stands for elements whose maps are put off."""
+    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
+        """Starts a pass; with `refs`, over references to elements whose maps are deferred."""
         super().__init__(plan)
-        self.unmapped = unmapped
+        self.refs = refs
         self.input: Elements = self.begin()
 
     def begin(self) -> Elements:
-        """Begins a pass over the input."""
+        """Starts a pass over the input."""
         parent = self.plan.parents[0]
-        return parent.elements() if self.unmapped is None else parent.unmapped(self.unmapped)
+        return parent.elements() if self.refs is None else parent.unmapped_elements(self.refs)
 
     def state(self) -> Any:
         return {**super().state(), "input": self.input.state()}
@@ -303,7 +311,7 @@ class Unary(Elements):
 
 
 class Outermost(Unary):
-    """The pass that an iterator asks: its thread computes as steps do."""
+    """The outermost pass, called by an iterator: sets its thread up to compute as steps do."""
 
     __slots__ = ()
 
@@ -319,8 +327,8 @@ class Outermost(Unary):
         return self.input.prompt()
 
 
-class Held(Elements):
-    """Elements that are in memory."""
+class InMemory(Elements):
+    """A pass over elements in memory."""
 
     __slots__ = ("at",)
     kept: ClassVar = ("at",)
@@ -337,16 +345,16 @@ class Held(Elements):
         return held[self.at - 1]  # type: ignore[no-any-return]
 
 
-def held_plan(structure: Any, elements: list[Element]) -> Plan:
-    """Returns elements in memory as a dataset."""
-    plan = Plan(Definition(Held, structure), (), None, {})
+def in_memory_plan(structure: Any, elements: list[Element]) -> Plan:
+    """Returns a dataset of elements in memory."""
+    plan = Plan(Definition(InMemory, structure), (), None, {})
     plan.memory = elements
     return plan
 
 
 def _tree_of(value: Any) -> Any:
-    """Returns elements in memory that are part of a position as a tree."""
-    if not isinstance(value, Plan) or not issubclass(value.definition.kind, Held):
+    """Returns a tree for in-memory elements that are part of a position."""
+    if not isinstance(value, Plan) or not issubclass(value.definition.elements_type, InMemory):
         raise errors.UnimplementedError(
             None, None, f"a position that holds a {type(value).__name__} cannot be saved, only tensors and windows can"
         )
@@ -355,4 +363,4 @@ def _tree_of(value: Any) -> Any:
 
 def _from_tree(tree: Any) -> Plan:
     types, shapes, held = tree
-    return held_plan(tuple(map(TensorSpec, shapes, types)), held)
+    return in_memory_plan(tuple(map(TensorSpec, shapes, types)), held)

@@ -1,4 +1,4 @@
-"""Random numbers of pipelines, the same as TensorFlow's for the same seeds, and passes that are made of them."""
+"""Random numbers of pipelines, equal to TensorFlow's for the same seeds, and passes that use them, such as shuffle."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from thalweg._src.data.element_refs import ElementRefs
 from thalweg._src.data.plan import Element, Elements, Plan, Unary, invalid
-from thalweg._src.data.stand_ins import StandIns
 from thalweg._src.kernels.elements import number
 
 _MASK = np.uint64(2**32 - 1)
 _HALF = np.uint64(32)
-_CHUNK, _LARGE_CHUNK = 1024, 8192  # numbers that are made at once: a few at first, then more
+_CHUNK, _LARGE_CHUNK = 1024, 8192  # numbers generated at once: few at first, then more
 _AHEAD = 128  # elements
 Array = np.ndarray[Any, Any]
 
 
 class Stream:
-    """Random integers of 32 bits that two seeds decide: Philox 4x32-10, many numbers at a time."""
+    """Random 32-bit integers determined by two seeds: Philox 4x32-10, in blocks."""
 
     __slots__ = ("_at", "_begin", "_chunk", "_list", "_seed", "_seed2")
 
     def __init__(self, seed: int, seed2: int, used: int = 0) -> None:
         self._seed, self._seed2 = seed % (1 << 64), seed2 % (1 << 64)
-        self._begin, self._at = used, 0  # of the chunk; what was used of it
+        self._begin, self._at = used, 0  # start of the chunk, and how much of it is used
         self._chunk: Array = np.empty(0, np.int64)
-        self._list: list[int] = []  # the same numbers, once somebody draws them one by one
+        self._list: list[int] = []  # the same numbers as a list, for single draws
 
     def draw(self) -> int:
         if self._at == len(self._chunk):
@@ -41,7 +41,7 @@ class Stream:
         return self._list[self._at - 1]
 
     def many(self, count: int) -> Array:
-        """Returns the next numbers, so many."""
+        """Returns the next `count` numbers."""
         parts = []
         while True:
             part = self._chunk[self._at : self._at + count]
@@ -53,7 +53,7 @@ class Stream:
             self._fill()
 
     def _fill(self) -> None:
-        """Makes the chunk in which the next number is."""
+        """Generates the chunk that contains the next number."""
         used = self._begin + self._at
         size = _CHUNK if used < _LARGE_CHUNK else _LARGE_CHUNK
         self._begin, self._at = used - used % size, used % size
@@ -78,12 +78,12 @@ class Stream:
 
     @classmethod
     def at(cls, state: Any) -> Stream:
-        """Returns a stream that goes on from a state."""
+        """Returns a stream that continues from a state."""
         return cls(*state)
 
 
 def seeded(plan: Plan, first: int) -> Stream:
-    """Returns a stream that follows from two parameters of a dataset; two zeros let it start anywhere."""
+    """Returns a stream seeded by two parameters of a dataset; two zeros mean a random start."""
     seed, seed2 = plan.integer(first, "seed"), plan.integer(first + 1, "seed2")
     if not seed and not seed2:
         chance = random.SystemRandom()
@@ -92,7 +92,7 @@ def seeded(plan: Plan, first: int) -> Stream:
 
 
 class Numbers(Elements):
-    """Random integers of 32 bits."""
+    """Random 32-bit integers."""
 
     __slots__ = ("_stream",)
 
@@ -113,7 +113,7 @@ class Numbers(Elements):
 
 
 class Draws(Unary):
-    """The number of a dataset, drawn by the weights that each element gives."""
+    """Dataset indices, drawn by the weights that each input element gives."""
 
     __slots__ = ("_stream",)
 
@@ -137,14 +137,14 @@ class Draws(Unary):
 
 
 def _ring(elements: list[Any]) -> Any:
-    """Returns a ring of elements, one of which is None. Places that stand for elements need not be objects each."""
+    """Returns a ring buffer of elements, one of which is None; references that are integers are stored compactly."""
     if set(map(type, elements)) == {int, type(None)}:
         return array("q", [0 if element is None else element for element in elements])
     return elements
 
 
 def _source_of_seeds(plan: Plan) -> Stream:
-    """Returns what the orders of a dataset follow from: of its own in each iterator, but of one if the order stays."""
+    """Returns the stream that seeds each order: per iterator, or shared by all if the order is not reshuffled."""
     if plan.origin is not None and not plan.options["again"]:
         plan = plan.origin
     with plan._lock:
@@ -155,22 +155,22 @@ def _source_of_seeds(plan: Plan) -> Stream:
 
 
 class Shuffled(Unary):
-    """A buffer of elements from which each is drawn at random, in TensorFlow's order for the same seeds."""
+    """A shuffle buffer from which each element is drawn at random, in TensorFlow's order for the same seeds."""
 
     __slots__ = ("_at", "_failure", "_fresh", "_size", "_stream", "buffer", "ended", "start")
     reorders: ClassVar = True
 
-    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
-        super().__init__(plan, unmapped)
+    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
+        super().__init__(plan, refs)
         self._size = plan.integer(0, "buffer_size")
         if self._size < 1:
             raise invalid(f"buffer_size must be greater than zero, but is {self._size}")
-        self.buffer: Any = []  # a ring; it begins at `start`, and the place in front of that is free
+        self.buffer: Any = []  # a ring that begins at `start`; the slot before that is free
         self.start = 0
         self.ended = False
         self._fresh: list[Any] = []  # taken from the input before they are needed
-        self._at = 0  # the next of them
-        self._failure: BaseException | None = None  # what comes after them
+        self._at = 0  # index of the next of them
+        self._failure: BaseException | None = None  # the error that follows them
         if plan.memory is None:
             plan.memory = _source_of_seeds(plan)
         with plan._lock:
@@ -212,8 +212,8 @@ class Shuffled(Unary):
             self._draw(min(end - len(out), len(self.buffer) - self.start), out)
 
     def _exchange(self, fresh: list[Element], out: Any) -> None:
-        """Puts new elements into the free place, one after another, and draws one after each."""
-        if type(self.buffer) is array and not (self.unmapped is not None and self.unmapped.are_places):
+        """Puts new elements into the free slot, one after another, and draws one after each."""
+        if type(self.buffer) is array and not (self.refs is not None and self.refs.all_indices):
             self.buffer = self.buffer.tolist()
         buffer, size, put = self.buffer, self._size, out.append
         places = np.arange(self.start, self.start + len(fresh)) % size
@@ -224,7 +224,7 @@ class Shuffled(Unary):
                 buffer[place - 1] = element
                 put(buffer[index])
                 buffer[index] = buffer[place]
-        finally:  # also where a user interrupts the program between two of them
+        finally:  # also if the user interrupts the program in between
             done = len(out) - before
             self.start = (self.start + done) % size
             self._at += done
@@ -232,7 +232,7 @@ class Shuffled(Unary):
                 buffer[self.start - 1] = None
 
     def _draw(self, count: int, out: Any) -> None:
-        """Draws some of what is left at the end."""
+        """Draws some of the remaining elements at the end."""
         buffer, start = self.buffer, self.start
         places = np.arange(start, start + count)
         drawn = places + self._stream.many(count) % (len(buffer) - places)
@@ -243,7 +243,7 @@ class Shuffled(Unary):
         self.start = start + count
 
     def _read(self, count: int) -> bool:
-        """Fills the buffer but for one place, and takes further elements from the input; False at the end."""
+        """Fills the buffer except for one slot, and reads ahead from the input; returns False at the end."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
@@ -265,8 +265,8 @@ class Shuffled(Unary):
         return not self.ended
 
     def _end(self) -> None:
-        """Unrolls the ring: from now on elements only leave."""
-        self.buffer = [*self.buffer[self.start :], *self.buffer[: self.start]][:-1]  # the free place is the last
+        """Unrolls the ring: from now on elements are only removed."""
+        self.buffer = [*self.buffer[self.start :], *self.buffer[: self.start]][:-1]  # the free slot is the last
         self.start = 0
         self.ended = True
 
@@ -275,8 +275,8 @@ class Shuffled(Unary):
 
     def state(self) -> Any:
         fresh, buffer = self._fresh[self._at :], self.buffer
-        if self.unmapped is not None:
-            fresh, buffer = ([*map(self.unmapped.saved, elements)] for elements in (fresh, buffer))
+        if self.refs is not None:
+            fresh, buffer = ([*map(self.refs.saved, elements)] for elements in (fresh, buffer))
         own = {
             "fresh": fresh,
             "buffer": buffer,
@@ -289,8 +289,8 @@ class Shuffled(Unary):
     def restore(self, state: Any) -> None:
         super().restore(state)
         fresh, buffer = state["fresh"], state["buffer"]
-        if self.unmapped is not None:
-            fresh, buffer = ([*map(self.unmapped.restored, elements)] for elements in (fresh, buffer))
+        if self.refs is not None:
+            fresh, buffer = ([*map(self.refs.restored, elements)] for elements in (fresh, buffer))
         self._fresh, self._at, self.start, self.ended = fresh, 0, state["start"], state["ended"]
         self.buffer = _ring(buffer) if len(buffer) == self._size and not self.ended else buffer
         self._stream = Stream.at(state["stream"])

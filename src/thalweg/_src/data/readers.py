@@ -1,4 +1,4 @@
-"""Passes over files: records, lines and pieces of fixed length, read in large blocks."""
+"""Passes over files: TFRecords, text lines and fixed-length records, read in large blocks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from thalweg._src.data.element_refs import ElementRefs, RecordRefs
 from thalweg._src.data.plan import Element, Elements, Plan, invalid
-from thalweg._src.data.stand_ins import StandIns, Texts
 from thalweg._src.dtypes import DType
 from thalweg._src.formats.gfile import _typed_errors
 from thalweg._src.formats.record_blocks import BLOCK, records_in
@@ -19,16 +19,16 @@ from thalweg._src.formats.record_files import Source, open_source
 from thalweg._src.kernels.elements import text
 from thalweg._src.resources.workers import workers
 
-Chunk = list[bytes] | np.ndarray[Any, Any]  # records, or the rows that they are of an array
-_MANY = 32  # records in a chunk; where there are fewer the next is soon read
+Chunk = list[bytes] | np.ndarray[Any, Any]  # records, or rows of an array
+_MANY = 32  # records in a chunk; below that, reading the next one is fast
 
 
 class _Ahead:
-    """Chunks of records, the next of which a worker reads: checking them leaves the interpreter to others."""
+    """Chunks of records, read ahead by a worker: checking CRCs releases the interpreter lock."""
 
     def __init__(self, chunks: Iterator[Chunk]) -> None:
         self._chunks = chunks
-        self._done: threading.Lock | None = None  # is free when the worker is done
+        self._done: threading.Lock | None = None  # released when the worker is done
         self._outcome: Chunk | BaseException = []
 
     def __iter__(self) -> _Ahead:
@@ -60,14 +60,14 @@ class _Ahead:
 
 
 class FromFiles(Elements):
-    """A pass over the files of a list, one after another; its position is a file and what was taken of it."""
+    """A pass over a list of files; its position is a file and the number of records taken from it."""
 
     __slots__ = ("_chunk", "_chunks", "_compression", "_is_pipe", "_names", "_place", "_texts", "file", "taken")
     kept: ClassVar = ("file", "taken")
 
-    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
+    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
         super().__init__(plan)
-        self._texts = unmapped if isinstance(unmapped, Texts) else None
+        self._texts = refs if isinstance(refs, RecordRefs) else None
         names, compression = plan.values[:2]
         if names.ndim > 1:
             raise invalid(f"`filenames` has shape {list(names.shape)}, expected a scalar or a vector")
@@ -77,7 +77,7 @@ class FromFiles(Elements):
         self._compression: str = compression.item().decode()
         if self._compression not in ("", "ZLIB", "GZIP"):
             raise invalid(f"Unsupported compression_type {self._compression!r}, expected '', 'ZLIB' or 'GZIP'")
-        self._is_pipe = False  # somebody may yet have to write what is read
+        self._is_pipe = False  # data may not have been written yet
         self.file = 0
         self.taken = 0
         self._chunks: Iterator[Chunk] | None = None
@@ -117,11 +117,11 @@ class FromFiles(Elements):
         return not self._is_pipe
 
     @classmethod
-    def stand_ins(cls, plan: Plan, dtype: DType | None) -> StandIns | None:
-        return Texts(dtype)
+    def element_refs(cls, plan: Plan, dtype: DType | None) -> ElementRefs | None:
+        return RecordRefs(dtype)
 
     def _read(self) -> None:
-        """Takes the next chunk of the file, or goes to the next file."""
+        """Reads the next chunk of the file, or opens the next file."""
         if self.file >= len(self._names) or self.closed:
             raise self.end()
         try:
@@ -132,13 +132,13 @@ class FromFiles(Elements):
                 return
             self._chunk, self._place = next(self._chunks, []), 0
         except BaseException:
-            self._go_to(self.file + 1)  # whoever passes over the error goes on with the next file
+            self._go_to(self.file + 1)  # a consumer that ignores the error continues with the next file
             raise
         if not len(self._chunk):
             self._go_to(self.file + 1)
 
     def _skip(self, count: int) -> None:
-        """Passes over what was taken of a file before."""
+        """Skips the records of a file that were taken before."""
         assert self._chunks is not None
         while count:
             chunk = next(self._chunks, [])
@@ -151,7 +151,7 @@ class FromFiles(Elements):
         self.file, self.taken, self._chunks, self._chunk, self._place = file, 0, None, [], 0
 
     def chunks(self, name: bytes) -> Iterator[Chunk]:
-        """Yields the records of a file, some at a time and never none."""
+        """Yields the records of a file in non-empty chunks."""
         source, file = open_source(name, self._compression)
         with file, _typed_errors(name):
             self._is_pipe = not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
@@ -159,11 +159,11 @@ class FromFiles(Elements):
 
     @property
     def as_rows(self) -> bool:
-        """Returns whether records of one length are wanted as rows of an array."""
+        """Returns whether records of one length are needed as rows of an array."""
         return self._texts is not None and self._texts.dtype is not None
 
     def parse(self, source: Source, name: bytes) -> Iterator[Chunk]:
-        """Yields the records in some bytes, some at a time."""
+        """Yields the records in a block of bytes, in chunks."""
         yield from ()
 
     def restore(self, state: Any) -> None:
@@ -172,7 +172,7 @@ class FromFiles(Elements):
 
     def close(self) -> None:
         super().close()
-        self._chunks = None  # the file goes with whoever still reads it
+        self._chunks = None  # the file is closed with its last reader
 
 
 class Records(FromFiles):
@@ -185,7 +185,7 @@ class Records(FromFiles):
 
 
 def _at_least(source: Source, data: bytes, size: int) -> bytes:
-    """Returns data with what follows, so many bytes if there are as many; a length that is a lie costs no memory."""
+    """Returns at least `size` bytes of data if available; reads in pieces, so that a corrupt length costs no memory."""
     parts, have = [data], len(data)
     while have < size:
         part = source.read(BLOCK)
@@ -197,7 +197,7 @@ def _at_least(source: Source, data: bytes, size: int) -> bytes:
 
 
 class Lines(FromFiles):
-    """The lines of text files, without their ends."""
+    """The lines of text files, without line endings."""
 
     __slots__ = ()
 
@@ -212,12 +212,12 @@ class Lines(FromFiles):
 
 
 class Pieces(FromFiles):
-    """Pieces of one length, between a header and a footer that are left out."""
+    """Records of fixed length, between a header and a footer that are skipped."""
 
     __slots__ = ("_footer", "_header", "_size")
 
-    def __init__(self, plan: Plan, unmapped: StandIns | None = None) -> None:
-        super().__init__(plan, unmapped)
+    def __init__(self, plan: Plan, refs: ElementRefs | None = None) -> None:
+        super().__init__(plan, refs)
         self._size = plan.integer(2, "record_bytes", 1)
         self._header, self._footer = plan.integer(3, "header_bytes", 0), plan.integer(4, "footer_bytes", 0)
 
@@ -232,7 +232,7 @@ class Pieces(FromFiles):
         if body < 0 or body % self._size:
             raise invalid(
                 f"{name!r} has {size} bytes: between a header of {self._header} and a footer of {self._footer} "
-                f"that is no whole number of records of {self._size}"
+                f"that is not a whole number of records of {self._size}"
             )
 
     def parse(self, source: Source, name: bytes) -> Iterator[Chunk]:

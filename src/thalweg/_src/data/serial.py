@@ -1,4 +1,4 @@
-"""The saved form of a pipeline's position: a tree of plain values and tensors as bytes, read without trust."""
+"""Serialization of a pipeline's position: a tree of plain values and tensors, parsed without trusting the input."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Convert = Callable[[Any], Any]
 
 
 def encode(tree: Any, tree_of: Convert | None = None) -> bytes:
-    """Returns a tree of None, numbers, bytes, texts, lists, tuples, dictionaries, arrays and tensors as bytes.
+    """Serializes a tree of None, numbers, bytes, strings, lists, tuples, dictionaries, arrays and tensors.
 
-    tree_of: gives the tree that stands for something else.
+    tree_of: returns a tree that represents any other value.
     """
     parts: list[bytes] = [_MAGIC]
     _write(tree, parts.append, tree_of)
@@ -55,8 +55,8 @@ def _write(value: Any, put: Callable[[bytes], None], tree_of: Convert | None) ->
         _write(tree_of(value), put, tree_of)
 
 
-def _put_bytes(kind: bytes, data: bytes, put: Callable[[bytes], None]) -> None:
-    put(kind + _LENGTH.pack(len(data)))
+def _put_bytes(tag: bytes, data: bytes, put: Callable[[bytes], None]) -> None:
+    put(tag + _LENGTH.pack(len(data)))
     put(data)
 
 
@@ -74,7 +74,7 @@ def _write_array(value: Any, put: Callable[[bytes], None]) -> None:
 
 
 class _Reader:
-    """Reads what `encode` wrote; whatever else comes is an error."""
+    """Parses the output of `encode`; any other input is an error."""
 
     def __init__(self, data: bytes, from_tree: Convert | None) -> None:
         self._data = data
@@ -83,66 +83,66 @@ class _Reader:
 
     def take(self, size: int) -> bytes:
         if size < 0 or self._at + size > len(self._data):
-            raise _damaged("it is cut off")
+            raise _corrupt("it is truncated")
         self._at += size
         return self._data[self._at - size : self._at]
 
     def length(self) -> int:
         length: int = _LENGTH.unpack(self.take(8))[0]
         if length < 0 or length > len(self._data) - self._at:
-            raise _damaged("a length is wrong")
+            raise _corrupt("a length is wrong")
         return length
 
     def read(self, depth: int = 0) -> Any:
         if depth > _DEEPEST:
-            raise _damaged("it is nested too deeply")
-        kind = self.take(1)
-        if kind in b"ntf":
-            return {b"n": None, b"t": True, b"f": False}[kind]
-        if kind == b"i":
+            raise _corrupt("it is nested too deeply")
+        tag = self.take(1)
+        if tag in b"ntf":
+            return {b"n": None, b"t": True, b"f": False}[tag]
+        if tag == b"i":
             return int(self.take(self.length()))
-        if kind == b"r":
+        if tag == b"r":
             return _REAL.unpack(self.take(8))[0]
-        if kind == b"b":
+        if tag == b"b":
             return self.take(self.length())
-        if kind == b"s":
+        if tag == b"s":
             return self.take(self.length()).decode("utf-8", "surrogateescape")
-        if kind in b"lu":
+        if tag in b"lu":
             items = [self.read(depth + 1) for _ in range(self.length())]
-            return items if kind == b"l" else tuple(items)
-        if kind == b"d":
+            return items if tag == b"l" else tuple(items)
+        if tag == b"d":
             return {self.read(depth + 1): self.read(depth + 1) for _ in range(self.length())}
-        if kind == b"e" and self._from_tree is not None:
+        if tag == b"e" and self._from_tree is not None:
             return self._from_tree(self.read(depth + 1))
-        return self._array(kind, depth)
+        return self._array(tag, depth)
 
-    def _array(self, kind: bytes, depth: int) -> Any:
-        if kind == b"o":
+    def _array(self, tag: bytes, depth: int) -> Any:
+        if tag == b"o":
             shape, items = self.read(depth + 1), self.read(depth + 1)
             result = np.empty(len(items), dtype=object)
             result[:] = items
             return result.reshape(shape)
-        if kind not in b"ax":
-            raise _damaged(f"there is no kind {kind!r}")
+        if tag not in b"ax":
+            raise _corrupt(f"unknown tag {tag!r}")
         dtype, shape, data = (self.read(depth + 1) for _ in range(3))
         dtype = dtypes.as_dtype(dtype)
         array = np.frombuffer(data, dtype.as_numpy_dtype).reshape(shape).copy()
-        return array if kind == b"a" else from_numpy(array, dtype)
+        return array if tag == b"a" else from_numpy(array, dtype)
 
 
 def decode(data: bytes, from_tree: Convert | None = None) -> Any:
-    """Returns the tree that bytes stand for; from_tree: makes what `tree_of` gave a tree of."""
+    """Parses a serialized tree; from_tree: the inverse of `tree_of`."""
     reader = _Reader(data, from_tree)
     if reader.take(min(len(_MAGIC), len(data))) != _MAGIC:
-        raise _damaged("it does not begin as one")
+        raise _corrupt("it does not start like one")
     try:
         tree = reader.read()
     except (ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
-        raise _damaged(str(error)) from None
+        raise _corrupt(str(error)) from None
     if reader._at != len(data):
-        raise _damaged("something follows it")
+        raise _corrupt("it has trailing data")
     return tree
 
 
-def _damaged(why: str) -> errors.DataLossError:
-    return errors.DataLossError(None, None, f"the saved position of an iterator is damaged: {why}")
+def _corrupt(why: str) -> errors.DataLossError:
+    return errors.DataLossError(None, None, f"the saved position of an iterator is corrupt: {why}")

@@ -1,4 +1,4 @@
-"""SqlDataset: the rows that a query gives."""
+"""SqlDataset: the rows of a SQL query."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from thalweg._src import dtypes, errors
 from thalweg._src.data.dataset import Dataset
-from thalweg._src.data.made import made
+from thalweg._src.data.node import add_dataset
 from thalweg._src.data.plan import Element, Elements, Plan, invalid
 from thalweg._src.data.structure import TensorSpec, flatten, structure_from
 from thalweg._src.dtypes import DType
@@ -31,7 +31,7 @@ _TYPES = frozenset(
 
 
 class Rows(Elements):
-    """The rows of a query in order; a restored pass asks again and leaves out those that came before."""
+    """The rows of a query in order; a restored pass repeats the query and skips the earlier rows."""
 
     __slots__ = ("_connection", "_cursor", "count")
     kept: ClassVar = ("count",)
@@ -64,7 +64,7 @@ class Rows(Elements):
                 "The set of supported databases is: {'sqlite'}."
             )
         path = f"file:{source.decode()}?mode=ro" if not source.startswith(b"file:") else source.decode()
-        # Passes go on in whatever thread asks for the next element, one at a time.
+        # The next element may be requested from any thread, one at a time.
         self._connection = sqlite3.connect(path, uri=True, check_same_thread=False)
         self._connection.text_factory = bytes
         cursor = self._connection.execute(query.decode())
@@ -86,7 +86,7 @@ class Rows(Elements):
 
 
 def _converted(value: Any, dtype: DType) -> Any:
-    """Returns a cell as SQLite itself would convert it: NULL is zero or empty, text is read as a number."""
+    """Returns a cell converted as by SQLite: NULL is zero or empty, text is parsed as a number."""
     if dtype is dtypes.string:
         text = b"" if value is None else value if isinstance(value, bytes) else str(value).encode()
         return from_python(text, dtype)
@@ -96,12 +96,12 @@ def _converted(value: Any, dtype: DType) -> Any:
             return from_python(bool(number), dtype)
         return from_python(float(number) if dtype is dtypes.float64 else int(number), dtype)
     except (TypeError, ValueError, OverflowError) as error:
-        raise errors.InvalidArgumentError(None, None, f"{value!r} is no {dtype.name}: {error}") from None
+        raise errors.InvalidArgumentError(None, None, f"{value!r} is not {dtype.name}: {error}") from None
 
 
 @export("data.experimental.SqlDataset", "contrib.data.SqlDataset")
 class SqlDataset(Dataset):
-    """The rows of a query to a database; each element is a tuple with a scalar for each column."""
+    """The rows of a database query; each element is a tuple with one scalar per column."""
 
     def __init__(self, driver_name: Any, data_source_name: Any, query: Any, output_types: Any) -> None:
         structure = structure_from(output_types, None)
@@ -114,4 +114,4 @@ class SqlDataset(Dataset):
             convert_to_tensor(value, dtypes.string, name=name)
             for value, name in ((driver_name, "driver_name"), (data_source_name, "data_source_name"), (query, "query"))
         ]
-        super().__init__(made(Rows, structure, values=values), structure)
+        super().__init__(add_dataset(Rows, structure, values=values), structure)

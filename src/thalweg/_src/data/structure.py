@@ -1,8 +1,8 @@
-"""Structures: what one element of a dataset is made of.
+"""Structures: the nested types of dataset elements.
 
 Tuples, named tuples, dictionaries and attrs classes have parts; everything else is a leaf: a tensor, a sparse tensor or
-a dataset. Lists are leaves, since they become one tensor. While a pipeline runs an element is a flat tuple of values,
-three for a sparse tensor.
+a dataset. Lists are leaves, since they become one tensor. At run time an element is a flat tuple of values, with three
+for a sparse tensor.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from thalweg._src.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from thalweg._src.graph.tensor import Tensor
 from thalweg._src.shapes import Shape, TensorShape
 
-Signature = list[tuple[DType, Shape]]  # of the tensors that stand for something
+Signature = list[tuple[DType, Shape]]  # of the tensors that represent a value
 
 
 @export("TypeSpec", "data.experimental.Structure")
 class Spec:
-    """What is known of a leaf before the pipeline runs: type and static shape."""
+    """The static information about a leaf: dtype and shape."""
 
     __slots__ = ("_dtype", "dims")
     value_class: Any = Tensor
@@ -46,27 +46,27 @@ class Spec:
         return self.value_class
 
     def tensors(self) -> Signature:
-        """Returns the types and shapes of the tensors that stand for a value."""
+        """Returns the dtypes and shapes of the tensors that represent a value."""
         return [(self._dtype, self.dims)]
 
     def pack(self, tensors: Sequence[Tensor]) -> Any:
-        """Returns the value that tensors stand for."""
+        """Returns the value that tensors represent."""
         return tensors[0]
 
     def with_shape(self, shape: Shape) -> Any:
         return type(self)(shape, self._dtype)
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Returns whether a value of the other kind may be one of this."""
+        """Returns whether every value of the other specification satisfies this one."""
         other = other if isinstance(other, Spec) else spec_of(other)
         return type(self) is type(other) and self._dtype is other._dtype and shapes.compatible(self.dims, other.dims)
 
     def most_general(self, other: Any) -> Any:
-        """Returns what values of both kinds are; both have one type."""
+        """Returns the most specific specification that includes both, which have the same type."""
         return self.with_shape(shapes.most_general(self.dims, other.dims))
 
     def legacy(self) -> tuple[Any, Any, Any]:
-        """Returns type, shape and class as TensorFlow 1 names them."""
+        """Returns dtype, shape and class as TensorFlow 1 names them."""
         return self._dtype, self.shape, self.value_class
 
     def __eq__(self, other: object) -> bool:
@@ -120,7 +120,7 @@ class DatasetSpec(Spec):
     """A dataset whose elements have a structure."""
 
     __slots__ = ("_element",)
-    make: Callable[[Tensor, Any], Any]  # `Dataset`, which is made of this
+    make: Callable[[Tensor, Any], Any]  # `Dataset`, which depends on this module
 
     def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
         super().__init__(dataset_shape, dtypes.variant)
@@ -161,14 +161,14 @@ class DatasetSpec(Spec):
 
 
 def has_parts(value: Any) -> bool:
-    """Returns whether a value is a structure and no leaf."""
+    """Returns whether a value is a structure, not a leaf."""
     if isinstance(value, tuple):
         return not isinstance(value, SparseTensorValue)
     return isinstance(value, Mapping) or hasattr(type(value), "__attrs_attrs__")
 
 
 def parts(value: Any) -> list[Any]:
-    """Returns the children of a structure, those of a dictionary by sorted keys."""
+    """Returns the children of a structure; those of a dictionary by sorted keys."""
     if isinstance(value, Mapping):
         return [value[key] for key in sorted(value)]
     if hasattr(type(value), "__attrs_attrs__"):
@@ -177,7 +177,7 @@ def parts(value: Any) -> list[Any]:
 
 
 def rebuilt(structure: Any, new_parts: Sequence[Any]) -> Any:
-    """Returns a structure of the same kind with other parts."""
+    """Returns a structure of the same type with other parts."""
     if isinstance(structure, Mapping):
         by_key = dict(zip(sorted(structure), new_parts))
         return type(structure)((key, by_key[key]) for key in structure)  # type: ignore[call-arg]
@@ -210,12 +210,12 @@ def pack(structure: Any, leaves: Sequence[Any]) -> Any:
 
 
 def map_leaves(function: Callable[[Any], Any], structure: Any) -> Any:
-    """Returns the structure with the function of each leaf in its place."""
+    """Returns the structure with a function applied to each leaf."""
     return pack(structure, [function(leaf) for leaf in _leaves(structure)])
 
 
 def flatten_up_to(structure: Any, values: Any) -> list[Any]:
-    """Returns what stands in values at the place of each leaf: a shape given as a tuple is no structure there."""
+    """Returns the part of `values` at the position of each leaf: a shape given as a tuple is a leaf there."""
     if not has_parts(structure):
         return [values]
     if isinstance(structure, Mapping):
@@ -228,7 +228,7 @@ def flatten_up_to(structure: Any, values: Any) -> list[Any]:
 
 
 def same_form(first: Any, second: Any) -> bool:
-    """Returns whether two structures differ in their leaves alone."""
+    """Returns whether two structures differ only in their leaves."""
     if has_parts(first) != has_parts(second):
         return False
     if not has_parts(first):
@@ -245,7 +245,7 @@ def same_form(first: Any, second: Any) -> bool:
 
 
 def converted(value: Any, name: str = "component") -> Any:
-    """Returns an element with all leaves as tensors, sparse tensors or datasets."""
+    """Returns an element with all leaves converted to tensors, sparse tensors or datasets."""
     leaves = flatten(value)
     return pack(value, [_as_leaf(leaf, f"{name}_{i}") for i, leaf in enumerate(leaves)])
 
@@ -270,7 +270,7 @@ def spec_of(leaf: Any) -> Any:
 
 
 def tensors_of(element: Any) -> list[Tensor]:
-    """Returns the tensors that stand for a converted element."""
+    """Returns the tensors that represent a converted element."""
     result: list[Tensor] = []
     for leaf in flatten(element):
         if isinstance(leaf, SparseTensor):
@@ -281,18 +281,18 @@ def tensors_of(element: Any) -> list[Tensor]:
 
 
 def signature_of(structure: Any) -> Signature:
-    """Returns the types and shapes of the tensors that stand for an element."""
+    """Returns the dtypes and shapes of the tensors that represent an element."""
     return [tensor for spec in flatten(structure) for tensor in spec.tensors()]
 
 
 def outputs(structure: Any) -> dict[str, Any]:
-    """Returns the attributes of operations that give elements of a structure."""
+    """Returns the attributes of operations that return elements of a structure."""
     signature = signature_of(structure)
     return {"output_types": [dtype for dtype, _ in signature], "output_shapes": [shape for _, shape in signature]}
 
 
 def element_of(structure: Any, tensors: Sequence[Tensor]) -> Any:
-    """Returns the element that tensors stand for."""
+    """Returns the element that tensors represent."""
     leaves, start = [], 0
     for spec in flatten(structure):
         count = len(spec.tensors())
@@ -307,7 +307,7 @@ def structure_of(element: Any) -> Any:
 
 
 def compatible(first: Any, second: Any) -> bool:
-    """Returns whether elements of one structure may be of the other."""
+    """Returns whether elements of one structure may have the other."""
     return same_form(first, second) and all(
         one.is_compatible_with(other) for one, other in zip(flatten(first), flatten(second))
     )
@@ -318,17 +318,17 @@ def structure_from(types: Any, element_shapes: Any = None, classes: Any = None) 
     types = map_leaves(lambda leaf: leaf if isinstance(leaf, Spec) else dtypes.as_dtype(leaf), types)
     flat = flatten(types)
     sizes = [None] * len(flat) if element_shapes is None else flatten_up_to(types, element_shapes)
-    kinds = [Tensor] * len(flat) if classes is None else flatten_up_to(types, classes)
-    return pack(types, [_leaf_from(*leaf) for leaf in zip(flat, sizes, kinds)])
+    flat_classes = [Tensor] * len(flat) if classes is None else flatten_up_to(types, classes)
+    return pack(types, [_leaf_from(*leaf) for leaf in zip(flat, sizes, flat_classes)])
 
 
-def _leaf_from(dtype: Any, shape: Any, kind: Any) -> Any:
+def _leaf_from(dtype: Any, shape: Any, leaf_class: Any) -> Any:
     if isinstance(dtype, Spec):
         return dtype
-    if kind is SparseTensor:
+    if leaf_class is SparseTensor:
         return SparseTensorSpec(shape, dtype)
-    if kind is not Tensor:
-        raise TypeError(f"output_classes: expected tf.Tensor or tf.SparseTensor, received {kind!r}")
+    if leaf_class is not Tensor:
+        raise TypeError(f"output_classes: expected tf.Tensor or tf.SparseTensor, received {leaf_class!r}")
     return TensorSpec(shape, dtype)
 
 

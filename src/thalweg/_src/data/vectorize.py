@@ -1,7 +1,8 @@
-"""Functions over whole batches: a map before a batch is run once for all its elements, where that gives the same.
+"""Map vectorization: runs a map before a batch once for all its elements, where the result is the same.
 
-Each operation of a function has a rule that says how it is done for elements side by side along a new first dimension.
-A function with an operation that has none, or with state, is called for each element as it was written.
+Each op has a rule that applies it to elements stacked along a new first dimension; a tensor that does not depend on the
+element stays unbatched (as in `vmap`). The whole function is rewritten op by op, and only if every op has a rule:
+otherwise, or if it has state, it is called for each element as it was written.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from thalweg._src.shapes import is_fully_defined
 _NUMBERS = frozenset(
     [dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
 )
-_MOST = 200  # operations; a function of more is not worth the search
+_MAX_OPERATIONS = 200  # operations; larger functions are not worth the rewrite
 
 
 class Part:
-    """A tensor of the new function: of all elements, or one for all of them."""
+    """A tensor of the rewritten function: batched, or one value for all elements."""
 
     __slots__ = ("is_batched", "rank", "tensor")
 
@@ -46,7 +47,7 @@ _RULES: dict[str, Rule] = {}
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Registers how operations are done for many elements; a rule gives None where it cannot."""
+    """Registers the batching rule of ops; a rule returns None where it does not apply."""
 
     def register(function: Rule) -> Rule:
         _RULES.update(dict.fromkeys(names, function))
@@ -55,8 +56,8 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
     return register
 
 
-def _again(operation: Operation, inputs: list[Tensor]) -> list[Tensor]:
-    """Adds the same operation with other inputs to the default graph."""
+def _copy(operation: Operation, inputs: list[Tensor]) -> list[Tensor]:
+    """Adds a copy of an operation with other inputs to the default graph."""
     definition = operation.definition
     attrs = {key: value for key, value in operation.attrs.items() if key in definition.attrs}
     return inputs[0].graph.create_op(definition.name, inputs, attrs=attrs).outputs
@@ -65,17 +66,17 @@ def _again(operation: Operation, inputs: list[Tensor]) -> list[Tensor]:
 @rule("Identity", "Cast", "Abs", "Neg", "Exp", "Log", "Log1p", "Sqrt", "Rsqrt", "Square", "Sign", "Floor", "Ceil")
 @rule("Round", "Rint", "Tanh", "Sigmoid", "Relu", "Relu6", "Sin", "Cos", "LogicalNot", "DecodeRaw", "AsString")
 @rule("StringLower", "StringUpper", "StringLength", "StringStrip", "ZerosLike", "OnesLike", "IsNan", "Reciprocal")
-def _each_alone(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
-    return _again(operation, [part.tensor for part in parts])
+def _elementwise(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
+    return _copy(operation, [part.tensor for part in parts])
 
 
 def _broadcast(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
-    """Operations that broadcast: the new dimension stays first if no other operand reaches as far."""
+    """The rule of broadcasting ops: valid if the batch dimension of every batched operand stays first."""
     most = max((part.rank for part in parts if part.is_batched and part.rank is not None), default=-1)
     for part in parts:
         if part.rank is None or part.rank > most or (part.is_batched and part.rank != most):
             return None
-    return _again(operation, [part.tensor for part in parts])
+    return _copy(operation, [part.tensor for part in parts])
 
 
 @rule("Reshape")
@@ -92,7 +93,7 @@ def _expand_dims(operation: Operation, parts: list[Part]) -> list[Tensor] | None
     if axis is None or not parts[0].is_batched:
         return None
     moved = array_constant(np.where(axis < 0, axis, axis + 1).astype(np.int32), dtypes.int32)
-    return _again(operation, [parts[0].tensor, _as(moved, parts[1])])
+    return _copy(operation, [parts[0].tensor, _as(moved, parts[1])])
 
 
 @rule("Transpose")
@@ -104,7 +105,7 @@ def _transpose(operation: Operation, parts: list[Part]) -> list[Tensor] | None:
 
 
 def _as(tensor: Tensor, part: Part) -> Tensor:
-    """Returns a small constant in the type of another tensor."""
+    """Returns a small constant in the dtype of another tensor."""
     dtype = part.tensor.dtype
     return array_constant(tensor.op.attrs["value"].astype(dtype.as_numpy_dtype), dtype)
 
@@ -142,7 +143,7 @@ class Vectorized(Function):
 
 
 def decoded(function: Function) -> tuple[DType, Vectorized] | None:
-    """Returns a function of a string that decodes it as one of batches of the numbers in it, and their type."""
+    """Returns the vectorized function of a string that is only decoded, as one of its numbers, and their dtype."""
     arguments, operations = function._arguments, function.graph.operations
     users = [operation for operation in operations if arguments[0] in operation.inputs]
     dtype = users[0].attrs.get("out_type") if len(users) == 1 else None
@@ -155,12 +156,12 @@ def decoded(function: Function) -> tuple[DType, Vectorized] | None:
 
 
 def vectorized(function: Function, made: Tensor | None = None) -> Vectorized | None:
-    """Returns a traced function as one of batches, if all that it does has a rule.
+    """Returns the vectorized form of a traced function, if every operation has a rule.
 
-    made: what is given in place of the argument from which it is made
+    made: a tensor computed from the argument, which replaces it as argument
     """
     operations = function.graph.operations
-    if function.is_stateful or len(operations) > _MOST or not function._arguments:
+    if function.is_stateful or len(operations) > _MAX_OPERATIONS or not function._arguments:
         return None
     if any(operation.context is not None or operation.control_inputs for operation in operations):
         return None
@@ -185,7 +186,7 @@ def vectorized(function: Function, made: Tensor | None = None) -> Vectorized | N
 
 
 def _convert(operation: Operation, parts: dict[Tensor, Part]) -> bool:
-    """Adds what stands for an operation; False if there is nothing."""
+    """Adds the batched form of an operation; returns False if there is none."""
     inputs = [parts[tensor] for tensor in operation.inputs]
     is_batched = any(part.is_batched for part in inputs)
     if not is_batched:
@@ -194,7 +195,7 @@ def _convert(operation: Operation, parts: dict[Tensor, Part]) -> bool:
         elif operation.definition.stateful or not inputs:
             return False
         else:
-            made = _again(operation, [part.tensor for part in inputs])
+            made = _copy(operation, [part.tensor for part in inputs])
     else:
         found = _RULES.get(operation.type)
         if found is None and operation.definition.infer is broadcast_inputs:

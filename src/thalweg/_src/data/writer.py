@@ -1,4 +1,4 @@
-"""Writing the elements of a dataset to a file."""
+"""Writing the elements of a dataset to a TFRecord file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from thalweg._src import dtypes
 from thalweg._src.data.dataset import Dataset
-from thalweg._src.data.made import made
+from thalweg._src.data.node import add_dataset
 from thalweg._src.data.plan import Element, Plan, Unary
 from thalweg._src.data.structure import TensorSpec
 from thalweg._src.export import export
@@ -19,7 +19,7 @@ from thalweg._src.ops.data import single_element_op
 
 
 class Written(Unary):
-    """One element, the number of records, once all elements of another dataset are in a file."""
+    """One element, the number of records, after all elements of another dataset are written to a file."""
 
     __slots__ = ("done",)
 
@@ -46,8 +46,8 @@ class TFRecordWriter:
 
     def __init__(self, filename: Any, compression_type: Any = None) -> None:
         self._filename = convert_to_tensor(filename, dtypes.string, name="filename")
-        kind = "" if compression_type is None else compression_type
-        self._compression_type: Tensor = convert_to_tensor(kind, dtypes.string, name="compression_type")
+        compression = "" if compression_type is None else compression_type
+        self._compression_type: Tensor = convert_to_tensor(compression, dtypes.string, name="compression_type")
 
     def write(self, dataset: Dataset) -> Operation:
         """Returns an operation that writes all elements."""
@@ -57,5 +57,5 @@ class TFRecordWriter:
         if not isinstance(spec, TensorSpec) or spec.dtype is not dtypes.string or spec.dims not in (None, ()):
             raise TypeError(f"the dataset must produce scalar `DT_STRING` tensors, it has {spec}")
         count = TensorSpec((), dtypes.int64)
-        variant = made(Written, count, [dataset], [self._filename, self._compression_type])
+        variant = add_dataset(Written, count, [dataset], [self._filename, self._compression_type])
         return single_element_op.many(variant, output_types=[dtypes.int64], output_shapes=[()])[0].op  # type: ignore[no-any-return]

@@ -26,7 +26,7 @@ from thalweg._src.kernels.registry import Call
 from thalweg._src.partition.host_memory import on_host
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
-from thalweg._src.resources.variables import VariableResource, locked, recording
+from thalweg._src.resources.variables import VariableResource, capturing, locked
 
 _RUNS = 3  # of a kind before it is recorded: whoever runs it once more will run it often
 _KINDS = 4  # records of one segment: each keeps memory of its own
@@ -40,7 +40,7 @@ def recorded(segment: Segment, bound: Bound, device: Device, clusters: Clusters 
 
     clusters: what puts clusters in the place of nodes
     """
-    if device.accelerator is None or device.accelerator.record is None:
+    if device.accelerator is None or device.accelerator.capture is None:
         return None
     parts = _cut(segment, bound)
     if sum(node in bound.calls for node in parts[1]) < _FEWEST:
@@ -234,8 +234,8 @@ class Recorded:
         ]
         generators = [self._device.state(node.name, lambda: None) for node in drawing]
         part = _Part(self._middle.segment, calls, {**self._bound.constants, **copies}, self._clusters)
-        assert self._device.accelerator is not None and self._device.accelerator.record is not None
-        record = self._device.accelerator.record
+        assert self._device.accelerator is not None and self._device.accelerator.capture is not None
+        record = self._device.accelerator.capture
         return lambda: record(lambda: part.code.function(step, *inputs), generators)
 
     def _variables(self) -> dict[VariableResource, bool]:
@@ -293,18 +293,18 @@ class _Record:
         with self._guard:
             if not self._find_variables():
                 raise _Held
-        with recording():
+        with capturing():
             outputs, self._launch = record()
         # An output that is a variable's buffer is looked up again: to hold it here would make the variable move.
-        places = {id(variable.recorded): variable for variable in variables}
+        places = {id(variable.captured): variable for variable in variables}
         self._outputs = [places.get(id(value), value) for value in outputs]
 
     def _find_variables(self) -> bool:
-        return all(variable.find_recorded(changes) for variable, changes in self._variables)
+        return all(variable.find_captured(changes) for variable, changes in self._variables)
 
     def outputs(self) -> list[Any]:
         """Returns what the last launch gave."""
-        return [value.recorded if isinstance(value, VariableResource) else value for value in self._outputs]
+        return [value.captured if isinstance(value, VariableResource) else value for value in self._outputs]
 
     def replay(self, taken: list[Any]) -> bool:
         """Launches the kernels on new values; False if a variable's buffer cannot be used."""

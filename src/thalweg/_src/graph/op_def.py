@@ -58,7 +58,7 @@ class Facts:
     capturable: may be captured in a CUDA graph; by default, if it is not stateful
     control_flow: a primitive of conditionals and loops
     instant: does nothing in a step
-    metadata: looks only at types and shapes
+    shape_only: looks only at types and shapes
     """
 
     stateful: bool = False
@@ -74,7 +74,7 @@ class Facts:
     capturable: bool | None = None
     control_flow: bool = False
     instant: bool = False
-    metadata: bool = False
+    shape_only: bool = False
 
     def __post_init__(self) -> None:
         if self.fails not in ("never", "by shape", "by value"):

@@ -1,4 +1,4 @@
-"""Accumulators of gradients as the user's program holds them."""
+"""Gradient accumulators: the graph API of tf.ConditionalAccumulator and tf.SparseConditionalAccumulator."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _reduction(reduction_type: str) -> str:
 
 @export("ConditionalAccumulatorBase")
 class ConditionalAccumulatorBase:
-    """A sum of gradients that steps add to; gradients of steps before the accumulator's own are dropped."""
+    """A sum of gradients that steps add to; gradients older than the accumulator's own step are dropped."""
 
     def __init__(self, dtype: Any, shape: Any, accumulator_ref: Tensor) -> None:
         self._dtype = dtypes.as_dtype(dtype)
@@ -53,7 +53,7 @@ class ConditionalAccumulatorBase:
         return self._dtype
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
-        """The number of gradients since the last were taken."""
+        """The number of gradients since the last take."""
         return self._count(self._accumulator_ref, name=name or f"{self._name}_NumAccumulated")
 
     def set_global_step(self, new_global_step: Any, name: str | None = None) -> Operation:
@@ -98,7 +98,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         )
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
-        """Returns the mean, or sum, of the gradients as soon as there are enough, and starts anew."""
+        """Returns the mean or sum of the gradients once enough have been added, and resets the accumulator."""
         taken = ops.accumulator_take_gradient_op(self._accumulator_ref, num_required, dtype=self._dtype, name=name)
         taken.set_shape(self._shape)
         return taken
@@ -106,7 +106,7 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
 
 @export("SparseConditionalAccumulator", "sparse.SparseConditionalAccumulator")
 class SparseConditionalAccumulator(ConditionalAccumulatorBase):
-    """A sum of gradients by rows; the mean of a row is over those gradients that have it."""
+    """A sum of sparse gradients; the mean of a row is over those gradients that contain it."""
 
     def __init__(
         self,
@@ -150,12 +150,12 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         )
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Any:
-        """Returns indices, values and shape of the mean, or sum, as soon as there are enough gradients."""
+        """Returns indices, values and shape of the mean or sum, once enough gradients have been added."""
         return ops.sparse_accumulator_take_gradient_op.many(
             self._accumulator_ref, num_required, dtype=self._dtype, name=name
         )
 
     def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> IndexedSlices:
-        """Returns the same as IndexedSlices."""
+        """Like `take_grad`, but returns IndexedSlices."""
         taken = self.take_grad(num_required, name)
         return IndexedSlices(values=taken.values, indices=taken.indices, dense_shape=taken.shape)

@@ -1,4 +1,4 @@
-"""Barriers as the user's program holds them."""
+"""Barriers: the graph API of tf.Barrier."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from thalweg._src.ops import barrier as ops
 
 
 class Barrier:
-    """Brings together the components of elements that arrive one by one under a key."""
+    """Assembles elements from components that arrive one by one under a key."""
 
     def __init__(self, types: Any, shapes: Any = None, shared_name: str | None = None, name: str = "barrier") -> None:
         self._types = _as_types(types)
@@ -37,7 +37,7 @@ class Barrier:
         return self._barrier_ref.op.name
 
     def insert_many(self, component_index: int, keys: Any, values: Any, name: str | None = None) -> Operation:
-        """Returns an operation that gives one component of the elements with these keys."""
+        """Returns an operation that inserts one component of the elements with these keys."""
         return ops.barrier_insert_many_op.operation(
             self._barrier_ref,
             keys,
@@ -53,7 +53,7 @@ class Barrier:
         timeout: int | None = None,
         name: str | None = None,
     ) -> Any:
-        """Returns indices, keys and components of complete elements, which it waits for."""
+        """Returns indices, keys and components of complete elements, for which it waits."""
         return ops.barrier_take_many_op.many(
             self._barrier_ref,
             num_elements,
@@ -68,7 +68,7 @@ class Barrier:
         return self.name.rpartition("/")[2]
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
-        """Returns an operation that lets no new keys in, nor completes old ones if those are to be cancelled."""
+        """Returns an operation that rejects new keys and, if pending elements are cancelled, all components."""
         return ops.barrier_close_op.operation(
             self._barrier_ref,
             cancel_pending_enqueues=cancel_pending_enqueues,

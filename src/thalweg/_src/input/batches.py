@@ -1,4 +1,4 @@
-"""Batches: examples that queue runners put into a queue one by one, taken out many at a time."""
+"""Batching by queues: queue runners enqueue single examples, and a step dequeues batches of them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from thalweg._src.shapes import Shape
 
 
 class _Sparse(NamedTuple):
-    """What a sparse tensor was before it was written as strings."""
+    """The type and shape of a sparse tensor that is enqueued in serialized form."""
 
     dtype: Any
     rank: int | None
 
 
 class _Examples:
-    """The tensors of one kind of example, which come from one place or from several."""
+    """The tensors of an example, from one or several enqueueing threads."""
 
     def __init__(self, lists: Sequence[Any], enqueue_many: bool, keep_input: Any) -> None:
         self._original = lists[0]
@@ -66,13 +66,13 @@ class _Examples:
             for each in self.lists:
                 shape = each[index].dims
                 if shape is None or (self.enqueue_many and not shape):
-                    raise ValueError(f"the rank of an example of {each[index]} is not known; give shapes")
+                    raise ValueError(f"the rank of an example of {each[index]} is unknown; pass shapes")
                 merged = shapes.merge(merged, shape[1:] if self.enqueue_many else shape)
             result.append(merged)
         return result
 
     def fill(self, queue: QueueBase, num_threads: int = 1) -> None:
-        """Adds the runner that puts the examples into a queue."""
+        """Adds the queue runner that enqueues the examples."""
         add_queue_runner(QueueRunner(queue, [self._enqueue(queue, each) for each in self.lists] * num_threads))
 
     def _enqueue(self, queue: QueueBase, tensors: list[Tensor]) -> Operation:
@@ -86,7 +86,7 @@ class _Examples:
         return result.op if isinstance(result, Tensor) else result
 
     def restored(self, taken: Any) -> Any:
-        """Returns a batch as the user gave the examples: sparse tensors as such, a dictionary by its keys."""
+        """Returns a batch in the structure of the examples: with sparse tensors, and as a dictionary if given so."""
         parts = list(taken) if isinstance(taken, list) else [taken]
         parts = [
             part if sparse is None else deserialize_many_sparse(part, sparse.dtype, _plus_one(sparse.rank))
@@ -129,7 +129,7 @@ def _plus_one(rank: int | None) -> int | None:
 def _keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
     tensor = convert_to_tensor(keep_input, dtype=dtypes.bool, name="keep_input")
     if tensor.dims is None:
-        raise ValueError("keep_input: its rank must be known while the graph is built")
+        raise ValueError("keep_input: its rank must be known statically")
     if len(tensor.dims) > 1 or (tensor.dims and not enqueue_many):
         wanted = "a scalar or a vector" if enqueue_many else "a scalar, since each step has one example"
         raise ValueError(f"keep_input: expected {wanted}, received shape {shapes.show(tensor.dims)}")
@@ -216,7 +216,7 @@ def batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Returns batches of examples, each step of some threads giving one example, or many."""
+    """Returns batches of examples; each enqueueing thread provides one example per step, or many."""
     return maybe_batch(
         tensors,
         True,
@@ -275,7 +275,7 @@ def batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Returns batches of examples that come from several places, a thread for each."""
+    """Returns batches of examples from several sources, with one thread each."""
     return maybe_batch_join(
         tensors_list,
         True,
@@ -303,7 +303,7 @@ def maybe_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Returns batches of those examples from several places for which keep_input is true."""
+    """Returns batches of those examples from several sources for which keep_input is true."""
     return _batch(
         "batch_join",
         _lists(tensors_list),
@@ -334,7 +334,7 @@ def shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Returns batches of examples in random order, chosen among at least min_after_dequeue."""
+    """Returns batches of examples in random order, drawn from at least min_after_dequeue."""
     return maybe_shuffle_batch(
         tensors,
         batch_size,
@@ -397,7 +397,7 @@ def shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Returns batches in random order of examples that come from several places, a thread for each."""
+    """Returns batches in random order of examples from several sources, with one thread each."""
     return maybe_shuffle_batch_join(
         tensors_list,
         batch_size,
@@ -427,7 +427,7 @@ def maybe_shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Returns batches in random order of those examples from several places for which keep_input is true."""
+    """Returns batches in random order of those examples from several sources for which keep_input is true."""
     return _shuffle_batch(
         "shuffle_batch_join",
         _lists(tensors_list),

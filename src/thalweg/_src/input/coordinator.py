@@ -1,4 +1,4 @@
-"""Coordinator: stops a group of threads together, and raises what the first of them failed with."""
+"""Coordinator: stops a group of threads together, and raises the first error among them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from thalweg._src import errors
 from thalweg._src.compat import logging
 from thalweg._src.export import export
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.1  # seconds between two looks at threads that have not ended yet
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.1  # seconds between two checks of threads that have not ended yet
 
 
 @export("train.Coordinator")
 class Coordinator:
-    """Threads ask it whether to stop; whoever fails or is done asks all to stop; `join` waits and raises.
+    """Threads ask it whether to stop; one that fails or finishes requests all to stop; `join` waits and raises.
 
     Errors of the clean types, by default the end of the input, stop the threads without being raised.
     """
@@ -32,12 +32,12 @@ class Coordinator:
         self._threads: set[threading.Thread] = set()
 
     def request_stop(self, ex: Any = None) -> None:
-        """Asks all threads to stop; the first error that comes with it is what `join` raises."""
+        """Requests all threads to stop; `join` raises the first error passed here."""
         error = ex[1] if isinstance(ex, tuple) else ex
         if isinstance(error, self._clean_types):
             error = None
         if error is not None and not isinstance(error, BaseException):
-            raise TypeError(f"ex: expected an exception or what sys.exc_info() gives, received {ex!r}")
+            raise TypeError(f"ex: expected an exception or the result of sys.exc_info(), received {ex!r}")
         with self._lock:
             if self._joined:
                 if error is not None:
@@ -51,7 +51,7 @@ class Coordinator:
             self._stop.set()
 
     def clear_stop(self) -> None:
-        """Forgets that a stop was requested, and the error with it."""
+        """Clears the request to stop and its error."""
         with self._lock:
             self._joined = False
             self._error = None
@@ -62,14 +62,14 @@ class Coordinator:
 
     @contextlib.contextmanager
     def stop_on_exception(self) -> Iterator[None]:
-        """Asks all to stop with whatever exception leaves the block."""
+        """Requests a stop with any exception that leaves the block."""
         try:
             yield
         except BaseException as error:
             self.request_stop(error)
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
-        """Waits until a stop is requested; False if the time was over first."""
+        """Waits until a stop is requested; returns False on timeout."""
         return self._stop.wait(timeout)
 
     def register_thread(self, thread: threading.Thread) -> None:
@@ -83,9 +83,9 @@ class Coordinator:
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Waits until all threads have ended, or have been asked to and had time to; raises the error reported first.
+        """Waits until all threads have ended, or until a grace period after a request to stop; raises the first error.
 
-        Threads that go on after the grace period are left alone, and are an error unless they are to be ignored.
+        Threads that run on after the grace period are an error, unless they are to be ignored.
         """
         with self._lock:
             waited = list(self._threads.union(threads or ()))
@@ -94,7 +94,7 @@ class Coordinator:
             pause = min(2 * pause, _LONGEST_PAUSE)
         deadline = time.monotonic() + stop_grace_period_secs
         for thread in waited:
-            if thread.is_alive():  # even if there is no time left: it may be about to end
+            if thread.is_alive():  # even if no time is left: it may be about to end
                 thread.join(max(0.0, deadline - time.monotonic()))
         left = [thread.name for thread in waited if thread.is_alive()]
         with self._lock:
@@ -113,7 +113,7 @@ class Coordinator:
         return self._joined
 
     def raise_requested_exception(self) -> None:
-        """Raises the error that came with a request to stop, if there was one."""
+        """Raises the error that was passed with a request to stop, if there was one."""
         with self._lock:
             error = self._error
         if error is not None:
@@ -122,7 +122,7 @@ class Coordinator:
 
 @export("train.LooperThread")
 class LooperThread(threading.Thread):
-    """Calls a function again and again until the coordinator says stop; an exception stops all."""
+    """Calls a function repeatedly until the coordinator stops; an exception stops all threads."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class LooperThread(threading.Thread):
         args: Sequence[Any] | None = None,
         kwargs: dict[str, Any] | None = None,
     ) -> LooperThread:
-        """Starts a thread that calls the function every so many seconds, or without a pause if that is None."""
+        """Starts a thread that calls the function at an interval in seconds, or without a pause if it is None."""
         looper = LooperThread(coord, timer_interval_secs, target, args, kwargs)
         looper.start()
         return looper
@@ -170,12 +170,12 @@ class LooperThread(threading.Thread):
             self.stop_loop()
 
     def start_loop(self) -> None:
-        """Is called before the first iteration."""
+        """Called before the first iteration."""
 
     def stop_loop(self) -> None:
-        """Is called after the last iteration."""
+        """Called after the last iteration."""
 
     def run_loop(self) -> None:
-        """Is called in each iteration."""
+        """Called in each iteration."""
         if self._target_function is not None:
             self._target_function(*self._target_args, **self._target_kwargs)

@@ -1,4 +1,4 @@
-"""Features of Examples: what to read from them, and the functions that read it."""
+"""Feature specifications of tf.Example, and the functions that parse them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from thalweg._src.shapes import Shape, as_shape
 
 @export("VarLenFeature", "io.VarLenFeature")
 class VarLenFeature(NamedTuple):
-    """A feature of any number of values, read as a SparseTensor."""
+    """A feature with any number of values, parsed as a SparseTensor."""
 
     dtype: Any
 
 
 @export("SparseFeature", "io.SparseFeature")
 class SparseFeature(namedtuple("SparseFeature", "index_key value_key dtype size already_sorted")):
-    """A sparse tensor kept as two features or more: its indices and its values."""
+    """A sparse tensor stored as two or more features: its indices and its values."""
 
     def __new__(cls, index_key: Any, value_key: str, dtype: Any, size: Any, already_sorted: bool = False) -> Any:
         return super().__new__(cls, index_key, value_key, dtype, size, already_sorted)
@@ -42,7 +42,7 @@ class SparseFeature(namedtuple("SparseFeature", "index_key value_key dtype size 
 
 @export("FixedLenFeature", "io.FixedLenFeature")
 class FixedLenFeature(namedtuple("FixedLenFeature", "shape dtype default_value")):
-    """A feature of as many values as its shape has; the default stands in where it is missing."""
+    """A feature with as many values as its shape has; the default replaces a missing one."""
 
     def __new__(cls, shape: Any, dtype: Any, default_value: Any = None) -> Any:
         return super().__new__(cls, shape, dtype, default_value)
@@ -58,7 +58,7 @@ class FixedLenSequenceFeature(namedtuple("FixedLenSequenceFeature", "shape dtype
 
 @dataclass(slots=True)
 class _Wanted:
-    """Features by kind, in the order of their keys."""
+    """Feature specifications by type, in the order of their keys."""
 
     sparse: dict[str, DType] = field(default_factory=dict)
     dense: dict[str, tuple[DType, Shape, Any]] = field(default_factory=dict)
@@ -67,12 +67,12 @@ class _Wanted:
     named: set[str] = field(default_factory=set)
 
 
-def _wanted(features: Mapping[str, Any], *kinds: Any, sequence: bool = False) -> _Wanted:
-    """Sorts features by kind; those of a kind that is not supported here are refused."""
+def _wanted(features: Mapping[str, Any], *types: Any, sequence: bool = False) -> _Wanted:
+    """Sorts feature specifications by type; rejects types that are not supported here."""
     result = _Wanted(named=set(features))
     for key in sorted(features):
         feature = features[key]
-        if not isinstance(feature, kinds):
+        if not isinstance(feature, types):
             raise ValueError(f"Unsupported {type(feature).__name__} {feature} for key {key!r}")
         if not feature.dtype:
             raise ValueError(f"Missing type for feature {key}. Received feature={feature}.")
@@ -86,9 +86,9 @@ def _wanted(features: Mapping[str, Any], *kinds: Any, sequence: bool = False) ->
 
 
 def _add_sparse(wanted: _Wanted, key: str, dtype: Any) -> None:
-    kind = dtypes.as_dtype(dtype)
-    if wanted.sparse.setdefault(key, kind) is not kind:
-        raise ValueError(f"Conflicting type {wanted.sparse[key].name} vs {kind.name} for feature {key}.")
+    dtype = dtypes.as_dtype(dtype)
+    if wanted.sparse.setdefault(key, dtype) is not dtype:
+        raise ValueError(f"Conflicting type {wanted.sparse[key].name} vs {dtype.name} for  feature {key}.")
 
 
 def _add_composite(wanted: _Wanted, key: str, feature: SparseFeature) -> None:
@@ -129,7 +129,7 @@ def _blank(dtype: Any) -> Any:
 
 
 def _defaults(wanted: _Wanted) -> list[Tensor]:
-    """Returns the default of each dense feature: none is a tensor without values."""
+    """Returns the default of each dense feature; no default is an empty tensor."""
     result = []
     for key, (dtype, shape, default) in wanted.dense.items():
         if default is None:
@@ -148,7 +148,7 @@ def _plain(key: str) -> str:
 
 
 def _named(wanted: _Wanted, indices: Any, values: Any, shapes: Any, dense: Any) -> dict[str, Any]:
-    """Returns outputs by their keys, with composite features put together and their parts dropped."""
+    """Returns outputs by key, with composite features assembled and their components removed."""
     sparse = [SparseTensor(*parts) for parts in zip(indices, values, shapes)]
     result: dict[str, Any] = {**dict(zip(wanted.sparse, sparse)), **dict(zip(wanted.dense, dense))}
     for key, feature in wanted.composite.items():
@@ -199,7 +199,7 @@ def parse_single_example(
     _require_some("features", features)
     wanted = _wanted(features, *_IN_EXAMPLES)
     with name_scope(name, "ParseSingleExample", [serialized, example_names]):
-        if example_names is not None:  # the op for one Example has no place for its name
+        if example_names is not None:  # the op for a single Example has no input for its name
             return _parse_batch_of_one(serialized, wanted, example_names)
         outputs = parse_single_example_op.many(
             convert_to_tensor(serialized, dtypes.string, name="serialized"),

@@ -1,4 +1,4 @@
-"""Input producers: queues of file names, of indices, of slices, filled by queue runners epoch after epoch."""
+"""Input producers: queues of file names, indices or slices, filled by queue runners for a number of epochs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from thalweg._src.variables.variables import Variable
 
 
 def add_fraction_summary(name: str, amount: Tensor, of: int) -> None:
-    """Adds a summary of how full a queue is."""
+    """Adds a summary of the fill level of a queue."""
     with name_scope(name) as scope:
         fraction = cast(amount, dtypes.float32) * (1.0 / of)
         add_to_collection(GraphKeys.SUMMARIES, scalar_summary(scope.rstrip("/"), fraction, name=scope))
@@ -36,7 +36,7 @@ def add_fraction_summary(name: str, amount: Tensor, of: int) -> None:
 
 @export("train.limit_epochs")
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Tensor:
-    """Gives a tensor so many times, then raises OutOfRangeError; a local variable counts."""
+    """Returns a tensor a limited number of times, then raises OutOfRangeError; a local variable counts."""
     if num_epochs is None:
         return convert_to_tensor(tensor)
     if num_epochs <= 0:
@@ -51,7 +51,7 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
 
 @export("io.match_filenames_once", "train.match_filenames_once")
 def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
-    """Returns a local variable that holds the names of the files that matched when it was initialized."""
+    """Returns a local variable with the names of the files that match a pattern when it is initialized."""
     with name_scope(name, "matching_filenames", [pattern]) as scope:
         return Variable(
             initial_value=matching_files(pattern),
@@ -75,7 +75,7 @@ def input_producer(
     name: str | None = None,
     cancel_op: Operation | None = None,
 ) -> FIFOQueue:
-    """Returns a queue of the rows of a tensor, shuffled anew in each epoch, and adds its runner."""
+    """Returns a queue of the rows of a tensor, reshuffled in each epoch, and adds its queue runner."""
     with name_scope(name, "input_producer", [input_tensor]):
         rows = convert_to_tensor(input_tensor, name="input_tensor")
         element = shapes.merge(None if rows.dims is None else rows.dims[1:], shapes.as_shape(element_shape))
@@ -107,7 +107,7 @@ def string_input_producer(
     name: str | None = None,
     cancel_op: Operation | None = None,
 ) -> FIFOQueue:
-    """Returns a queue of strings, such as file names, and adds its runner."""
+    """Returns a queue of strings, such as file names, and adds its queue runner."""
     empty = "string_input_producer requires a non-null input tensor"
     if not isinstance(string_tensor, Tensor | Variable) and len(string_tensor) == 0:
         raise ValueError(empty)
@@ -139,7 +139,7 @@ def range_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> FIFOQueue:
-    """Returns a queue of the integers from 0 to limit - 1, and adds its runner."""
+    """Returns a queue of the integers from 0 to limit - 1, and adds its queue runner."""
     with name_scope(name, "input_producer", [limit]) as scope:
         return input_producer(
             range_(limit), [], num_epochs, shuffle, seed, capacity, shared_name, f"fraction_of_{capacity}_full", scope
@@ -156,7 +156,7 @@ def slice_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> list[Tensor]:
-    """Returns one row of each tensor, all of the same number, another in each step."""
+    """Returns one row of each tensor, all with the same index, a different one in each step."""
     with name_scope(name, "input_producer", list(tensor_list)):
         tensors = [convert_to_tensor_or_indexed_slices(tensor) for tensor in tensor_list]
         if not tensors:

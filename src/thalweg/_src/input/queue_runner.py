@@ -1,4 +1,4 @@
-"""Queue runners: threads that fill queues while a program uses them."""
+"""Queue runners: threads that fill queues in the background."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ELSEWHERE = ("MonitoredSession", "SingularMonitoredSession")  # start their que
 @export("train.QueueRunnerDef", "train.queue_runner.QueueRunnerDef")
 @message
 class QueueRunnerDef(Message):
-    """A queue runner by the names of its operations."""
+    """A queue runner, described by the names of its operations."""
 
     queue_name: str
     enqueue_op_name: Repeated[str]
@@ -37,10 +37,10 @@ class QueueRunnerDef(Message):
 
 @export("train.QueueRunner", "train.queue_runner.QueueRunner")
 class QueueRunner:
-    """Operations that fill a queue, each run again and again in a thread of its own.
+    """Operations that fill a queue, each run repeatedly in a thread of its own.
 
     When the input of all of them has ended the queue is closed; when the coordinator stops, or one of them fails, it is
-    closed and whoever waits to enter it is cancelled.
+    closed and pending enqueues are cancelled.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class QueueRunner:
 
     @property
     def exceptions_raised(self) -> list[Exception]:
-        """What threads without a coordinator failed with."""
+        """The errors of threads without a coordinator."""
         return self._exceptions_raised
 
     @property
@@ -117,7 +117,7 @@ class QueueRunner:
         return str(self._queue.name)
 
     def _run(self, sess: Any, enqueue_op: Operation, coord: Coordinator | None) -> None:
-        """Runs one operation until the input ends, the coordinator stops, or something fails."""
+        """Runs one operation until the input ends, the coordinator stops, or an error occurs."""
         counted = True
         try:
             enqueue = sess.make_callable(enqueue_op)
@@ -130,7 +130,7 @@ class QueueRunner:
                     return
         except Exception as error:
             if getattr(sess, "_closed", False):
-                return  # whoever closed the session wants no more
+                return  # the session was closed
             if coord is not None:
                 coord.request_stop(error)
                 return
@@ -158,15 +158,15 @@ class QueueRunner:
     def _try(self, sess: Any, operation: Operation) -> None:
         try:
             sess.run(operation)
-        except Exception as error:  # the queue, or the session, is closed already
+        except Exception as error:  # the queue, or the session, is already closed
             logging.vlog(1, "Ignored exception: %s", error)
 
     def create_threads(
         self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
-        """Returns a thread for each operation, and one that closes the queue when the coordinator stops.
+        """Returns one thread per operation, and one that closes the queue when the coordinator stops.
 
-        There are none if the threads of this session run already.
+        Returns none if the threads of this session are already running.
         """
         with self._lock:
             if self._running.get(sess, 0) > 0:
@@ -195,7 +195,7 @@ class QueueRunner:
         return threads
 
     def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
-        """Returns the runner by the names of its operations; None if it is not in the scope."""
+        """Returns the runner as a QueueRunnerDef; None if it is outside the scope."""
         prefix = f"{export_scope}/" if export_scope else ""
         if not self.name.startswith(prefix):
             return None

@@ -1,4 +1,4 @@
-"""Queues as the user's program holds them."""
+"""Queues: the graph API of tf.QueueBase and its subclasses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from thalweg._src.shapes import Shape, TensorShape
 
 
 def _as_types(types: Any) -> list[DType]:
-    """Returns the types of components, of which one may stand alone."""
+    """Returns the dtypes of components; a single one need not be in a list."""
     many = types if isinstance(types, list | tuple) else [types]
     return [types_.as_dtype(one) for one in many]
 
@@ -29,7 +29,7 @@ def _as_types(types: Any) -> list[DType]:
 def _as_shapes(
     shapes: Any, count: int, unknown_dim_allowed: bool = False, unknown_rank_allowed: bool = False
 ) -> list[Shape] | None:
-    """Returns the shapes of components, of which one may stand alone."""
+    """Returns the shapes of components; a single one need not be in a list."""
     if shapes is None:
         return None
     if isinstance(shapes, TensorShape):
@@ -59,10 +59,10 @@ def _as_names(names: Any, count: int) -> list[str] | None:
 
 @export("QueueBase", "io.QueueBase", "queue.QueueBase")
 class QueueBase:
-    """What every queue does: elements go in and come out, one or many at a time, waiting where they must.
+    """Base class of queues: elements are enqueued and dequeued, one or many at a time, blocking when full or empty.
 
-    An element has one or more components. Steps that put elements into a full queue wait for room, those that take
-    elements out of an empty one wait for elements.
+    An element has one or more components. Steps that enqueue into a full queue wait for room, those that dequeue from
+    an empty one wait for elements.
     """
 
     def __init__(self, dtypes: Any, shapes: Any, names: Any, queue_ref: Tensor) -> None:
@@ -77,7 +77,7 @@ class QueueBase:
 
     @staticmethod
     def from_list(index: Any, queues: Sequence[QueueBase]) -> QueueBase:
-        """Returns the queue with this index, which a step may decide."""
+        """Returns the queue with this index, which may be computed in a step."""
         if not queues or not isinstance(queues, list) or not all(isinstance(queue, QueueBase) for queue in queues):
             raise TypeError(f"queues: expected a list of queues, received {queues!r}")
         first = queues[0]
@@ -114,7 +114,7 @@ class QueueBase:
         return self._names
 
     def _components(self, vals: Any) -> list[Tensor]:
-        """Returns what is to be put in as a tensor for each component."""
+        """Returns the value to enqueue as one tensor per component."""
         if isinstance(vals, dict):
             if not self._names:
                 raise ValueError(f"queue {self.name!r} has no names: it takes a tensor or a list, not a dictionary")
@@ -140,13 +140,13 @@ class QueueBase:
             )
 
     def _returned(self, tensors: Sequence[Tensor]) -> Any:
-        """Returns what was taken out as the user expects it: by name, as a list, or alone."""
+        """Returns the dequeued components in the user's structure: by name, as a list, or a single one."""
         if self._names:
             return dict(zip(self._names, tensors))
         return tensors[0] if len(tensors) == 1 else list(tensors)
 
     def enqueue(self, vals: Any, name: str | None = None) -> Operation:
-        """Returns an operation that puts one element in."""
+        """Returns an operation that enqueues one element."""
         with name_scope(name, f"{self._name}_enqueue", _values(vals)) as scope:
             components = self._components(vals)
             for index, component in enumerate(components):
@@ -154,7 +154,7 @@ class QueueBase:
             return ops.queue_enqueue_op.operation(self._queue_ref, components, name=scope)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
-        """Returns an operation that puts many elements in, which the first dimension of each component counts."""
+        """Returns an operation that enqueues many elements, along the first dimension of each component."""
         with name_scope(name, f"{self._name}_EnqueueMany", _values(vals)) as scope:
             components = self._components(vals)
             size: Shape = None
@@ -168,14 +168,14 @@ class QueueBase:
             return ops.queue_enqueue_many_op.operation(self._queue_ref, components, name=scope)
 
     def dequeue(self, name: str | None = None) -> Any:
-        """Takes one element out."""
+        """Dequeues one element."""
         taken = ops.queue_dequeue_op.many(
             self._queue_ref, component_types=self._dtypes, name=name or f"{self._name}_Dequeue"
         )
         return self._shaped(taken, ())
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
-        """Takes n elements out, stacked; fails if the queue is closed before there are so many."""
+        """Dequeues n elements, stacked; fails if the queue is closed before there are as many."""
         taken = ops.queue_dequeue_many_op.many(
             self._queue_ref, n, component_types=self._dtypes, name=name or f"{self._name}_DequeueMany"
         )
@@ -183,7 +183,7 @@ class QueueBase:
         return self._shaped(taken, (None if value is None or value is False else int(value),))
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
-        """Takes n elements out, stacked, or fewer if the queue is closed and has no more."""
+        """Dequeues n elements, stacked, or fewer if the queue is closed and has no more."""
         taken = ops.queue_dequeue_up_to_op.many(
             self._queue_ref, n, component_types=self._dtypes, name=name or f"{self._name}_DequeueUpTo"
         )
@@ -195,7 +195,7 @@ class QueueBase:
         return self._returned(taken)
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
-        """Returns an operation that lets no more elements in, after those that wait to enter or instead of them."""
+        """Returns an operation that closes the queue, after pending enqueues or cancelling them."""
         return ops.queue_close_op.operation(
             self._queue_ref, cancel_pending_enqueues=cancel_pending_enqueues, name=name or f"{self._name}_Close"
         )
@@ -218,7 +218,7 @@ def _container() -> str:
 
 @export("FIFOQueue", "io.FIFOQueue", "queue.FIFOQueue")
 class FIFOQueue(QueueBase):
-    """A queue that elements leave in the order in which they came."""
+    """A first-in, first-out queue."""
 
     def __init__(
         self,
@@ -244,7 +244,7 @@ class FIFOQueue(QueueBase):
 
 @export("RandomShuffleQueue", "io.RandomShuffleQueue", "queue.RandomShuffleQueue")
 class RandomShuffleQueue(QueueBase):
-    """A queue that elements leave in any order; min_after_dequeue of them stay to choose from until it is closed."""
+    """A queue with dequeue in random order; min_after_dequeue elements remain to choose from until it is closed."""
 
     def __init__(
         self,
@@ -261,7 +261,7 @@ class RandomShuffleQueue(QueueBase):
         known = _as_shapes(shapes, len(types))
         first, second = get_seed(seed)
         if seed is None and first is not None and shared_name is not None:
-            # Two graphs that share the queue have operations in different places: the name alone decides.
+            # Graphs that share the queue have operations with different seeds: the name alone identifies it.
             text = f"{get_default_graph().seed}{shared_name}".encode()
             second = int(hashlib.md5(text).hexdigest()[:8], 16) & 0x7FFFFFFF
         handle = ops.random_shuffle_queue_op(
@@ -280,7 +280,7 @@ class RandomShuffleQueue(QueueBase):
 
 @export("PriorityQueue", "io.PriorityQueue", "queue.PriorityQueue")
 class PriorityQueue(QueueBase):
-    """A queue whose elements have an int64 priority as their first component: the lowest leaves first."""
+    """A queue whose elements have an int64 priority as first component: the lowest is dequeued first."""
 
     def __init__(
         self,
@@ -306,7 +306,7 @@ class PriorityQueue(QueueBase):
 
 @export("PaddingFIFOQueue", "io.PaddingFIFOQueue", "queue.PaddingFIFOQueue")
 class PaddingFIFOQueue(QueueBase):
-    """A FIFO queue whose components may differ in size: where many are taken, smaller ones are padded with zeros."""
+    """A FIFO queue with components of variable size: batches are padded with zeros."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Readers as the user's program holds them."""
+"""Readers: the graph API of tf.ReaderBase and its subclasses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thalweg._src.ops import readers as ops
 
 @export("ReaderBase")
 class ReaderBase:
-    """What every reader does: takes the names of files from a queue, and gives their records with a key each."""
+    """Base class of readers: take file names from a queue, and return records with a key each."""
 
     def __init__(self, reader_ref: Tensor, supports_serialize: bool = False) -> None:
         self._reader_ref = reader_ref
@@ -27,7 +27,7 @@ class ReaderBase:
 
     @property
     def supports_serialize(self) -> bool:
-        """Whether the reader can give its state."""
+        """Whether the reader can serialize its state."""
         return self._supports_serialize
 
     def read(self, queue: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
@@ -48,15 +48,15 @@ class ReaderBase:
         return ops.reader_num_work_units_completed_op(self._reader_ref, name=name)
 
     def serialize_state(self, name: str | None = None) -> Tensor:
-        """Returns where the reader is, as a string."""
+        """Returns the state of the reader as a string."""
         return ops.reader_serialize_state_op(self._reader_ref, name=name)
 
     def restore_state(self, state: Any, name: str | None = None) -> Operation:
-        """Returns an operation that puts the reader where one was that gave this state."""
+        """Returns an operation that restores a serialized state."""
         return ops.reader_restore_state_op.operation(self._reader_ref, state, name=name)
 
     def reset(self, name: str | None = None) -> Operation:
-        """Returns an operation that makes the reader as it was in the beginning."""
+        """Returns an operation that resets the reader to its initial state."""
         return ops.reader_reset_op.operation(self._reader_ref, name=name)
 
 
@@ -66,7 +66,7 @@ def _container() -> str:
 
 @export("WholeFileReader")
 class WholeFileReader(ReaderBase):
-    """Gives each file as one record, its name being the key."""
+    """Returns each file as one record, with its name as key."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(ops.whole_file_reader_op(container=_container(), name=name), supports_serialize=True)
@@ -74,7 +74,7 @@ class WholeFileReader(ReaderBase):
 
 @export("TextLineReader")
 class TextLineReader(ReaderBase):
-    """Gives the lines of text files."""
+    """Returns the lines of text files."""
 
     def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
         super().__init__(
@@ -84,7 +84,7 @@ class TextLineReader(ReaderBase):
 
 @export("FixedLengthRecordReader")
 class FixedLengthRecordReader(ReaderBase):
-    """Gives records of equal length, between a header and a footer, every hop_bytes."""
+    """Returns records of fixed length, hop_bytes apart, between a header and a footer."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class FixedLengthRecordReader(ReaderBase):
 
 @export("TFRecordReader")
 class TFRecordReader(ReaderBase):
-    """Gives the records of record files."""
+    """Returns the records of TFRecord files."""
 
     def __init__(self, name: str | None = None, options: Any = None) -> None:
         compression = TFRecordOptions.get_compression_type_string(options)
@@ -119,7 +119,7 @@ class TFRecordReader(ReaderBase):
 
 @export("IdentityReader")
 class IdentityReader(ReaderBase):
-    """Gives the names in the queue themselves, as keys and as values."""
+    """Returns the strings of the queue themselves, as keys and as values."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(ops.identity_reader_op(container=_container(), name=name), supports_serialize=True)

@@ -56,7 +56,7 @@ def bind_save(node: Node, device: Device) -> Callable[..., None]:
         if writer is None:
             _write(path, plan, values)
         else:
-            writer.put(lambda: _write(path, plan, values, writer.rest))
+            writer.put(lambda: _write(path, plan, values, writer.throttle))
 
     return save
 

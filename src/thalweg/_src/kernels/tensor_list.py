@@ -12,7 +12,7 @@ from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.kernels.registry import Call, Input, Known, kernel
 from thalweg._src.kernels.types import TORCH
 from thalweg._src.resources.devices import Device
-from thalweg._src.resources.swap import Kept, keep
+from thalweg._src.resources.swap import SwappedTensor, swap_out
 
 List = tuple[Any, ...]
 _EMPTY: List = ()
@@ -30,13 +30,13 @@ def pop(elements: List, shape: Any = None) -> List:
 
 def push_swapped(before: List, value: Any) -> List:
     """Pushes a value that is swapped out of device memory."""
-    return (before, keep(value))
+    return (before, swap_out(value))
 
 
 def pop_back(elements: List) -> List:
     """Pops a value, which may have been swapped out."""
     before, value = pop(elements)
-    return (before, value.value() if isinstance(value, Kept) else value)
+    return (before, value.value() if isinstance(value, SwappedTensor) else value)
 
 
 @kernel("EmptyTensorList")
@@ -87,5 +87,5 @@ def _elements(elements: List) -> list[Any]:
     result = []
     while elements:
         elements, last = elements
-        result.append(last.value() if isinstance(last, Kept) else last)
+        result.append(last.value() if isinstance(last, SwappedTensor) else last)
     return result[::-1]

@@ -48,7 +48,7 @@ class _Buffers:
 
     def have_equal_layouts(self, count: int) -> bool:
         """Returns whether each of `count` variables has the memory layout of its slots."""
-        orders = [variable.order for variable in self.variables]
+        orders = [variable.memory_format for variable in self.variables]
         return orders[count:] == orders[:-count]
 
     def shapes(self, count: int) -> list[Any]:
@@ -226,7 +226,7 @@ class _Group:
                     if grad.shape != shape:
                         _require_shapes(writable[i::count], grad.shape, "grad")
                     if is_fused and (moves or not grad.is_contiguous()):
-                        grads[i] = buffers.variables[i].as_kept(grad)
+                        grads[i] = buffers.variables[i].in_memory_format(grad)
                 if buffers.distinct:
                     lists = [writable[kind * count : (kind + 1) * count] for kind in range(kinds)]
                     change(is_fused, lists, grads, *values)

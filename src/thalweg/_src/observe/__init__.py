@@ -1,1 +1,1 @@
-"""What is written down of a run, for people and their tools."""
+"""Observability: event files for TensorBoard, and timelines of traced steps."""

@@ -1,4 +1,4 @@
-"""FileWriter: summaries, graphs and traces in an event file, for TensorBoard."""
+"""FileWriter: writes summaries, graphs and traces to an event file, for TensorBoard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from thalweg._src.messages import Message
 
 @export("summary.FileWriter")
 class FileWriter:
-    """Writes into a new event file of a folder; events are written in the background."""
+    """Writes to a new event file in a folder, on a background thread."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class FileWriter:
         return self.event_writer.get_logdir()
 
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
-        """Adds a summary, serialized or not; what describes a tag is written with its first value alone."""
+        """Adds a summary, serialized or not; the metadata of a tag is written with its first value only."""
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.compat.proto.summary_pb2 import Summary
 
@@ -60,7 +60,7 @@ class FileWriter:
         self._add(Event(summary=message), global_step)
 
     def add_session_log(self, session_log: Any, global_step: Any = None) -> None:
-        """Adds what happened to a session: a start, a stop, a checkpoint."""
+        """Adds an event of a session: a start, a stop, a checkpoint."""
         from tensorboard.compat.proto.event_pb2 import Event
 
         self._add(Event(session_log=session_log), global_step)
@@ -83,7 +83,7 @@ class FileWriter:
         self._add(Event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
-        """Adds what a step reported, under a tag of its own."""
+        """Adds the metadata of a step, under a tag of its own."""
         from tensorboard.compat.proto.event_pb2 import Event, TaggedRunMetadata
 
         if tag in self._run_tags:
@@ -93,7 +93,7 @@ class FileWriter:
         self._add(Event(tagged_run_metadata=TaggedRunMetadata(tag=tag, run_metadata=content)), global_step)
 
     def add_event(self, event: Any) -> None:
-        """Adds an event as it is."""
+        """Adds an event unchanged."""
         self._warn_if_closed()
         self.event_writer.add_event(event)
 
@@ -104,12 +104,12 @@ class FileWriter:
         self.add_event(event)
 
     def flush(self) -> None:
-        """Waits until everything is in the file."""
+        """Waits until all events are in the file."""
         self._warn_if_closed()
         self.event_writer.flush()
 
     def close(self) -> None:
-        """Writes what is left and closes the file; `reopen` starts another."""
+        """Writes pending events and closes the file; `reopen` starts another."""
         self.event_writer.close()
         self._closed = True
 
@@ -124,14 +124,14 @@ class FileWriter:
 
 @export("summary.FileWriterCache")
 class FileWriterCache:
-    """One FileWriter for each folder."""
+    """One FileWriter per folder."""
 
     _cache: ClassVar[dict[str, FileWriter]] = {}
     _lock = threading.RLock()
 
     @staticmethod
     def get(logdir: str) -> FileWriter:
-        """Returns the writer of a folder, made with the default graph if it is new."""
+        """Returns the writer of a folder, created with the default graph on first use."""
         with FileWriterCache._lock:
             if logdir not in FileWriterCache._cache:
                 FileWriterCache._cache[logdir] = FileWriter(logdir, graph=get_default_graph())
@@ -139,7 +139,7 @@ class FileWriterCache:
 
     @staticmethod
     def clear() -> None:
-        """Closes all writers and forgets them."""
+        """Closes and removes all writers."""
         with FileWriterCache._lock:
             for writer in FileWriterCache._cache.values():
                 writer.close()
@@ -173,7 +173,7 @@ def _meta_graph(graph_def: Any) -> Any:
 
 
 def _run_metadata(metadata: Any) -> Any:
-    """Returns what a step reported as a message of protobuf."""
+    """Returns the metadata of a step as a protobuf message."""
     if not isinstance(metadata, Message):
         return metadata
     from google.protobuf.json_format import ParseDict

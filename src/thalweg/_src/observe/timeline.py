@@ -1,4 +1,4 @@
-"""Timeline: the record of a step as a trace that Perfetto and Chrome's trace viewer open."""
+"""Timeline: the trace of a step in Chrome's trace event format, for Perfetto and chrome://tracing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Event = dict[str, Any]
 
 
 class AllocationMaximum(NamedTuple):
-    """The most that an allocator held, when, and for which tensors."""
+    """The peak of an allocator: bytes, time, and live tensors."""
 
     timestamp: int
     num_bytes: int
@@ -24,7 +24,7 @@ class AllocationMaximum(NamedTuple):
 
 
 class StepStatsAnalysis(NamedTuple):
-    """A trace as text, and the most that each allocator held."""
+    """A trace as JSON text, and the peak of each allocator."""
 
     chrome_trace: str
     allocator_maximums: dict[str, AllocationMaximum]
@@ -32,7 +32,7 @@ class StepStatsAnalysis(NamedTuple):
 
 @dataclass(slots=True)
 class _Region:
-    """A node's execution: where it is drawn, what it ran, and which nodes it waited for."""
+    """An execution of a node: where it is drawn, its op type, and the nodes it waited for."""
 
     name: str
     op: str
@@ -45,7 +45,7 @@ class _Region:
 
 
 class Timeline:
-    """Draws the executions of a step, one process a device, one lane for each of those that overlap."""
+    """Draws the executions of a step: one process per device, with one lane per overlapping execution."""
 
     def __init__(self, step_stats: Any, graph: Any = None) -> None:
         self._step_stats = step_stats
@@ -57,15 +57,15 @@ class Timeline:
         """Returns the trace as JSON.
 
         show_dataflow: draw an arrow from each node to those that use its output
-        show_memory: draw how much each allocator holds, if the record says so
-        op_time: "schedule" for the whole time of a node, "gpu" or "all" for that of its kernel alone
+        show_memory: draw the memory of each allocator, if the trace contains it
+        op_time: "schedule" for the whole time of a node, "gpu" or "all" for the time of its kernel only
         """
         return self.analyze_step_stats(show_dataflow, show_memory, op_time).chrome_trace
 
     def analyze_step_stats(
         self, show_dataflow: bool = True, show_memory: bool = True, op_time: str = "schedule"
     ) -> StepStatsAnalysis:
-        """Returns the trace, and what can be said of memory."""
+        """Returns the trace and the peaks of allocators."""
         if op_time not in _TIMES:
             raise ValueError(f"op_time: expected one of {', '.join(_TIMES)}, received {op_time!r}")
         events: list[Event] = []
@@ -88,7 +88,7 @@ def _process_name(pid: int, name: str) -> Event:
 
 def _regions(pid: int, node_stats: Any, op_time: str) -> Iterator[_Region]:
     """Yields the executions on a device; each takes the first lane that is free when it starts."""
-    ends: list[int] = []  # of what was put last into each lane
+    ends: list[int] = []  # of the last execution in each lane
     for stats in sorted(node_stats, key=lambda stats: stats.all_start_micros):
         start, end = stats.all_start_micros, stats.all_start_micros + stats.all_end_rel_micros
         if op_time != "schedule":
@@ -100,7 +100,7 @@ def _regions(pid: int, node_stats: Any, op_time: str) -> Iterator[_Region]:
 
 
 def _parts(stats: Any) -> tuple[str, str, list[str]]:
-    """Returns a node's name, its type, and the names of its inputs, from `name = Type(input, input)`."""
+    """Returns a node's name, op type and input names, from `name = Type(input, input)`."""
     found = _LABEL.fullmatch(stats.timeline_label)
     if found is None:
         return stats.node_name, stats.node_name.rpartition("/")[2], []
@@ -126,7 +126,7 @@ def _region_event(region: _Region) -> Event:
 
 
 def _flows(regions: list[_Region]) -> Iterator[Event]:
-    """Yields two events for each arrow: it leaves where a node ends and arrives where another begins."""
+    """Yields two events per arrow: from the end of a node to the start of its consumer."""
     by_name = {region.name: region for region in regions}
     number = 0
     for region in regions:
@@ -141,7 +141,7 @@ def _flows(regions: list[_Region]) -> Iterator[Event]:
 
 
 def _memory(regions: list[_Region]) -> tuple[list[Event], dict[str, AllocationMaximum]]:
-    """Returns what each allocator holds over time: a node's outputs, until the last node that reads them has ended."""
+    """Returns the memory of each allocator over time: outputs live until the last node that reads them has ended."""
     last_use = {region.name: region.end for region in regions}
     for region in regions:
         for name in region.inputs:

@@ -50,7 +50,7 @@ shape_op = op(
     differentiable=False,
     doc="Returns the shape of a tensor.",
     fails="never",
-    metadata=True,
+    shape_only=True,
 )
 shape_n_op = op(
     "ShapeN",
@@ -62,7 +62,7 @@ shape_n_op = op(
     from_shapes=list,
     differentiable=False,
     doc="Returns the shapes of several tensors.",
-    metadata=True,
+    shape_only=True,
 )
 size_op = op(
     "Size",
@@ -76,7 +76,7 @@ size_op = op(
     differentiable=False,
     doc="Returns the number of elements of a tensor.",
     fails="never",
-    metadata=True,
+    shape_only=True,
 )
 rank_op = op(
     "Rank",
@@ -89,7 +89,7 @@ rank_op = op(
     differentiable=False,
     doc="Returns the rank of a tensor.",
     fails="never",
-    metadata=True,
+    shape_only=True,
 )
 zeros_like_op = op(
     "ZerosLike", "x: T -> y: T", T=attr.types(), infer=unchanged, differentiable=False, traceable=True, fails="never"

@@ -274,7 +274,7 @@ variable_shape = op(
     doc="Returns the shape of a variable's value.",
     reads=True,
     capturable=True,
-    metadata=True,
+    shape_only=True,
 )
 resource_count_up_to = op(
     "ResourceCountUpTo",

@@ -1,1 +1,1 @@
-"""Optimizers, learning rates, gradient clipping, moving averages, mixed precision."""
+"""Optimizers, learning-rate schedules, gradient clipping, moving averages, mixed precision."""

@@ -1,4 +1,4 @@
-"""Clipping: gradients kept from growing too large, each alone or all together."""
+"""Gradient clipping, by the norm of each gradient or by their global norm."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from thalweg._src.ops.where import where
 
 @export("clip_by_norm")
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
-    """Scales a tensor, or its slices along other axes than the given, to an L2 norm of at most `clip_norm`."""
+    """Scales a tensor to an L2 norm of at most `clip_norm`; with `axes`, the norm is taken over these only."""
     with name_scope(name, "clip_by_norm", [t, clip_norm]) as scope:
         values = _values(t, "t")
         if isinstance(clip_norm, numbers.Real):
@@ -34,7 +34,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
             clip_norm = convert_to_tensor(clip_norm)
             clip_norm = cast(maximum(clip_norm, constant(0, clip_norm.dtype)), values.dtype)
         squares = reduce_sum(values * values, axes, keepdims=True)
-        # Where all is zero the square root has no derivative, so that it is taken of one instead.
+        # The square root has no derivative at zero, so it is taken of one there.
         positive = greater(squares, constant(0, squares.dtype))
         norm = where(positive, sqrt(where(positive, squares, ones_like(squares))), squares)
         scaled = values * clip_norm
@@ -44,7 +44,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 
 @export("global_norm", "linalg.global_norm")
 def global_norm(t_list: Any, name: str | None = None) -> Tensor:
-    """Returns the L2 norm of all tensors together; None entries count for nothing."""
+    """Returns the L2 norm of all tensors together, ignoring None."""
     tensors = _as_list(t_list)
     with name_scope(name, "global_norm", tensors):
         halves = []
@@ -61,16 +61,16 @@ def global_norm(t_list: Any, name: str | None = None) -> Tensor:
 def clip_by_global_norm(
     t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
 ) -> tuple[list[Any], Tensor]:
-    """Scales all tensors by one factor so that their common norm is at most `clip_norm`; returns them and the norm.
+    """Scales all tensors by one factor to a global norm of at most `clip_norm`; returns them and the norm.
 
-    A norm that is not finite makes all of them NaN, so that it is seen.
+    A norm that is not finite makes all of them NaN, so that it does not go unnoticed.
     """
     tensors = _as_list(t_list)
     norm: Any = global_norm(tensors, name) if use_norm is None else convert_to_tensor(use_norm)
     with name_scope(name, "clip_by_global_norm", [*tensors, clip_norm]) as scope:
         one = constant(1.0, norm.dtype)
         scale = clip_norm * minimum(one / norm, one / clip_norm)
-        scale = scale + (norm - norm)  # zero, or NaN if the norm is not finite
+        scale = scale + (norm - norm)  # adds zero, or NaN if the norm is not finite
         clipped: list[Any] = []
         for i, t in enumerate(tensors):
             if t is None:

@@ -1,6 +1,6 @@
-"""Decay: learning rates as functions of the step.
+"""Learning-rate schedules: learning rates as functions of the global step.
 
-The schedules select by arithmetic rather than by control flow, so that they cost a few scalar operations a step.
+The schedules select by arithmetic instead of control flow, so that they cost only a few scalar operations per step.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Returns learning_rate * decay_rate ** (global_step / decay_steps); in whole periods if `staircase`."""
+    """Returns learning_rate * decay_rate ** (global_step / decay_steps); with `staircase` in whole periods."""
     _require_step(global_step, "exponential_decay")
     with name_scope(name, "ExponentialDecay", [learning_rate, global_step, decay_steps, decay_rate]) as scope:
         rate = _rate(learning_rate)
@@ -57,7 +57,7 @@ def natural_exp_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Returns learning_rate * exp(-decay_rate * global_step / decay_steps); in whole periods if `staircase`."""
+    """Returns learning_rate * exp(-decay_rate * global_step / decay_steps); with `staircase` in whole periods."""
     _require_step(global_step, "natural_exp_decay")
     factor = exp(negative(convert_to_tensor(decay_rate)))
     return exponential_decay(learning_rate, global_step, decay_steps, factor, staircase, name)
@@ -72,7 +72,7 @@ def inverse_time_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Returns learning_rate / (1 + decay_rate * global_step / decay_steps); in whole periods if `staircase`."""
+    """Returns learning_rate / (1 + decay_rate * global_step / decay_steps); with `staircase` in whole periods."""
     _require_step(global_step, "inverse_time_decay")
     with name_scope(name, "InverseTimeDecay", [learning_rate, global_step, decay_rate]) as scope:
         rate = _rate(learning_rate)
@@ -87,7 +87,7 @@ def _periods(rate: Any, global_step: Any, decay_steps: Any, staircase: bool) -> 
 
 @export("train.piecewise_constant", "train.piecewise_constant_decay")
 def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Tensor:
-    """Returns values[0] up to boundaries[0], values[1] up to boundaries[1], ..., the last value beyond."""
+    """Returns values[0] up to boundaries[0], values[1] up to boundaries[1], ..., and the last value beyond."""
     boundaries, values = list(boundaries), list(values)
     if len(boundaries) != len(values) - 1:
         raise ValueError(
@@ -128,9 +128,9 @@ def polynomial_decay(
     cycle: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Returns a rate that falls to the end rate as (1 - global_step / decay_steps) ** power.
+    """Returns a rate that decays to the end rate as (1 - global_step / decay_steps) ** power.
 
-    With `cycle` the decay is stretched, after its end, to the next multiple of `decay_steps`.
+    With `cycle`, `decay_steps` is replaced by its next multiple beyond the global step.
     """
     _require_step(global_step, "polynomial_decay")
     values = [learning_rate, global_step, decay_steps, end_learning_rate, power]
@@ -151,7 +151,7 @@ def polynomial_decay(
 def cosine_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = None
 ) -> Tensor:
-    """Returns a rate that falls along half a cosine to `alpha` times its first value."""
+    """Returns a rate that decays along half a cosine to `alpha` times its initial value."""
     _require_step(global_step, "cosine decay")
     with name_scope(name, "CosineDecay", [learning_rate, global_step]):
         rate = _rate(learning_rate)
@@ -176,18 +176,18 @@ def cosine_decay_restarts(
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Returns cosine decays one after the other, each `t_mul` times as long and `m_mul` times as high as the last."""
+    """Returns consecutive cosine decays, each `t_mul` times as long and `m_mul` times as high as the previous one."""
     _require_step(global_step, "cosine decay restarts")
     with name_scope(name, "SGDRDecay", [learning_rate, global_step]) as scope:
         rate = _rate(learning_rate)
         dtype = rate.dtype
         longer, higher, least = cast(t_mul, dtype), cast(m_mul, dtype), cast(alpha, dtype)
         periods = cast(global_step, dtype) / cast(first_decay_steps, dtype)
-        # The geometric series divides by 1 - t_mul, so that periods of equal length have their own formula.
+        # The geometric series divides by 1 - t_mul, so that periods of equal length need a formula of their own.
         grows = not_equal(longer, constant(1, dtype))
         ratio: Any = where(grows, longer, constant(2, dtype))
         restart: Any = log(1.0 - periods * (1.0 - ratio))
-        # A little more than rounding takes away, so that a cycle begins at its first step.
+        # Slightly more than the rounding error, so that a cycle begins at its first step.
         index = floor(restart / log(ratio) + 1e-6)
         length: Any = pow(ratio, index)
         inside = (periods - (1.0 - length) / (1.0 - ratio)) / length
@@ -207,7 +207,7 @@ def linear_cosine_decay(
     beta: Any = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """Returns a rate that falls linearly under a cosine of `num_periods` periods."""
+    """Returns a rate that decays linearly, modulated by a cosine of `num_periods` periods."""
     _require_step(global_step, "linear cosine decay")
     with name_scope(name, "LinearCosineDecay", [learning_rate, global_step]) as scope:
         rate = _rate(learning_rate)
@@ -227,7 +227,7 @@ def noisy_linear_cosine_decay(
     beta: Any = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """Returns `linear_cosine_decay` with noise on the line, whose variance falls with the steps."""
+    """Returns `linear_cosine_decay` with noise whose variance decreases with the steps."""
     _require_step(global_step, "noisy linear cosine decay")
     with name_scope(name, "NoisyLinearCosineDecay", [learning_rate, global_step]) as scope:
         rate = _rate(learning_rate)

@@ -1,4 +1,4 @@
-"""Mixed precision: half-precision arithmetic with float32 variables, and losses scaled so that gradients survive it."""
+"""Mixed precision: half-precision arithmetic with float32 variables, and loss scaling against gradient underflow."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def mixed_precision_getter(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    """Keeps trainable variables that are asked for in half precision as float32, and returns a half-precision copy.
+    """Stores trainable variables requested in half precision as float32, and returns a half-precision copy.
 
     For `variable_scope(..., custom_getter=mixed_precision_getter, dtype=tf.float16)`: the layers inside compute in half
     precision, while optimizers and regularizers find the float32 variable.
@@ -67,7 +67,7 @@ def mixed_precision_getter(
 
 @export("mixed_precision.LossScale", "mixed_precision.experimental.LossScale", "train.experimental.LossScale")
 class LossScale(abc.ABC):
-    """The factor of a loss that keeps small gradients from vanishing in half precision."""
+    """The factor of a loss that keeps small gradients from underflowing in half precision."""
 
     def __init__(self) -> None:
         self._weights: dict[Any, Any] = {}
@@ -78,11 +78,11 @@ class LossScale(abc.ABC):
 
     @abc.abstractmethod
     def update(self, grads: Any) -> tuple[Operation, Any]:
-        """Returns the operation that adapts the factor to gradients, and whether these may be applied."""
+        """Returns the operation that adapts the factor, and whether the gradients may be applied."""
 
     @abc.abstractmethod
     def get_config(self) -> dict[str, Any]:
-        """Returns the arguments that make an equal loss scale."""
+        """Returns the arguments that create an equal loss scale."""
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> LossScale:
@@ -105,7 +105,7 @@ class FixedLossScale(LossScale):
     def __init__(self, loss_scale_value: float) -> None:
         super().__init__()
         if not isinstance(loss_scale_value, int | float):
-            raise ValueError(f"loss_scale_value: expected a number of Python, received {loss_scale_value!r}")
+            raise ValueError(f"loss_scale_value: expected a Python number, received {loss_scale_value!r}")
         if loss_scale_value < 1:
             raise ValueError(f"loss_scale_value: expected 1 or more, received {loss_scale_value}")
         self._loss_scale_value = float(loss_scale_value)
@@ -129,9 +129,9 @@ class FixedLossScale(LossScale):
     "train.experimental.DynamicLossScale",
 )
 class DynamicLossScale(LossScale):
-    """A loss scale as large as the gradients allow: it grows after many good steps and shrinks after each bad one.
+    """A loss scale that grows after many finite steps and shrinks after each step with a gradient that is not finite.
 
-    A step is good if all its gradients are finite. Those of a bad step are not to be applied.
+    Such a step must not be applied.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ def _all_finite(grads: Iterable[Any]) -> Tensor:
 
 
 def get_loss_scale(identifier: Any) -> LossScale | None:
-    """Returns the loss scale that a number, the word "dynamic" or a loss scale itself stands for."""
+    """Returns the loss scale that a number, "dynamic" or a loss scale denotes."""
     if identifier is None or isinstance(identifier, LossScale):
         return identifier
     if isinstance(identifier, int | float):
@@ -216,7 +216,7 @@ def get_loss_scale(identifier: Any) -> LossScale | None:
 
 @export("mixed_precision.MixedPrecisionLossScaleOptimizer", "train.experimental.MixedPrecisionLossScaleOptimizer")
 class MixedPrecisionLossScaleOptimizer(Optimizer):
-    """Another optimizer on a scaled loss, whose gradients it sees at their true size.
+    """Wraps an optimizer: scales the loss, and unscales the gradients before they are applied.
 
     With a dynamic loss scale, a step with gradients that are not finite changes neither variables nor slots nor the
     global step, only the scale.
@@ -255,9 +255,9 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         train_ops = get_collection_ref(GraphKeys.TRAIN_OP)
 
         def apply() -> Operation:
-            with name_scope(f"{around}/" if around else ""):  # the optimizer's names are what they always are
+            with name_scope(f"{around}/" if around else ""):  # names as without the wrapper
                 applied: Operation = self._optimizer.apply_gradients(pairs, global_step)
-            if applied in train_ops:  # it may not be run by itself
+            if applied in train_ops:  # must not be run on its own
                 train_ops.remove(applied)
             return applied
 
@@ -290,14 +290,14 @@ def _times(grad: Any, factor: Tensor) -> Any:
     "mixed_precision.enable_mixed_precision_graph_rewrite", "train.experimental.enable_mixed_precision_graph_rewrite"
 )
 def enable_mixed_precision_graph_rewrite(opt: Optimizer, loss_scale: Any = "dynamic") -> Optimizer:
-    """Returns an optimizer that scales its loss, ready for gradients in half precision.
+    """Returns an optimizer that scales its loss, for gradients in half precision.
 
-    Operations compute in the types that the graph gives them; `mixed_precision_getter` gives layers half precision.
+    Operations compute in the types of the graph; `mixed_precision_getter` gives layers half-precision variables.
     """
     global _enabled
     if isinstance(opt, MixedPrecisionLossScaleOptimizer):
         raise ValueError(
-            "opt scales its loss already: pass the optimizer inside the MixedPrecisionLossScaleOptimizer, "
+            "opt already scales its loss: pass the optimizer inside the MixedPrecisionLossScaleOptimizer, "
             "enable_mixed_precision_graph_rewrite adds the scaling"
         )
     if not isinstance(opt, Optimizer):
@@ -311,7 +311,7 @@ def enable_mixed_precision_graph_rewrite(opt: Optimizer, loss_scale: Any = "dyna
     "mixed_precision.disable_mixed_precision_graph_rewrite", "train.experimental.disable_mixed_precision_graph_rewrite"
 )
 def disable_mixed_precision_graph_rewrite() -> None:
-    """Takes back `enable_mixed_precision_graph_rewrite`; optimizers that it made go on scaling their losses."""
+    """Undoes `enable_mixed_precision_graph_rewrite`; optimizers that it returned keep scaling their losses."""
     global _enabled
     if not _enabled:
         logging.warning("disable_mixed_precision_graph_rewrite: mixed precision was not enabled")

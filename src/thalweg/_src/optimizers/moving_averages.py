@@ -1,4 +1,4 @@
-"""Moving averages: smoothed copies of variables and tensors, as models are evaluated with."""
+"""Moving averages: smoothed copies of variables and tensors, often used for evaluation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def assign_moving_average(
 ) -> Tensor:
     """Moves a variable towards a value: variable -= (1 - decay) * (variable - value); returns it afterwards.
 
-    With zero_debias, a variable that started at zero is divided by what it has forgotten of that start.
+    With zero_debias, the bias of a variable that started at zero is divided out.
     """
     with name_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope:
         rate = cast(convert_to_tensor(1.0 - decay, name="decay"), variable.dtype.base_dtype)
@@ -59,7 +59,7 @@ def _assign_debiased(variable: Any, value: Any, rate: Any, scope: str) -> Tensor
 
 
 def _own_variable(name: str, shape: Any, dtype: dtypes.DType) -> Any:
-    """Returns a new variable in the current scope, under a number if the name is taken and not to be reused."""
+    """Returns a new variable in the current scope, with a numbered name if the name is taken and reuse is off."""
     scope = get_variable_scope()
     unique = name
     if not scope.reuse:
@@ -74,7 +74,7 @@ def _own_variable(name: str, shape: Any, dtype: dtypes.DType) -> Any:
 def weighted_moving_average(
     value: Any, decay: Any, weight: Any, truediv: bool = True, collections: Any = None, name: str | None = None
 ) -> Tensor:
-    """Returns the moving average of values with weights: the average of value * weight over that of weight."""
+    """Returns the weighted moving average of values: the average of value * weight over that of weight."""
     collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else collections
     value, weight = convert_to_tensor(value), convert_to_tensor(weight)
     with variable_scope(name, "WeightedMovingAvg", [value, weight, decay]) as scope:
@@ -94,7 +94,7 @@ def weighted_moving_average(
 
 @export("train.ExponentialMovingAverage")
 class ExponentialMovingAverage:
-    """Keeps shadow copies that follow variables or tensors, each step by the fraction 1 - decay."""
+    """Maintains shadow copies of variables or tensors, which each step moves by the fraction 1 - decay."""
 
     def __init__(
         self, decay: Any, num_updates: Any = None, zero_debias: bool = False, name: str = "ExponentialMovingAverage"
@@ -110,13 +110,13 @@ class ExponentialMovingAverage:
         return self._name
 
     def apply(self, var_list: Any = None) -> Operation:
-        """Makes the shadow copies that are missing and returns the operation that moves all of them."""
+        """Creates missing shadow copies and returns the operation that updates all of them."""
         sources = trainable_variables() if var_list is None else list(var_list)
         debiased = []
         for source in sources:
             if source.dtype.base_dtype not in _FLOATS:
                 raise TypeError(
-                    f"averages are kept of float16, float32 and float64 only: {source.name!r} is {source.dtype.name}"
+                    f"averages support float16, float32 and float64 only: {source.name!r} is {source.dtype.name}"
                 )
             if source not in self._averages:
                 with init_scope():
@@ -147,13 +147,13 @@ class ExponentialMovingAverage:
         return self._averages.get(var)
 
     def average_name(self, var: Any) -> str:
-        """Returns the name under which a checkpoint holds the average, whether or not this graph has it."""
+        """Returns the name of the average in a checkpoint, whether or not this graph has it."""
         if var in self._averages:
             return str(self._averages[var].op.name)
         return get_default_graph().unique_name(f"{var.op.name}/{self._name}", mark_as_used=False)
 
     def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Any]:
-        """Returns names to variables for a Saver: the averages are read into the variables they are averages of."""
+        """Returns a map from names to variables for a Saver that restores the averages into their variables."""
         if moving_avg_variables is None:
             moving_avg_variables = trainable_variables() + moving_average_variables()
         averaged = dict.fromkeys(moving_avg_variables)

@@ -1,4 +1,4 @@
-"""Optimizer: from a loss to the operation that improves the variables it depends on."""
+"""Optimizer: base class that computes the gradients of a loss and applies them to variables."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from thalweg._src.variables.variables import Variable, trainable_variables
 
 @export("train.Optimizer")
 class Optimizer:
-    """A rule of improvement; subclasses say what they keep of each variable and how a gradient changes it.
+    """Base class of optimizers; subclasses define slots and the update of a variable by a gradient.
 
     A subclass overrides `_create_slots`, `_prepare`, `_resource_apply_dense` and `_resource_apply_sparse`, or the older
-    `_apply_dense` and `_apply_sparse`, and `_finish`; of two methods for one thing, that of the most derived class
-    counts.
+    `_apply_dense` and `_apply_sparse`, and `_finish`; of two methods with the same purpose, that of the most derived
+    class is used.
     """
 
-    GATE_NONE = 0  # every gradient is used as soon as it is there
-    GATE_OP = 1  # an operation's gradients are used when all of them are there
-    GATE_GRAPH = 2  # gradients are used when all of them are there
+    GATE_NONE = 0  # each gradient is used as soon as it is available
+    GATE_OP = 1  # the gradients of an operation are used once all of them are available
+    GATE_GRAPH = 2  # gradients are used once all of them are available
 
     def __init__(self, use_locking: bool, name: str, use_own_namescope_for_non_slot_vars: bool = False) -> None:
         if not name:
@@ -94,7 +94,7 @@ class Optimizer:
         colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
     ) -> list[tuple[Any, Any]]:
-        """Returns (gradient, variable) for each variable, None as the gradient where the loss does not depend on it."""
+        """Returns pairs of gradient and variable; the gradient is None if the loss does not depend on the variable."""
         loss = convert_to_tensor(loss() if callable(loss) else loss)
         if gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
             raise ValueError(
@@ -111,7 +111,7 @@ class Optimizer:
             raise ValueError("No variables to optimize.")
         for variable in variables:
             if not isinstance(variable, Variable | Tensor):
-                raise NotImplementedError(f"an optimizer updates variables, and {variable!r} is none")
+                raise NotImplementedError(f"an optimizer updates variables, but {variable!r} is not a variable")
         grads = gradients(
             loss,
             variables,
@@ -173,9 +173,9 @@ class Optimizer:
             return variable.assign(variable.constraint(variable), read_value=False)
 
     def _overrides(self, method: str, rival: str) -> bool:
-        """Returns whether a method is defined by a class as derived as that of its rival, or more.
+        """Returns whether a method is defined by a class at least as derived as that of the alternative.
 
-        Programs that define both ran the one for plain variables, TensorFlow 1's default.
+        Programs that define both were run with the one for plain variables, TensorFlow 1's default.
         """
         definer = next(cls for cls in type(self).__mro__ if method in vars(cls) or rival in vars(cls))
         return definer is not Optimizer and method in vars(definer)
@@ -186,13 +186,13 @@ class Optimizer:
         return {dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64}
 
     def _create_slots(self, var_list: list[Any]) -> None:
-        """Makes what is kept of each variable."""
+        """Creates the slots of each variable."""
 
     def _prepare(self) -> None:
-        """Makes the tensors that all updates share."""
+        """Creates the tensors that all updates share."""
 
     def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
-        """Returns the update of a variable by a gradient of its shape."""
+        """Returns the update of a variable by a dense gradient."""
         if type(self)._apply_dense is Optimizer._apply_dense:
             raise NotImplementedError(f"{type(self).__name__} defines no update by dense gradients")
         return self._apply_dense(grad, handle)
@@ -201,7 +201,7 @@ class Optimizer:
         return self._resource_apply_dense(grad, var)
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
-        """Returns the update of rows, some perhaps named twice; adds up what belongs to one row first."""
+        """Returns the update of rows with possibly repeated indices; sums the rows of equal indices first."""
         summed, rows = _sum_equal_indices(grad, indices)
         if self._overrides("_apply_sparse", "_resource_apply_sparse"):
             return self._apply_sparse(IndexedSlices(summed, rows), handle)
@@ -220,13 +220,13 @@ class Optimizer:
         return self._resource_apply_sparse(grad.values, var, grad.indices)
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
-        """Returns the operation that is over when all updates are."""
+        """Returns the operation that completes after all updates."""
         return control.group(*update_ops, name=name_scope)
 
     # -- slots and other state ----------------------------------------------------------------------------------------
 
     def get_slot(self, var: Any, name: str) -> Any:
-        """Returns what is kept of a variable under a name, or None."""
+        """Returns the slot of a variable under a name, or None."""
         return self._slots.get(name, {}).get(_key(var))
 
     def get_slot_names(self) -> list[str]:
@@ -262,7 +262,7 @@ class Optimizer:
         return slots[_key(var)]
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
-        """Returns a variable that belongs to the optimizer alone, made on first use in each graph."""
+        """Returns a variable of the optimizer itself, created on first use in each graph."""
         key = (name, colocate_with.graph)
         if key not in self._non_slot_dict:
             with colocate_with.graph.colocate_with(colocate_with.op):
@@ -311,7 +311,7 @@ def _flat(variables: Any) -> Iterable[Any]:
 
 def _require_variable(variable: Any) -> Any:
     if not isinstance(variable, Variable):
-        raise NotImplementedError(f"an optimizer updates variables, and {variable!r} is none")
+        raise NotImplementedError(f"an optimizer updates variables, but {variable!r} is not a variable")
     return variable
 
 
@@ -327,6 +327,6 @@ def _as_gradient(grad: Any) -> Any:
 
 
 def _sum_equal_indices(values: Any, indices: Any) -> tuple[Tensor, Tensor]:
-    """Returns one row for each distinct index, and these."""
+    """Returns the summed rows of each distinct index, and the indices."""
     rows, positions = unique(indices)
     return unsorted_segment_sum(values, positions, shape(rows)[0]), rows

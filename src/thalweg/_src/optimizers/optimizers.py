@@ -1,4 +1,4 @@
-"""Optimizers: the rules of improvement, each as graphs of one update op a variable."""
+"""The optimizers of tf.train, each with one update op per variable."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from thalweg._src.variables.slots import filled_with, like
 
 
 class _Hyperparameters(Optimizer):
-    """An optimizer whose hyperparameters are numbers, tensors or functions, read anew for each training operation."""
+    """An optimizer whose hyperparameters are numbers, tensors or callables, evaluated for each training operation."""
 
     def _as_tensor(self, value: Any, name: str) -> Tensor:
         return convert_to_tensor(self._call_if_callable(value), name=name)
 
     def _constant_slot(self, var: Any, value: float, slot_name: str, op_name: str) -> None:
-        """Makes a slot that starts with one value everywhere."""
+        """Creates a slot with one initial value everywhere."""
         if var.get_shape().is_fully_defined():
             dtype = var.dtype.base_dtype
             self._get_or_make_slot_with_initializer(var, filled_with(value), var.get_shape(), dtype, slot_name, op_name)
@@ -36,7 +36,7 @@ class _Hyperparameters(Optimizer):
 
 @export("train.GradientDescentOptimizer")
 class GradientDescentOptimizer(_Hyperparameters):
-    """Steps against the gradient."""
+    """Gradient descent: subtracts the scaled gradient."""
 
     def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
         super().__init__(use_locking, name)
@@ -59,7 +59,7 @@ class GradientDescentOptimizer(_Hyperparameters):
 
 @export("train.MomentumOptimizer")
 class MomentumOptimizer(_Hyperparameters):
-    """Steps against a running sum of gradients that forgets slowly."""
+    """Momentum: follows an exponentially decaying sum of gradients."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class MomentumOptimizer(_Hyperparameters):
 
 @export("train.AdagradOptimizer")
 class AdagradOptimizer(_Hyperparameters):
-    """Divides each coordinate's step by the root of the sum of its squared gradients."""
+    """Adagrad: divides the step of each coordinate by the root of its sum of squared gradients."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class AdagradOptimizer(_Hyperparameters):
 
 @export("train.AdadeltaOptimizer")
 class AdadeltaOptimizer(_Hyperparameters):
-    """Makes steps of the size of recent steps, so that the units of gradients do not matter."""
+    """Adadelta: scales steps by the recent size of updates, so that the units of gradients do not matter."""
 
     def __init__(
         self,
@@ -195,7 +195,7 @@ class AdadeltaOptimizer(_Hyperparameters):
 
 @export("train.RMSPropOptimizer")
 class RMSPropOptimizer(_Hyperparameters):
-    """Divides momentum steps by the root of the recent mean square of gradients, or by their deviation."""
+    """RMSProp: divides momentum steps by the moving root mean square of gradients or, if centered, their deviation."""
 
     def __init__(
         self,
@@ -251,7 +251,7 @@ class RMSPropOptimizer(_Hyperparameters):
 
 @export("train.AdamOptimizer")
 class AdamOptimizer(_Hyperparameters):
-    """Steps along the recent mean of gradients, divided by the root of their recent mean square."""
+    """Adam: follows the moving mean of gradients, divided by the root of their moving mean square."""
 
     def __init__(
         self,
@@ -280,7 +280,7 @@ class AdamOptimizer(_Hyperparameters):
         return self._get_non_slot_variable("beta1_power", graph), self._get_non_slot_variable("beta2_power", graph)
 
     def _read_powers(self) -> tuple[Tensor, Tensor]:
-        """Returns both powers, read once for all updates of a step, so that these can be done in one call."""
+        """Returns both powers, read once for all updates of a step, so that these can run in one call."""
         if self._powers is None:
             beta1_power, beta2_power = self._get_beta_accumulators()
             self._powers = beta1_power.value(), beta2_power.value()
@@ -303,7 +303,7 @@ class AdamOptimizer(_Hyperparameters):
         self._read_powers()
 
     def _numbers(self, dtype: DType) -> list[Any]:
-        """Returns both powers, rate, both betas and epsilon in the type of a variable."""
+        """Returns both powers, learning rate, both betas and epsilon in the dtype of a variable."""
         tensors = (*self._read_powers(), self._lr_t, self._beta1_t, self._beta2_t, self._epsilon_t)
         return [cast(t, dtype) for t in tensors]
 
@@ -318,11 +318,11 @@ class AdamOptimizer(_Hyperparameters):
         )
 
     def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
-        """Returns the update of the whole variable: the moments of all rows decay, and with them all rows move."""
+        """Returns the update of the whole variable: the moments of all rows decay, so all rows move."""
         return AdamOptimizer._resource_apply_dense(self, self._as_dense(grad, handle, indices), handle)
 
     def _as_dense(self, grad: Any, handle: Any, indices: Any) -> Any:
-        """Returns the gradient of all rows: one pass over memory in the fused update is cheaper than several."""
+        """Returns the dense gradient: one pass over memory in the fused update is cheaper than several."""
         size = shape(handle.value()) if not handle.get_shape().is_fully_defined() else handle.get_shape().as_list()
         return scatter_nd(expand_dims(indices, 1), grad, cast(size, indices.dtype))
 
@@ -340,7 +340,7 @@ class AdamOptimizer(_Hyperparameters):
 
 @export("train.FtrlOptimizer")
 class FtrlOptimizer(_Hyperparameters):
-    """Follows the regularized leader: keeps weights at zero that do not earn their l1 cost."""
+    """FTRL (follow the regularized leader): keeps weights at zero whose gain is below their l1 cost."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Proximal and dual-averaging optimizers: those whose l1 penalty leaves exact zeros behind."""
+"""Proximal and dual-averaging optimizers, whose l1 penalty yields exact zeros."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thalweg._src.optimizers.optimizers import _Hyperparameters
 
 
 class _Penalized(_Hyperparameters):
-    """An optimizer with a learning rate and penalties on the size of the variables."""
+    """An optimizer with a learning rate and l1 and l2 penalties."""
 
     def __init__(self, learning_rate: Any, l1: Any, l2: Any, use_locking: bool, name: str) -> None:
         super().__init__(use_locking, name)
@@ -45,7 +45,7 @@ class _Penalized(_Hyperparameters):
 
 @export("train.ProximalGradientDescentOptimizer")
 class ProximalGradientDescentOptimizer(_Penalized):
-    """Steps against the gradient, then towards zero as far as the penalties draw."""
+    """Proximal gradient descent: a gradient step followed by the proximal operator of the penalties."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class ProximalGradientDescentOptimizer(_Penalized):
 
 @export("train.ProximalAdagradOptimizer")
 class ProximalAdagradOptimizer(_Penalized):
-    """Makes an Adagrad step, then one towards zero as far as the penalties draw at the same rate."""
+    """Proximal Adagrad: an Adagrad step followed by the proximal operator of the penalties at the same rate."""
 
     def __init__(
         self,
@@ -105,9 +105,9 @@ class ProximalAdagradOptimizer(_Penalized):
 
 @export("train.AdagradDAOptimizer")
 class AdagradDAOptimizer(_Penalized):
-    """Adagrad by dual averaging: variables follow from the sums of all gradients, so they start at zero in effect.
+    """Adagrad with dual averaging: variables are computed from the sums of all gradients, in effect starting at zero.
 
-    The penalties grow with the number of steps, which the global step tells; pass the same one to `minimize`.
+    The penalties grow with the number of steps, taken from the global step; pass the same one to `minimize`.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""Placement: which device runs each node."""
+"""Placement: chooses the device of each node."""

@@ -1,4 +1,4 @@
-"""Costs: how long a node takes on a device and a tensor between two, estimated from shapes or measured in runs."""
+"""Cost model: time of a node on a device and of a transfer between devices, estimated from shapes or measured."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from thalweg._src.graph.ir.step_graph import Node
-from thalweg._src.place.groups import kind
-from thalweg._src.place.work import Sizes, count, moved
+from thalweg._src.place.groups import device_type
+from thalweg._src.place.work import Sizes, bytes_accessed, flop_count
 from thalweg._src.shapes import show
 
-_VERSION = 1
+_VERSION = 2
 _REMOTE = "remote"
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """What a device does in a second, and the seconds that starting a kernel takes."""
+    """Throughput of a device per second, and the seconds that launching a kernel takes."""
 
     flops: float
     bytes: float
@@ -28,17 +28,17 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The seconds until the first byte arrives, the bytes that follow in one, and how long the sender is kept busy."""
+    """Latency in seconds, bandwidth in bytes per second, and the seconds that a send occupies the sender."""
 
     latency: float
     bandwidth: float
     overhead: float = 0.0
 
 
-# Round numbers of a few cores and of a data-centre GPU; a file of measured costs replaces them.
+# Orders of magnitude for a few cores and a data-centre GPU; a file of measured costs replaces them.
 SPEEDS = {"CPU": Speed(5e10, 1e10, 2e-6), "GPU": Speed(2e13, 1.5e12, 6e-6)}
 LINKS = {
-    "CPU>CPU": Link(4e-5, 1e12, 2e-5),  # virtual devices of a process: a value is handed over, not copied
+    "CPU>CPU": Link(4e-5, 1e12, 2e-5),  # virtual devices of one process pass references, not copies
     "CPU>GPU": Link(2e-5, 2e10, 1e-5),
     "GPU>CPU": Link(2e-5, 2e10, 1e-5),
     "GPU>GPU": Link(2e-5, 5e10, 1e-5),
@@ -48,15 +48,15 @@ SEGMENT = 3e-5
 
 
 class CostModel:
-    """Knows the time of nodes and transfers and the bytes of tensors.
+    """Estimates the time of nodes and transfers, and the size of tensors.
 
-    speeds: of a kind of device ("GPU") or of one device by its full name
-    links: between two kinds ("CPU>GPU") or two devices by their full names; "remote" for two tasks
-    crowding: how much longer a node takes for each other device of its kind and task that is at work, by kind: virtual
-        CPU devices share cores and memory (1.0 means that two of them do no more than one)
-    segment: the seconds that a device is kept busy by starting what has waited for a tensor from another one
-    unknown: the size taken for a dimension that is not known before the step runs
-    iterations: how often a loop is taken to turn that was never measured
+    speeds: by device type ("GPU") or by the full name of a device
+    links: by two device types ("CPU>GPU") or by the full names of two devices; "remote" between tasks
+    contention: slowdown of a node per other busy device of the same type and task, by device type: virtual CPU devices
+        share cores and memory (1.0 means that two of them are no faster than one)
+    segment: the seconds that starting a segment which waited for another device occupies a device
+    unknown: the assumed size of an unknown dimension
+    iterations: the assumed trip count of a loop that was never measured
     """
 
     def __init__(
@@ -64,48 +64,48 @@ class CostModel:
         speeds: dict[str, Speed] | None = None,
         links: dict[str, Link] | None = None,
         *,
-        crowding: dict[str, float] | None = None,
+        contention: dict[str, float] | None = None,
         segment: float = SEGMENT,
         unknown: int = 32,
         iterations: int = 16,
     ) -> None:
         self.speeds = SPEEDS | (speeds or {})
         self.links = LINKS | (links or {})
-        self.crowding = dict(crowding or {})
+        self.contention = dict(contention or {})
         self.segment = segment
         self.sizes = Sizes(unknown)
         self.iterations = iterations
-        self.measured: dict[str, tuple[float, int]] = {}  # mean seconds and how many were measured
+        self.measured: dict[str, tuple[float, int]] = {}  # mean seconds and number of measurements
 
     # -- estimates ----------------------------------------------------------------------------------------------------
 
     def bytes(self, node: Node, index: int) -> int:
-        """Returns the memory of one output."""
+        """Returns the size of one output in bytes."""
         return self.sizes.bytes(node.dtypes[index], node.shapes[index])
 
     def time(self, node: Node, device: str) -> float:
-        """Returns the seconds that a node takes on a device; one in a branch counts for half, as it may not run."""
-        seconds = self._measured(node, kind(device))
+        """Returns the seconds that a node takes on a device; halved for each branch around it, since it may not run."""
+        seconds = self._measured(node, device_type(device))
         if seconds is None:
             seconds = self._loop(node, device) if node.type == "_While" else self.estimate(node, device)
         return seconds * 0.5 ** len(node.guard)
 
     def estimate(self, node: Node, device: str) -> float:
-        """Returns what shapes and op type say: the launch, then arithmetic or memory, whichever is slower."""
+        """Returns the roofline estimate: launch overhead plus the larger of arithmetic and memory time."""
         if node.facts.instant:
             return 0.0
         speed = self.speed(device)
-        if node.facts.is_alias or node.facts.metadata:
+        if node.facts.is_alias or node.facts.shape_only:
             return speed.launch
-        work = count(node, self.sizes) / speed.flops
-        return speed.launch + max(work, moved(node, self.sizes) / speed.bytes)
+        work = flop_count(node, self.sizes) / speed.flops
+        return speed.launch + max(work, bytes_accessed(node, self.sizes) / speed.bytes)
 
     def _loop(self, node: Node, device: str) -> float:
         once = sum(self.time(n, device) for part in node.attrs["region"].parts() for n in part.nodes)
         return self.iterations * once
 
     def speed(self, device: str) -> Speed:
-        return self.speeds.get(device) or self.speeds.get(kind(device)) or self.speeds["CPU"]
+        return self.speeds.get(device) or self.speeds.get(device_type(device)) or self.speeds["CPU"]
 
     def link(self, source: str, destination: str) -> Link:
         """Returns the link between two devices."""
@@ -114,40 +114,40 @@ class CostModel:
             return exact
         if _task(source) != _task(destination):
             return self.links[_REMOTE]
-        return self.links.get(f"{kind(source)}>{kind(destination)}") or self.links["CPU>GPU"]
+        return self.links.get(f"{device_type(source)}>{device_type(destination)}") or self.links["CPU>GPU"]
 
     def transfer(self, size: float, source: str, destination: str) -> float:
-        """Returns the seconds that some bytes take from one device to another."""
+        """Returns the seconds that a transfer between two devices takes."""
         if source == destination:
             return 0.0
         link = self.link(source, destination)
         return link.overhead + link.latency + size / link.bandwidth
 
-    def with_hand_overs(self, factor: float) -> CostModel:
-        """Returns a model in which handing a value from one CPU device to another costs more by a factor."""
+    def with_scaled_transfers(self, factor: float) -> CostModel:
+        """Returns a model in which transfers between CPU devices, and what they start, cost more by a factor."""
         link = self.links["CPU>CPU"]
-        dearer = Link(factor * link.latency, link.bandwidth, factor * link.overhead)
+        scaled = Link(factor * link.latency, link.bandwidth, factor * link.overhead)
         result = CostModel.from_json(self.to_json())
-        result.links["CPU>CPU"], result.segment = dearer, factor * self.segment
+        result.links["CPU>CPU"], result.segment = scaled, factor * self.segment
         return result
 
     # -- measurements -------------------------------------------------------------------------------------------------
 
     def learn(self, step_stats: Any, nodes: Iterable[Node] = (), seconds: float = 0.0) -> int:
-        """Takes the times of a traced step (`RunMetadata.step_stats`) and returns how many were used.
+        """Adds the times of a traced step (`RunMetadata.step_stats`) and returns how many were used.
 
-        nodes: those of the step; nodes of the same type on the same shapes then profit from what was measured
-        seconds: of the same step untraced, if it is on one CPU device; looking at the clock takes time, too, and what
-            that makes of small nodes is taken off again (an accelerator has a clock of its own)
+        nodes: the nodes of the step; other nodes of the same type and shapes then share the measurements
+        seconds: of the same step untraced, if it runs on one CPU device; with it the overhead of tracing, which is
+            large for small nodes, is subtracted (an accelerator is timed by events on its stream)
         """
         known = {node.name: node for node in nodes}
-        found = [(kind(d.device), stats, *_timed(stats)) for d in step_stats.dev_stats for stats in d.node_stats]
-        clock = 0.0
+        found = [(device_type(d.device), stats, *_timed(stats)) for d in step_stats.dev_stats for stats in d.node_stats]
+        overhead = 0.0
         alone = len(step_stats.dev_stats) == 1 and all(where == "CPU" for where, *_ in found)
         if seconds and found and alone and not any(op_type == "_While" for *_, op_type in found):
-            clock = max(sum(taken for _, _, taken, _ in found) - seconds, 0.0) / len(found)
+            overhead = max(sum(taken for _, _, taken, _ in found) - seconds, 0.0) / len(found)
         for where, stats, taken, op_type in found:
-            taken = max(taken - clock, 0.1 * taken)
+            taken = max(taken - overhead, 0.1 * taken)
             self._add(f"{where} {stats.node_name} = {op_type}", taken)
             node = known.get(stats.node_name)
             if node is not None and node.type == op_type and op_type != "_While":
@@ -169,12 +169,12 @@ class CostModel:
     # -- files --------------------------------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """Writes everything down as text."""
+        """Returns the model as JSON."""
         content = {
             "version": _VERSION,
             "speeds": {name: asdict(speed) for name, speed in self.speeds.items()},
             "links": {name: asdict(link) for name, link in self.links.items()},
-            "crowding": self.crowding,
+            "contention": self.contention,
             "segment": self.segment,
             "unknown": self.sizes.unknown,
             "iterations": self.iterations,
@@ -184,7 +184,7 @@ class CostModel:
 
     @classmethod
     def from_json(cls, text: str) -> CostModel:
-        """Reads what `to_json` wrote; raises ValueError if it is something else."""
+        """Parses the result of `to_json`; raises ValueError if the text is malformed."""
         try:
             content = json.loads(text)
             if content["version"] != _VERSION:
@@ -192,7 +192,7 @@ class CostModel:
             costs = cls(
                 {name: Speed(**_numbers(fields)) for name, fields in content["speeds"].items()},
                 {name: Link(**_numbers(fields)) for name, fields in content["links"].items()},
-                crowding={name: float(share) for name, share in content.get("crowding", {}).items()},
+                contention={name: float(share) for name, share in content.get("contention", {}).items()},
                 segment=float(content.get("segment", SEGMENT)),
                 unknown=int(content["unknown"]),
                 iterations=int(content["iterations"]),
@@ -200,7 +200,7 @@ class CostModel:
             measured = content["measured"].items()
             costs.measured = {key: (float(mean), int(number)) for key, (mean, number) in measured}
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise ValueError(f"not the text of a cost model: {error}") from None
+            raise ValueError(f"not a cost model: {error}") from None
         return costs
 
     def save(self, path: str | Path) -> None:
@@ -221,7 +221,7 @@ def _numbers(fields: dict[str, Any]) -> dict[str, float]:
 
 
 def _timed(stats: Any) -> tuple[float, str]:
-    """Returns the seconds that a traced node took, and its type."""
+    """Returns the seconds and the op type of a traced node."""
     seconds = stats.all_end_rel_nanos / 1e9 or max(stats.all_end_rel_micros, 0.5) / 1e6
     return seconds, stats.timeline_label.partition(" = ")[2].partition("(")[0]
 
@@ -231,6 +231,6 @@ def _task(device: str) -> str:
 
 
 def signature(node: Node) -> str:
-    """Returns what nodes of equal cost have in common: type and inputs."""
+    """Returns the key under which measurements of equal nodes are shared: op type and input shapes."""
     inputs = " ".join(f"{producer.dtypes[i].name}{show(producer.shapes[i])}" for producer, i in node.inputs)
     return f"{node.type}({inputs})"

@@ -1,4 +1,4 @@
-"""List scheduling: nodes one after the other, each where it ends first; what differs is who comes first."""
+"""List scheduling: places units one by one, in order of priority, each on the device where it finishes first."""
 
 from __future__ import annotations
 
@@ -10,77 +10,77 @@ from collections.abc import Callable
 
 from thalweg._src.place.problem import Problem
 
-_GAPS = 64  # how many are looked at
-_OPEN = -1  # the home of a group that is not decided
+_GAPS = 64  # how many are examined
+_UNASSIGNED = -1  # the device of a group that is not assigned
 
 
-class _Board:
-    """Who does what when, so far.
+class _PartialSchedule:
+    """A partial schedule: when each device is busy, and the device of each group so far.
 
-    A unit that waits for nobody (the read of a variable, a feed) is not placed on its own: it goes with the first that
-    needs it. Otherwise variables would be dealt out before anybody asked for them.
+    A unit without inputs (the read of a variable, a feed) is not placed on its own: it follows its first consumer.
+    Otherwise variables would be spread over the devices before their consumers are known.
     """
 
     def __init__(self, problem: Problem, insert: bool) -> None:
         self.problem = problem
-        self.homes = [feasible[0] if len(feasible) == 1 else _OPEN for feasible in problem.feasible]
+        self.assignment = [feasible[0] if len(feasible) == 1 else _UNASSIGNED for feasible in problem.feasible]
         self.ends = [0.0] * len(problem.units)
         self._insert = insert
         self._busy: list[list[tuple[float, float]]] = [[] for _ in problem.devices]
         self._done = [False] * len(problem.units)
         self.inputs = problem.inputs
 
-    def home(self, unit: int) -> int:
+    def device(self, unit: int) -> int:
         group = self.problem.group_of[unit]
-        return self.homes[group] if group >= 0 else 0
+        return self.assignment[group] if group >= 0 else 0
 
-    def floats(self, unit: int) -> bool:
-        """Returns whether a unit may still go with whoever needs it first."""
-        return not self.inputs[unit] and self.home(unit) == _OPEN
+    def is_deferred(self, unit: int) -> bool:
+        """Returns whether a unit still waits for its first consumer to be placed."""
+        return not self.inputs[unit] and self.device(unit) == _UNASSIGNED
 
-    def put(self, unit: int) -> None:
-        """Runs a unit on paper where it ends first, and decides its group if it is the first of it."""
+    def add(self, unit: int) -> None:
+        """Schedules a unit where it finishes first, and assigns its group if it is the group's first unit."""
         if self._done[unit]:
             return
-        if self.floats(unit) and any(value.readers for value in self.problem.outputs[unit]):
-            return  # somebody will need it
-        home = self.home(unit)
-        if home == _OPEN:
+        if self.is_deferred(unit) and any(value.readers for value in self.problem.outputs[unit]):
+            return  # its first consumer places it
+        device = self.device(unit)
+        if device == _UNASSIGNED:
             group = self.problem.group_of[unit]
             ready = {place: self._ready(unit, place) for place in self.problem.feasible[group]}
             ends = {place: self._slot(place, t, self.problem.times[unit][place])[1] for place, t in ready.items()}
-            home = self.homes[group] = min(ends, key=lambda place: (ends[place], ready[place]))
+            device = self.assignment[group] = min(ends, key=lambda place: (ends[place], ready[place]))
         for producer, _ in self.inputs[unit]:
-            if not self._done[producer] and not self._is_open_feed(producer):
-                self._bring(producer, home)
-        self._run(unit, home, self._ready(unit, home))
+            if not self._done[producer] and not self._is_unassigned_feed(producer):
+                self._add_deferred(producer, device)
+        self._run(unit, device, self._ready(unit, device))
 
-    def _is_open_feed(self, unit: int) -> bool:
+    def _is_unassigned_feed(self, unit: int) -> bool:
         """Returns whether a unit is a feed whose first user is not placed yet: it follows that one."""
-        return self.problem.units[unit].type == "_Arg" and self.home(unit) == _OPEN
+        return self.problem.units[unit].type == "_Arg" and self.device(unit) == _UNASSIGNED
 
-    def _bring(self, producer: int, home: int) -> None:
-        """Puts a unit that floats where it is needed, if it can be there."""
+    def _add_deferred(self, producer: int, device: int) -> None:
+        """Schedules a deferred unit on the device of its consumer, if that is feasible."""
         group = self.problem.group_of[producer]
-        if self.homes[group] == _OPEN:
+        if self.assignment[group] == _UNASSIGNED:
             feasible = self.problem.feasible[group]
-            self.homes[group] = home if home in feasible else self.problem.preferred[group]
-        self._run(producer, self.homes[group], 0.0)
+            self.assignment[group] = device if device in feasible else self.problem.preferred[group]
+        self._run(producer, self.assignment[group], 0.0)
 
-    def _run(self, unit: int, home: int, ready: float) -> None:
-        start, end = self._slot(home, ready, self.problem.times[unit][home])
+    def _run(self, unit: int, device: int, ready: float) -> None:
+        start, end = self._slot(device, ready, self.problem.times[unit][device])
         if end > start:
-            bisect.insort(self._busy[home], (start, end))
+            bisect.insort(self._busy[device], (start, end))
         self.ends[unit] = end
         self._done[unit] = True
 
     def _ready(self, unit: int, place: int) -> float:
-        """Returns when all that a unit needs is on a device."""
+        """Returns when all inputs of a unit are available on a device."""
         latest = 0.0
         for producer, value in self.inputs[unit]:
-            here = self.home(producer)
-            if here == _OPEN:
-                continue  # floats, and will be there
+            here = self.device(producer)
+            if here == _UNASSIGNED:
+                continue  # deferred, and will be placed on this device
             when = self.ends[producer]
             if here != place:
                 when += self.problem.latency[here][place] + value.size * self.problem.per_byte[here][place]
@@ -89,7 +89,7 @@ class _Board:
         return latest
 
     def _slot(self, place: int, ready: float, seconds: float) -> tuple[float, float]:
-        """Returns when a device can run something: after its last node or, if gaps are filled, before."""
+        """Returns the start and end of a unit on a device: after its last unit or, with insertion, in a gap."""
         busy = self._busy[place]
         if not busy or ready >= busy[-1][1]:
             return ready, ready + seconds
@@ -104,24 +104,27 @@ class _Board:
         return start, start + seconds
 
     def finished(self) -> list[int]:
-        """Returns the homes; a group that nobody asked for is where it would be by itself."""
-        return [preferred if home == _OPEN else home for home, preferred in zip(self.homes, self.problem.preferred)]
+        """Returns the assignment; a group without units gets its preferred device."""
+        return [
+            preferred if device == _UNASSIGNED else device
+            for device, preferred in zip(self.assignment, self.problem.preferred)
+        ]
 
 
-def greedy_homes(problem: Problem) -> list[int]:
-    """Goes through the step as it would run: whoever is ready first is placed first."""
-    board = _Board(problem, insert=False)
+def greedy_assignment(problem: Problem) -> list[int]:
+    """Schedules units in the order in which they become ready."""
+    partial = _PartialSchedule(problem, insert=False)
 
     def ready(unit: int) -> float:
-        return max((board.ends[producer] for producer, _ in board.inputs[unit]), default=0.0)
+        return max((partial.ends[producer] for producer, _ in partial.inputs[unit]), default=0.0)
 
-    return _schedule(board, ready)
+    return _schedule(partial, ready)
 
 
-def critical_path_homes(problem: Problem) -> list[int]:
-    """Goes through the step by upward rank: the mean time from a node's start to the end of the step.
+def critical_path_assignment(problem: Problem) -> list[int]:
+    """Schedules units by upward rank: the mean time from the start of a unit to the end of the step.
 
-    The algorithm is HEFT (Topcuoglu and others, 2002), with groups decided by the first of their nodes.
+    The algorithm is HEFT (Topcuoglu and others, 2002), with a group assigned by its first unit.
     """
     pairs = [(a, b) for a in range(len(problem.devices)) for b in range(len(problem.devices)) if a != b]
     latency = problem.segment + sum(problem.latency[a][b] for a, b in pairs) / max(len(pairs), 1)
@@ -137,21 +140,21 @@ def critical_path_homes(problem: Problem) -> list[int]:
                 crossing = latency + value.size * per_byte if problem.group_of[reader] != group else 0.0
                 after = max(after, rank[reader] + crossing)
         rank[unit] = mean + after
-    return _schedule(_Board(problem, insert=True), lambda unit: -rank[unit])
+    return _schedule(_PartialSchedule(problem, insert=True), lambda unit: -rank[unit])
 
 
-def _schedule(board: _Board, priority: Callable[[int], float]) -> list[int]:
-    """Puts all units on the board: of those whose inputs are there the one that comes first by priority."""
-    problem = board.problem
+def _schedule(partial: _PartialSchedule, priority: Callable[[int], float]) -> list[int]:
+    """Schedules all units; of those whose inputs are scheduled, the one with the smallest priority first."""
+    problem = partial.problem
     waits = list(problem.waits)
     queue = [(priority(unit), unit) for unit in range(len(waits)) if not waits[unit]]
     heapq.heapify(queue)
     while queue:
         _, unit = heapq.heappop(queue)
-        board.put(unit)
+        partial.add(unit)
         for value in problem.outputs[unit]:
             for reader in value.readers:
                 waits[reader] -= 1
                 if not waits[reader]:
                     heapq.heappush(queue, (priority(reader), reader))
-    return board.finished()
+    return partial.finished()

@@ -1,4 +1,4 @@
-"""Pictures of a placement, coloured by device: for Graphviz, for TensorBoard, and as an image by matplotlib."""
+"""Drawings of a placement, coloured by device: for Graphviz, for TensorBoard, and as an image by matplotlib."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from thalweg._src.shapes import show
 
 COLOURS = ("#9ecae1", "#fdae6b", "#a1d99b", "#bcbddc", "#fc9272", "#d9d9d9", "#ffeda0", "#c7e9c0", "#fccde5", "#80b1d3")
 _INK, _BORDER = "#2b2b2b", "#c62828"
-_NAMED = 60  # nodes that still fit with their names
+_NAMED = 60  # nodes up to which names are drawn
 _IMAGES = (".png", ".svg", ".pdf")
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """What one node takes from another: a tensor, or with no label only its turn."""
+    """A tensor that one node takes from another, or a control dependency if it has no label."""
 
     source: Node
     target: Node
@@ -28,10 +28,10 @@ class Edge:
 
 
 def draw(placement: Placement, path: Any, graph: Graph | None = None) -> None:
-    """Writes a picture into a file: .dot for Graphviz, .png, .svg or .pdf by matplotlib, .pbtxt as a GraphDef.
+    """Draws a placement into a file: .dot for Graphviz, .png, .svg or .pdf by matplotlib, .pbtxt as a GraphDef.
 
     path: may also be a `tf.summary.FileWriter`, for TensorBoard
-    graph: the one that the step is part of; GraphDefs are of this
+    graph: the graph that the step is part of, which GraphDefs show
     """
     if graph is not None and hasattr(path, "add_graph"):
         path.add_graph(None, graph_def=placed_graph_def(placement, graph))
@@ -45,13 +45,13 @@ def draw(placement: Placement, path: Any, graph: Graph | None = None) -> None:
         _draw_image(placement, path)
     else:
         endings = ", ".join((".dot", *_IMAGES, ".pbtxt"))
-        raise ValueError(f"picture: expected a FileWriter or a name that ends in {endings}, received '{path}'")
+        raise ValueError(f"picture: expected a FileWriter or a file name that ends in {endings}, received '{path}'")
 
 
 def placed_graph_def(placement: Placement, graph: Graph) -> Any:
-    """Returns a graph as the user wrote it, as a GraphDef with the device of each operation that the step needs.
+    """Returns the user's graph as a GraphDef with the device of each operation that the step needs.
 
-    What was merged into another operation is where the first one is that takes its results.
+    An operation that was merged into another one gets the device of its first consumer.
     """
     devices = {node.name: device for node, device in placement.devices.items()}
     devices |= {str(node.attrs["_feeds"]).partition(":")[0]: device for node, device in _feeds(placement)}
@@ -60,18 +60,18 @@ def placed_graph_def(placement: Placement, graph: Graph) -> Any:
     for node in message.node:
         for name in map(_operation, node.input):
             followers.setdefault(name, []).append(node.name)
-    for node in reversed(message.node):  # users come after what they use, but for the ends of loops
+    for node in reversed(message.node):  # consumers come after producers, except at the ends of loops
         near = [node.name, *followers.get(node.name, ())]
         near += map(_operation, node.input) if node.op == "Exit" else ()
         found = next((devices[name] for name in near if name in devices), None)
-        node.device = found or ""  # what is not part of the step has no colour, whatever it asks for
+        node.device = found or ""  # an operation outside the step has no colour, whatever device it asks for
         if found is not None:
             devices[node.name] = found
     return message
 
 
 def _operation(name: str) -> str:
-    """Returns the operation that an input of a NodeDef names."""
+    """Returns the name of the operation in an input of a NodeDef."""
     return name.lstrip("^").partition(":")[0]
 
 
@@ -80,7 +80,7 @@ def _feeds(placement: Placement) -> list[tuple[Node, str]]:
 
 
 def dot(placement: Placement) -> str:
-    """Returns the placed graph for Graphviz: a box a device, transfers in red."""
+    """Returns the placed graph for Graphviz: one box per device, transfers in red."""
     nodes, edges = drawn(placement)
     colours = device_colours(placement)
     name = {node: f"n{number}" for number, node in enumerate(nodes)}
@@ -102,15 +102,15 @@ def dot(placement: Placement) -> str:
 
 
 def device_colours(placement: Placement) -> dict[str, str]:
-    """Returns a colour for each device that is used."""
+    """Returns one colour per used device."""
     used = sorted(set(placement.devices.values()) - {""})
     return {device: COLOURS[number % len(COLOURS)] for number, device in enumerate(used)}
 
 
 def drawn(placement: Placement) -> tuple[list[Node], list[Edge]]:
-    """Returns the nodes of a placed graph and what they take of each other, as if nobody had to send it.
+    """Returns the nodes and edges of a placed graph, with transfers as plain edges.
 
-    What loops repeat is not shown, nor are constants, which are made wherever they are used, nor reads of variables.
+    Bodies of loops are not shown, nor are constants, which are replicated where they are used, nor reads of variables.
     """
     repeated = {
         node
@@ -143,7 +143,7 @@ def _is_hidden(node: Node) -> bool:
 
 
 def _is_plain_read(node: Node) -> bool:
-    """Returns whether a node only reads a variable, which then stands for it."""
+    """Returns whether a node only reads a variable, which is then drawn in its place."""
     return node.type == "ReadVariableOp" and not node.controls and node.inputs[0][0].type == "VarHandleOp"
 
 
@@ -152,7 +152,7 @@ def _title(node: Node) -> str:
 
 
 def _sent(output: Output, sends: dict[str, Node]) -> Output:
-    """Returns what was sent in place of what was received."""
+    """Returns the sent tensor for a received one."""
     while output[0].type == "_Recv" and output[0].attrs["tensor_name"] in sends:
         output = sends[output[0].attrs["tensor_name"]].inputs[0]
     return output
@@ -174,7 +174,7 @@ def _quoted(*lines: str) -> str:
 
 
 def _draw_image(placement: Placement, path: Path) -> None:
-    """Draws the graph, and below it who works when, if that was simulated."""
+    """Draws the graph and, if the step was simulated, the busy times of the devices below it."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -198,7 +198,7 @@ def _draw_image(placement: Placement, path: Path) -> None:
 
 
 def _positions(nodes: list[Node], edges: list[Edge]) -> dict[Node, tuple[float, float]]:
-    """Returns a place for each node: below all that it takes from, and above the middle of those that take from it."""
+    """Returns the position of each node: below its producers, and above the middle of its consumers."""
     depth = dict.fromkeys(nodes, 0)
     after: dict[Node, list[Node]] = {node: [] for node in nodes}
     for edge in edges:
@@ -256,7 +256,7 @@ def _draw_times(axis: Any, placement: Placement) -> None:
     devices = schedule.problem.devices
     for unit, (start, end) in enumerate(zip(schedule.starts, schedule.ends)):
         group = schedule.problem.group_of[unit]
-        place = schedule.homes[group] if group >= 0 else 0
+        place = schedule.assignment[group] if group >= 0 else 0
         colour = colours.get(devices[place], COLOURS[-1])
         axis.barh(place, 1e3 * (end - start), left=1e3 * start, color=colour, edgecolor=_INK, linewidth=0.3, height=0.6)
     axis.set_yticks(range(len(devices)), [name.rpartition("/device:")[2] for name in devices], fontsize=7)

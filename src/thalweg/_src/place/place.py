@@ -1,4 +1,4 @@
-"""Place: feasible devices from kernels, requests and colocation, then what a placer chooses among them."""
+"""Placement: feasible devices from kernels, requests and colocation, then a placer's choice among them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,25 @@ from thalweg._src import dtypes
 from thalweg._src.graph.ir.step_graph import Node, Output, Region, StepGraph
 from thalweg._src.place import policy, search  # noqa: F401  they register their placers
 from thalweg._src.place.cost import CostModel
-from thalweg._src.place.groups import DeviceTypes, Group, Together, colocate, constrain, gather, holder, kernels, kind
+from thalweg._src.place.groups import (
+    DeviceTypes,
+    DisjointSets,
+    Group,
+    colocate,
+    constrain,
+    device_type,
+    gather,
+    holder,
+    kernels,
+)
 from thalweg._src.place.placement import Placement
 from thalweg._src.place.placers import DEFAULT, decide, lookup
 from thalweg._src.place.problem import Problem
-from thalweg._src.place.updates import divide, rejoin
+from thalweg._src.place.updates import merge_updates, split_updates
 
-__all__ = ["Placement", "place", "pose"]
+__all__ = ["Placement", "place", "make_problem"]
 
-_ANYWHERE = ("_Arg", "Const")  # in a loop: what is there on every device that needs it
+_ANYWHERE = ("_Arg", "Const")  # in a loop: available on every device that needs it
 _INITIALIZING = ("AssignVariableOp", "VarHandleOp", "VarIsInitializedOp")
 
 
@@ -27,16 +37,16 @@ def place(
     soft: bool,
     placer: str = DEFAULT,
     costs: CostModel | None = None,
-    homes: dict[str, str] | None = None,
+    state_devices: dict[str, str] | None = None,
 ) -> Placement:
-    """Chooses a device for each group of nodes that must stay together.
+    """Chooses a device for each colocation group.
 
-    placer: the name of a registered one; `first`, the default, takes the first device of the best kind
-    homes: where earlier steps have left state, by the node that keeps it; receives what this step adds
+    placer: the name of a registered placer; `first`, the default, takes the first device of the best type
+    state_devices: the device of the state of earlier steps, by node name; receives what this step adds
     """
     placement = Placement()
     if len(devices) == 1 and not any(node.device for node in step.everything()):
-        placement.devices = dict.fromkeys(step.nodes, devices[0])  # the usual case, and nothing to decide
+        placement.devices = dict.fromkeys(step.nodes, devices[0])  # the common case: nothing to choose
         return placement
     if placer in ("", DEFAULT) or step.is_unstructured:
         for nodes in gather(step.everything(), colocate(step)):
@@ -46,34 +56,34 @@ def place(
                 placement.devices.update(dict.fromkeys(nodes, group.preferred))
     else:
         lookup(placer)
-        parts = divide(step)
-        problem = pose(step, devices, device_types, soft, costs, homes, placement.notes)
-        _ask(problem, placer, placement)
-        if homes is not None:
-            _remember(placement.groups, placement.devices, homes)
-        rejoin(step, parts, placement.devices)
+        parts = split_updates(step)
+        problem = make_problem(step, devices, device_types, soft, costs, state_devices, placement.notes)
+        _apply_placer(problem, placer, placement)
+        if state_devices is not None:
+            _record_state(placement.groups, placement.devices, state_devices)
+        merge_updates(step, parts, placement.devices)
     _place_loops(step, placement.devices)
     _place_feeds(step, placement, devices[0])
     return placement
 
 
-def pose(
+def make_problem(
     step: StepGraph,
     devices: Sequence[str],
     device_types: DeviceTypes,
     soft: bool = False,
     costs: CostModel | None = None,
-    homes: dict[str, str] | None = None,
+    state_devices: dict[str, str] | None = None,
     notes: list[str] | None = None,
 ) -> Problem:
-    """Returns what a placer has to solve for a step."""
-    groups = _open_groups(step, devices, device_types, soft, [] if notes is None else notes)
-    _stay(groups, homes or {})
+    """Returns the placement problem of a step."""
+    groups = _groups(step, devices, device_types, soft, [] if notes is None else notes)
+    _fix_state(groups, state_devices or {})
     return Problem(step, groups, devices, costs or CostModel())
 
 
-def _ask(problem: Problem, placer: str, placement: Placement) -> None:
-    """Puts each group where a placer wants it."""
+def _apply_placer(problem: Problem, placer: str, placement: Placement) -> None:
+    """Assigns each group to the device that the placer chooses."""
     placement.groups = list(problem.all_groups)
     if problem.groups:
         decision = decide(problem, placer)
@@ -81,12 +91,12 @@ def _ask(problem: Problem, placer: str, placement: Placement) -> None:
         placement.notes += [decision.note] if decision.note else []
     else:
         placement.schedule = problem.simulate({})
-    for group, home in zip(placement.groups, placement.schedule.homes):
-        placement.devices.update(dict.fromkeys(group.nodes, problem.devices[home]))
+    for group, device in zip(placement.groups, placement.schedule.assignment):
+        placement.devices.update(dict.fromkeys(group.nodes, problem.devices[device]))
 
 
 def _place_feeds(step: StepGraph, placement: Placement, host: str) -> None:
-    """Puts each feed, and each constant that has no place yet, where it is used first; others get it from there."""
+    """Places each feed, and each unplaced constant, on the device of its first consumer, which sends it to others."""
     for node in step.nodes:
         for producer, _ in node.inputs:
             if producer.type in _ANYWHERE:
@@ -99,7 +109,7 @@ def _place_feeds(step: StepGraph, placement: Placement, host: str) -> None:
 
 
 def _place_loops(step: StepGraph, devices: dict[Node, str]) -> None:
-    """Puts each loop where its condition is decided, and each value it carries where the next one is made."""
+    """Places each loop where its condition is computed, and each loop variable where its next value is computed."""
     for loop in [node for node in step.nodes if node.type == "_While"]:
         region: Region = loop.attrs["region"]
         for part in region.parts():
@@ -108,20 +118,20 @@ def _place_loops(step: StepGraph, devices: dict[Node, str]) -> None:
         arguments = region.body.feeds
         if inside:
             devices[loop] = next(iter(inside))
-        decided = _home(region.condition.fetches[0], devices)
+        decided = _device_of(region.condition.fetches[0], devices)
         if decided is not None and decided in inside:
             devices[loop] = decided
-        for _ in arguments:  # as often as a value can be passed on from one variable to the next
+        for _ in arguments:  # as often as a value can pass from one loop variable to the next
             for argument, following in zip(arguments, region.body.fetches):
-                home = _home(following, devices)
-                if argument not in devices and home in inside:
-                    devices[argument] = home
+                device = _device_of(following, devices)
+                if argument not in devices and device in inside:
+                    devices[argument] = device
         for argument in arguments:
             devices.setdefault(argument, devices[loop])
 
 
-def _home(output: Output, devices: dict[Node, str]) -> str | None:
-    """Returns where a value is, if that is decided."""
+def _device_of(output: Output, devices: dict[Node, str]) -> str | None:
+    """Returns the device of a value, if it is placed."""
     return devices.get(holder(output))
 
 
@@ -130,54 +140,54 @@ def _inside(loop: Node) -> Iterable[Node]:
         yield from part.everything()
 
 
-def _join_loops(step: StepGraph, together: Together, device_types: DeviceTypes) -> list[Node]:
-    """Joins each loop with all that it repeats; returns those that cannot be, or ask for devices inside."""
-    kinds: dict[object, set[str]] = {}
-    asking: set[object] = set()
+def _join_loops(step: StepGraph, sets: DisjointSets, device_types: DeviceTypes) -> list[Node]:
+    """Colocates each loop with its body; returns those that cannot be, or whose body requests devices."""
+    types: dict[object, set[str]] = {}
+    requesting: set[object] = set()
     everywhere = {name for node in step.everything() if node.type == "_While" for name in device_types(node)}
-    for nodes in gather(step.everything(), together):
-        leader = together.leader(nodes[0])
-        kinds[leader] = kernels(nodes, device_types) if any(n.type != "_Arg" for n in nodes) else everywhere
+    for nodes in gather(step.everything(), sets):
+        leader = sets.leader(nodes[0])
+        types[leader] = kernels(nodes, device_types) if any(n.type != "_Arg" for n in nodes) else everywhere
         if any(node.device for node in nodes):
-            asking.add(leader)
+            requesting.add(leader)
     apart = []
     for loop in [node for node in step.nodes if node.type == "_While"]:
-        leaders = dict.fromkeys(map(together.leader, [loop, *_inside(loop)]))
-        common = set.intersection(*[kinds[leader] for leader in leaders])
-        if not common or not asking.isdisjoint(leaders):
+        leaders = dict.fromkeys(map(sets.leader, [loop, *_inside(loop)]))
+        common = set.intersection(*[types[leader] for leader in leaders])
+        if not common or not requesting.isdisjoint(leaders):
             apart.append(loop)
             continue
         for leader in leaders:
-            together.join(leader, loop)
-        kinds[together.leader(loop)] = common
+            sets.join(leader, loop)
+        types[sets.leader(loop)] = common
     return apart
 
 
-# -- what a placer is asked about -------------------------------------------------------------------------------------
+# -- colocation groups ------------------------------------------------------------------------------------------------
 
 
-def _open_groups(
+def _groups(
     step: StepGraph, devices: Sequence[str], device_types: DeviceTypes, soft: bool, notes: list[str]
 ) -> list[Group]:
-    """Returns the groups of a step; feeds and constants go with their users and are in none."""
-    together = colocate(step)
-    apart = _join_loops(step, together, device_types)
+    """Returns the groups of a step; feeds and constants follow their consumers and are in none."""
+    sets = colocate(step)
+    apart = _join_loops(step, sets, device_types)
     outside = set(step.nodes)
     groups = [
         constrain(nodes, devices, device_types, soft, notes)
-        for nodes in gather(step.everything(), together)
+        for nodes in gather(step.everything(), sets)
         if len(nodes) > 1 or not _follows(nodes[0], outside)
     ]
     if apart:
         repeated = {node for loop in apart for node in _inside(loop)}
         for group in groups:
             if not repeated.isdisjoint(group.nodes):
-                group.fix(group.preferred, group.why or "in a loop that asks for devices")
+                group.fix(group.preferred, group.why or "in a loop that requests devices")
         found = {node: group.preferred for group in groups for node in group.nodes}
         _place_loops(step, found)
         for group in groups:
             if group.nodes[0] in apart:
-                group.fix(found[group.nodes[0]], "where the loop's condition is decided")
+                group.fix(found[group.nodes[0]], "where the loop's condition is computed")
     return groups
 
 
@@ -187,32 +197,32 @@ def _follows(node: Node, outside: set[Node]) -> bool:
     return node.type == "_Arg"
 
 
-def _stay(groups: Sequence[Group], homes: dict[str, str]) -> None:
-    """Leaves state where earlier steps have put it, and variables where any step would look for them first."""
+def _fix_state(groups: Sequence[Group], state_devices: dict[str, str]) -> None:
+    """Fixes state on the device where earlier steps left it, and variables where any step would look for them first."""
     for group in groups:
-        names = [node.name for node in _keepers(group)]
-        home = next((homes[name] for name in names if name in homes), None)
-        if home in group.feasible:
-            group.fix(str(home), "its state is there since an earlier step")
-        elif any(node.type == "VarHandleOp" for node in _keepers(group)) and _only_initializes(group):
-            group.fix(group.preferred, group.why or "a variable of which only the first value is made here")
+        names = [node.name for node in _stateful_nodes(group)]
+        device = next((state_devices[name] for name in names if name in state_devices), None)
+        if device in group.feasible:
+            group.fix(str(device), "its state has been there since an earlier step")
+        elif any(node.type == "VarHandleOp" for node in _stateful_nodes(group)) and _only_initializes(group):
+            group.fix(group.preferred, group.why or "a variable that is only initialized here")
 
 
-def _remember(groups: Sequence[Group], devices: dict[Node, str], homes: dict[str, str]) -> None:
+def _record_state(groups: Sequence[Group], devices: dict[Node, str], state_devices: dict[str, str]) -> None:
     for group in groups:
-        for node in _keepers(group):
-            homes.setdefault(node.name, devices[node])
+        for node in _stateful_nodes(group):
+            state_devices.setdefault(node.name, devices[node])
 
 
-def _keepers(group: Group) -> list[Node]:
-    """Returns the nodes that keep something between steps which other devices cannot see.
+def _stateful_nodes(group: Group) -> list[Node]:
+    """Returns the nodes with state between steps that other devices cannot see.
 
     A variable in host memory is not among them: all CPU devices of a process share it.
     """
     found = [node for node in group.nodes if node.definition.stateful and node.type not in ("_Arg", "_While")]
     found = [node for node in found if dtypes.resource not in _taken(node)]
     tasks = {name.rpartition("/device:")[0] for name in group.feasible}
-    shared = bool(found) and len(tasks) == 1 and all(kind(name) == "CPU" for name in group.feasible)
+    shared = bool(found) and len(tasks) == 1 and all(device_type(name) == "CPU" for name in group.feasible)
     return [node for node in found if not (shared and node.type == "VarHandleOp")]
 
 

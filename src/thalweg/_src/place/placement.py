@@ -1,4 +1,4 @@
-"""Placement: the device of each node, with the reasons, as text and as pictures."""
+"""Placement: the device of each node and the reasons, as a report."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ class MemoryReport(Protocol):
         """Returns the estimates as lines of text."""
 
     def write_to(self, metadata: RunMetadata) -> None:
-        """Adds the estimates to what a step reports."""
+        """Adds the estimates to the metadata of a step."""
 
 
 @dataclass(slots=True)
 class Placement:
-    """The device of each node, and what had to be changed of the user's wishes.
+    """The device of each node, and the user's requests that could not be satisfied.
 
-    groups: what was placed together, with the devices that it could have gone to
-    why: who chose among these
-    schedule: the step as it was simulated, if it was
-    memory: the order of its parts, and the memory that they are foreseen to take
+    groups: the colocation groups with their feasible devices
+    why: the placer that chose among these
+    schedule: the simulated step, if the placer simulates
+    memory: the execution order of the partitions, and the memory that they are estimated to need
     """
 
     devices: dict[Node, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
-    why: str = "first of the best kind"
+    why: str = "first of the best type"
     schedule: Schedule | None = None
     memory: MemoryReport | None = None
 
     def report(self, why: bool = False) -> str:
-        """Returns a line a node, then the notes; with `why`, also feasible devices, reasons, and what was simulated."""
+        """Returns one line per node, then notes; with `why`, also feasible devices, reasons, and simulated times."""
         if not why:
             lines = [f"{node.name}: ({node.type}): {device}" for node, device in self.devices.items()]
             return "\n".join(lines + self.notes)
@@ -48,11 +48,11 @@ class Placement:
         if self.schedule is not None:
             lines += ["", *self.schedule.summary().splitlines()]
         if self.memory is not None:
-            lines += ["", "memory foreseen:", *self.memory.summary()]
+            lines += ["", "estimated memory:", *self.memory.summary()]
         return "\n".join(lines + ([""] if self.notes else []) + self.notes)
 
-    def foretell(self, metadata: RunMetadata) -> None:
-        """Adds the costs and the memory that were foreseen to what a step reports."""
+    def report_estimates(self, metadata: RunMetadata) -> None:
+        """Adds the estimated costs and memory to the metadata of a step."""
         if self.memory is not None:
             self.memory.write_to(metadata)
 
@@ -76,11 +76,11 @@ class Placement:
 
 
 _REASONS = {
-    "_Arg": "where it is used first",
-    "Const": "where it is used",
-    "_Send": "with what it sends",
+    "_Arg": "on the device of its first consumer",
+    "Const": "wherever it is used",
+    "_Send": "with the tensor it sends",
     "_Recv": "where it is needed",
-    "_While": "its part of the loop",
+    "_While": "its partition of the loop",
     "Cast": "for a transfer in bfloat16",
 }
 

@@ -1,4 +1,4 @@
-"""Placers: functions from a problem to a device for each group; users register their own beside these."""
+"""Placers: functions from a placement problem to a device for each group, in a registry open to users' own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from thalweg._src import errors
 from thalweg._src.export import export
 from thalweg._src.graph.source_line import made_at
 from thalweg._src.place.groups import Group
-from thalweg._src.place.list_scheduling import critical_path_homes, greedy_homes
+from thalweg._src.place.list_scheduling import critical_path_assignment, greedy_assignment
 from thalweg._src.place.problem import Choice, Problem
 from thalweg._src.place.saved import follow, load_placement
 from thalweg._src.place.simulate import Schedule
@@ -19,15 +19,15 @@ from thalweg._src.registry import Registry
 Placer = Callable[[Problem], Mapping[Group, str]]
 Function = TypeVar("Function", bound=Placer)
 DEFAULT = "first"
-# A choice must take at most this part of the best single device's time on paper, or it gives way to that. Of 35
-# placements of three graphs of bench/placers.py, compared with one device on paper and measured, nine of ten were worse
-# than foreseen by at most a quarter, and the worst by 30 percent.
+# A choice must take at most this fraction of the simulated time of the best single device, which is used otherwise. Of
+# 35 placements of three graphs of bench/placers.py, simulated and measured relative to one device, nine in ten were
+# slower than simulated by at most a quarter, and the worst by 30 percent.
 WORTH = 0.8
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A placer, and whether its choice gives way to one device unless it is clearly faster."""
+    """A placer, and whether its choice must be clearly faster than the best single device."""
 
     place: Placer
     compared: bool
@@ -38,10 +38,10 @@ PLACERS: Registry[Entry] = Registry("placer")
 
 @export("register_placer")
 def register_placer(name: str, function: Placer, compared: bool = True) -> Placer:
-    """Makes a placer known to `config.experimental.placer`.
+    """Registers a placer under a name for `config.experimental.placer`.
 
-    It gets a Problem and returns a device of `group.feasible` for each group of `problem.groups`.
-    compared: its choice is simulated, and the best single device taken unless the choice is faster by a fifth
+    It takes a Problem and returns a device of `group.feasible` for each group of `problem.groups`.
+    compared: whether the best single device is used instead unless the simulated choice is faster by a fifth
     """
     PLACERS.register(name, Entry(function, compared))
     return function
@@ -60,7 +60,7 @@ def placer(name: str, compared: bool = True) -> Callable[[Function], Function]:
 
 @dataclass(slots=True)
 class Decision:
-    """What a placer chose, how the step runs with it, and why that was taken."""
+    """The choice of a placer, its simulated schedule, and the reason for it."""
 
     choice: Choice
     schedule: Schedule
@@ -69,20 +69,20 @@ class Decision:
 
 
 def decide(problem: Problem, name: str) -> Decision:
-    """Asks a placer, checks what it says, and takes the best single device unless it is clearly slower."""
+    """Runs a placer and checks its result; falls back to the best single device unless the result is clearly faster."""
     entry = lookup(name)
     choice = checked(problem, entry.place(problem), name)
     schedule = problem.simulate(choice)
     if entry.compared:
         device, alone, one = best_single(problem)
         if schedule.finish > WORTH * one.finish and choice != alone:
-            figures = f"{1e3 * schedule.finish:.3f} ms simulated against {1e3 * one.finish:.3f} ms on {device} alone"
-            return Decision(alone, one, "best single device", f"{name}: {figures}, which was taken")
+            figures = f"{1e3 * schedule.finish:.3f} ms simulated against {1e3 * one.finish:.3f} ms on {device} only"
+            return Decision(alone, one, "best single device", f"{name}: {figures}, which was used")
     return Decision(choice, schedule, name)
 
 
 def lookup(name: str) -> Entry:
-    """Returns the placer of a name, which may be the file of a placement; if there is none, says which there are."""
+    """Returns the placer of a name, which may be the file of a placement; the error lists the registered names."""
     if name.endswith(".json"):
         placement = load_placement(name)
         return Entry(lambda problem: follow(problem, placement), compared=False)
@@ -98,7 +98,7 @@ def lookup(name: str) -> Entry:
 
 
 def checked(problem: Problem, answer: Any, name: str) -> Choice:
-    """Returns a placer's answer if it has a feasible device for every group, and raises otherwise."""
+    """Returns the result of a placer if it has a feasible device for every group; raises otherwise."""
     if not isinstance(answer, Mapping):
         raise TypeError(f"placer {name!r}: expected a dict of groups and devices, received {type(answer).__name__}")
     choice: Choice = {}
@@ -107,7 +107,7 @@ def checked(problem: Problem, answer: Any, name: str) -> Choice:
         if device not in group.feasible:
             node = group.nodes[0]
             text = errors.describe(
-                f"Placer {name!r} puts {group.name!r} where it cannot be",
+                f"Placer {name!r} puts {group.name!r} on an infeasible device",
                 expected=f"one of {', '.join(group.feasible)}",
                 received="no device" if device is None else repr(device),
                 made_at=made_at(node.stack),
@@ -119,15 +119,15 @@ def checked(problem: Problem, answer: Any, name: str) -> Choice:
         if group not in known:
             raise TypeError(f"placer {name!r}: expected groups of the problem as keys, received {group!r}")
         if device not in group.feasible:
-            raise ValueError(f"placer {name!r}: {group.name!r} is decided: {group.feasible[0]}, not {device!r}")
+            raise ValueError(f"placer {name!r}: {group.name!r} is fixed on {group.feasible[0]}, not {device!r}")
     return choice
 
 
 def best_single(problem: Problem) -> tuple[str, Choice, Schedule]:
-    """Returns the device on which the whole step is fastest, as far as it can go there."""
+    """Returns the device on which the whole step is fastest, as far as it is feasible there."""
     found: tuple[str, Choice, Schedule] | None = None
     tried: set[tuple[str, ...]] = set()
-    for device in sorted(problem.devices, key=lambda name: ":GPU:" not in name):  # of equals the best kind
+    for device in sorted(problem.devices, key=lambda name: ":GPU:" not in name):  # on a tie, the best device type
         choice = problem.single(device)
         if tuple(choice.values()) in tried:
             continue
@@ -135,13 +135,13 @@ def best_single(problem: Problem) -> tuple[str, Choice, Schedule]:
         schedule = problem.simulate(choice)
         if found is None or schedule.finish < found[2].finish:
             found = (device, choice, schedule)
-    assert found is not None, "there are devices"
+    assert found is not None, "a session has devices"
     return found
 
 
 @placer("first", compared=False)
 def first(problem: Problem) -> Choice:
-    """Takes the first device of the best kind, group by group."""
+    """Takes the first device of the best type for each group."""
     return {group: group.preferred for group in problem.groups}
 
 
@@ -153,17 +153,17 @@ def single(problem: Problem) -> Choice:
 
 @placer("round_robin", compared=False)
 def round_robin(problem: Problem) -> Choice:
-    """Deals the groups out, one after the other: what every other placer should beat."""
-    return {group: group.feasible[turn % len(group.feasible)] for turn, group in enumerate(problem.groups)}
+    """Assigns groups to their feasible devices in rotation: a baseline for the other placers."""
+    return {group: group.feasible[index % len(group.feasible)] for index, group in enumerate(problem.groups)}
 
 
 @placer("greedy")
 def greedy(problem: Problem) -> Choice:
-    """Simulates the step and puts each node, when it is ready, where it would end first."""
-    return problem.choice(greedy_homes(problem))
+    """List scheduling in ready order: simulates the step and puts each node where it would finish first."""
+    return problem.choice(greedy_assignment(problem))
 
 
 @placer("critical_path")
 def critical_path(problem: Problem) -> Choice:
-    """Puts nodes where they end first, those with the longest way to the end of the step before all others."""
-    return problem.choice(critical_path_homes(problem))
+    """List scheduling by critical path (HEFT): nodes with the longest path to the end of the step are placed first."""
+    return problem.choice(critical_path_assignment(problem))

@@ -1,4 +1,4 @@
-"""Problem: a step graph as placers and the simulator see it, with every name looked up once."""
+"""Placement problem: a step graph as placers and the simulator see it, with all names resolved to indices."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.place.cost import CostModel
-from thalweg._src.place.groups import Group, kind
+from thalweg._src.place.groups import Group, device_type
 from thalweg._src.place.simulate import Schedule, Value, simulate
 
 Choice = dict[Group, str]
 
 
 class Problem:
-    """What is to be placed: groups with their feasible devices, costs, and a simulator.
+    """The placement problem of a step: groups with their feasible devices, costs, and a simulator.
 
-    groups: those that may go to more than one device; all others are decided
-    devices: the names that choices are made of
-    units, outputs, inputs, times: the nodes of the graph that take time, in an order that respects all dependencies;
-        what each gives; who gives it what; and its seconds on each device. Loops are one unit.
-    crowds, crowd_of: devices that share cores: how many, how much each slows the others down; and the one of each
+    groups: those with more than one feasible device; all others are fixed
+    devices: the names of the devices to choose from
+    units, outputs, inputs, times: the nodes of the graph that take time, in topological order; the values that each
+        produces; the producer and value of each input; and the seconds on each device. A loop is one unit.
+    core_pools, pool_of: sets of devices that share cores, as (number of devices, slowdown per other busy device); and
+        the pool of each device
     """
 
     def __init__(self, step: StepGraph, groups: Sequence[Group], devices: Sequence[str], costs: CostModel) -> None:
@@ -38,50 +39,48 @@ class Problem:
         self.latency = [[link.overhead + link.latency if link else 0.0 for link in row] for row in pairs]
         self.per_byte = [[1.0 / link.bandwidth if link else 0.0 for link in row] for row in pairs]
         self.segment = costs.segment
-        self._crowd()
+        self._find_core_pools()
         self.feasible = [[self.place_of[name] for name in group.feasible] for group in self.all_groups]
         self.preferred = [self.place_of[group.preferred] for group in self.all_groups]
 
-    def _crowd(self) -> None:
-        """Finds the devices that slow each other down when they work, and how much."""
+    def _find_core_pools(self) -> None:
+        """Finds the devices that contend for the same cores, and by how much they slow each other down."""
         numbers: dict[tuple[str, str], int] = {}
-        self.crowd_of: list[int] = []
-        self.crowds: list[tuple[int, float]] = []
+        self.pool_of: list[int] = []
+        self.core_pools: list[tuple[int, float]] = []
         for name in self.devices:
-            share = self.costs.crowding.get(kind(name))
-            key = (name, "") if share is None else (name.rpartition("/device:")[0], kind(name))
+            share = self.costs.contention.get(device_type(name))
+            key = (name, "") if share is None else (name.rpartition("/device:")[0], device_type(name))
             number = numbers.setdefault(key, len(numbers))
-            if number == len(self.crowds):
-                self.crowds.append((0, share or 0.0))
-            self.crowds[number] = (self.crowds[number][0] + 1, self.crowds[number][1])
-            self.crowd_of.append(number)
+            if number == len(self.core_pools):
+                self.core_pools.append((0, share or 0.0))
+            self.core_pools[number] = (self.core_pools[number][0] + 1, self.core_pools[number][1])
+            self.pool_of.append(number)
 
     def _number(self, step: StepGraph) -> None:
-        """Finds the units, the group of each, and their times; constants are everywhere and handles nowhere."""
-        home = {node: group.index for group in self.all_groups for node in group.nodes}
-        user: dict[Node, Node] = {}
+        """Finds the units, the group of each, and their times; constants are replicated and handles take no time."""
+        index_of = {node: group.index for group in self.all_groups for node in group.nodes}
+        consumer: dict[Node, Node] = {}
         for node in step.nodes:
             for producer, _ in node.inputs:
-                user.setdefault(producer, node)
-        self.kept = [0] * len(self.all_groups)
+                consumer.setdefault(producer, node)
+        self.persistent = [0] * len(self.all_groups)
         self.units: list[Node] = []
         self.group_of: list[int] = []
-        early = _early(step.nodes)
+        early = _available_at_start(step.nodes)
         for node in sorted(step.nodes, key=lambda node: node not in early):
-            group = home.get(node)
-            if group is None:  # a feed: where it is used first
-                group = home.get(user[node]) if node in user else None
+            group = index_of.get(node)
+            if group is None:  # a feed: with its first consumer
+                group = index_of.get(consumer[node]) if node in consumer else None
             if node.type == "VarHandleOp" and group is not None:
-                self.kept[group] += self.costs.sizes.kept(node)
+                self.persistent[group] += self.costs.sizes.persistent(node)
             if not (_is_everywhere(node) or node.type == "VarHandleOp"):
                 self.units.append(node)
                 self.group_of.append(-1 if group is None else group)
-        kinds: dict[tuple[str, object], list[int]] = {}
+        types: dict[tuple[str, object], list[int]] = {}
         for place, name in enumerate(self.devices):
-            kinds.setdefault((name.rpartition("device:")[2].partition(":")[0], self.costs.speed(name)), []).append(
-                place
-            )
-        alike = [(self.devices[places[0]], places) for places in kinds.values()]
+            types.setdefault((device_type(name), self.costs.speed(name)), []).append(place)
+        alike = [(self.devices[places[0]], places) for places in types.values()]
         self.times: list[list[float]] = []
         for node in self.units:
             times = [0.0] * len(self.devices)
@@ -92,7 +91,7 @@ class Problem:
             self.times.append(times)
 
     def _connect(self, step: StepGraph) -> None:
-        """Finds what each unit gives to whom, and how many things each waits for."""
+        """Finds the producers and consumers of each unit, and how many inputs each waits for."""
         number = {node: unit for unit, node in enumerate(self.units)}
         values: dict[Output, Value] = {}
         self.outputs: list[list[Value]] = [[] for _ in self.units]
@@ -124,22 +123,22 @@ class Problem:
         for output in step.fetches:
             read(output, -1)
 
-    # -- what placers ask ---------------------------------------------------------------------------------------------
+    # -- interface of placers -----------------------------------------------------------------------------------------
 
     def simulate(self, choice: Mapping[Group, str]) -> Schedule:
-        """Runs the step on paper with some choice; groups that it leaves out are on their preferred device."""
-        return simulate(self, self.homes(choice))
+        """Simulates the step with a choice; groups that it leaves out are on their preferred device."""
+        return simulate(self, self.assignment(choice))
 
     def time(self, choice: Mapping[Group, str]) -> float:
-        """Returns the seconds that the step takes with some choice."""
+        """Returns the simulated seconds of the step with a choice."""
         return self.simulate(choice).finish
 
     def single(self, device: str) -> Choice:
-        """Returns the choice of one device for everything that can go there, the preferred one for the rest."""
+        """Returns the choice of one device wherever it is feasible, and of the preferred device elsewhere."""
         return {group: device if device in group.feasible else group.preferred for group in self.groups}
 
     def neighbours(self) -> dict[Group, dict[Group, int]]:
-        """Returns for each group those it exchanges tensors with, and how many bytes."""
+        """Returns, for each group, the groups that it exchanges tensors with, and how many bytes."""
         result: dict[Group, dict[Group, int]] = {group: {} for group in self.all_groups}
         for unit, outputs in enumerate(self.outputs):
             for value in outputs:
@@ -159,21 +158,21 @@ class Problem:
                 result[self.all_groups[index]] += self.times[unit][self.preferred[index]]
         return result
 
-    # -- choices as numbers, for the inner loops ----------------------------------------------------------------------
+    # -- choices as device indices, for the inner loops ---------------------------------------------------------------
 
-    def homes(self, choice: Mapping[Group, str]) -> list[int]:
-        """Returns the number of the device of each group."""
-        homes = list(self.preferred)
+    def assignment(self, choice: Mapping[Group, str]) -> list[int]:
+        """Returns the index of the device of each group."""
+        assignment = list(self.preferred)
         for group, device in choice.items():
-            homes[group.index] = self.place_of[device]
-        return homes
+            assignment[group.index] = self.place_of[device]
+        return assignment
 
-    def choice(self, homes: Sequence[int]) -> Choice:
-        return {group: self.devices[homes[group.index]] for group in self.groups}
+    def choice(self, assignment: Sequence[int]) -> Choice:
+        return {group: self.devices[assignment[group.index]] for group in self.groups}
 
 
-def _early(nodes: Iterable[Node]) -> set[Node]:
-    """Returns what is there when the step starts: others get it before any work is done."""
+def _available_at_start(nodes: Iterable[Node]) -> set[Node]:
+    """Returns the nodes whose results are available at the start of the step, before any work is done."""
     found: set[Node] = set()
     for node in nodes:
         if (node.facts.instant or node.facts.is_alias) and found.issuperset(node.predecessors()):
@@ -182,5 +181,5 @@ def _early(nodes: Iterable[Node]) -> set[Node]:
 
 
 def _is_everywhere(node: Node) -> bool:
-    """Returns whether a node is made again wherever it is needed, and so costs nothing."""
+    """Returns whether a node is replicated wherever it is needed, and so costs nothing."""
     return node.type == "Const" and not node.controls

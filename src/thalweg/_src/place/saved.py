@@ -1,4 +1,4 @@
-"""Saved: a placement that was found before, read from its file and followed."""
+"""Saved placements: read from a file and applied to a step."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def load_placement(path: str) -> dict[str, str]:
         placement = json.loads(Path(path).read_text(encoding="utf-8"))["placement"]
         return {str(name): str(device) for name, device in placement.items()}
     except OSError as error:
-        raise errors.NotFoundError(None, None, f"placer: no placement can be read from '{path}': {error}") from None
+        raise errors.NotFoundError(None, None, f"placer: cannot read a placement from '{path}': {error}") from None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         text = errors.describe(
-            f"placer: '{path}' holds no placement",
+            f"placer: '{path}' does not hold a placement",
             expected='JSON with the device of each node under "placement", as learn_placement saves it',
             received=f"{type(error).__name__}: {error}",
         )
@@ -27,7 +27,7 @@ def load_placement(path: str) -> dict[str, str]:
 
 
 def follow(problem: Problem, placement: Mapping[str, str]) -> Choice:
-    """Returns the choice that puts nodes where a placement has them; others go where most of what they exchange is."""
+    """Returns the choice of a saved placement; other groups go to the device that they exchange most bytes with."""
     choice: Choice = {}
     for group in problem.groups:
         wanted = next((placement[node.name] for node in group.nodes if node.name in placement), None)

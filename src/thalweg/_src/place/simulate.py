@@ -1,10 +1,14 @@
-"""Simulation: a placed step on paper, event after event: when each node starts and ends, and what memory it takes.
+"""Discrete-event simulation of a placed step: when each node starts and ends, and the peak memory of each device.
 
-Nodes run as they do in a step: all nodes of a device that wait for the same are a segment (`compile/segment.py`). It
-runs in one go, node after node, once all that it waits for has come; starting it takes a moment. A tensor goes to a
-device once, however many nodes take it there; sending keeps the sender busy for a moment, but transfers under way do
-not hinder each other. Segments that run at the same time share their device or, if the costs say how devices of its
-kind crowd each other, all devices of that kind and task: a segment is a thread then, and runs on any core.
+Nodes run as in a real step: all nodes of a device that wait for the same transfers form a segment
+(`compile/segment.py`). A segment runs sequentially once all its inputs have arrived; starting it has a cost. A tensor
+is sent to a device once, however many nodes use it there; a send occupies the sender for a moment, but concurrent
+transfers do not slow each other down. Segments that run at the same time share their device or, if the cost model has a
+contention factor for the device type, all devices of that type and task: a segment is then a thread that runs on any
+core.
+
+The state is a heap of segments that are ready to start, and one heap of running segments per core pool. Each iteration
+advances the time to the earliest event in any of them (see `_Run`).
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from thalweg._src.graph.ir.step_graph import Node
 
 @dataclass(slots=True)
 class Value:
-    """What a unit gives to others, numbered; `size` is 0 for a mere order."""
+    """An output of a unit; `size` is 0 for a control dependency."""
 
     number: int
     size: int
@@ -51,16 +55,16 @@ class Simulated(Protocol):
 
 @dataclass(slots=True)
 class Schedule:
-    """What a simulated step does when.
+    """The schedule of a simulated step.
 
     finish: seconds until the last node has run
     starts, ends: of each unit of the problem
-    busy: seconds that each device works
-    transfers, transferred: how many tensors cross a border, and their bytes
+    busy: seconds that each device is busy
+    transfers, transferred: how many tensors are sent between devices, and their bytes
     """
 
     problem: Simulated
-    homes: Sequence[int]
+    assignment: Sequence[int]
     finish: float
     starts: list[float]
     ends: list[float]
@@ -69,14 +73,14 @@ class Schedule:
     transferred: int
 
     def peak_memory(self) -> dict[str, int]:
-        """Returns the most bytes of variables and tensors that each device holds at once."""
+        """Returns the peak bytes of variables and tensors on each device."""
         return _peaks(self)
 
     def busy_time(self) -> dict[str, float]:
         return dict(zip(self.problem.devices, self.busy))
 
     def summary(self) -> str:
-        """Returns the step in a line a device."""
+        """Returns a report with one line per device."""
         peaks = self.peak_memory()
         transfers = f"{self.transfers} transfers of {format_bytes(self.transferred)}"
         lines = [f"step: {1e3 * self.finish:.3f} ms simulated, {transfers}"]
@@ -86,18 +90,18 @@ class Schedule:
         return "\n".join(lines)
 
 
-def simulate(problem: Simulated, homes: Sequence[int]) -> Schedule:
-    """Runs a step with the groups of a problem on devices, both given by number."""
-    where = [homes[group] if group >= 0 else 0 for group in problem.group_of]
-    return _Run(problem, homes, _Segments(problem, where)).schedule()
+def simulate(problem: Simulated, assignment: Sequence[int]) -> Schedule:
+    """Simulates a step with the groups of a problem on devices, both given by index."""
+    where = [assignment[group] if group >= 0 else 0 for group in problem.group_of]
+    return _Run(problem, assignment, _Segments(problem, where)).schedule()
 
 
 class _Segments:
-    """The units of each device in segments, with what each of these waits for.
+    """The units of each device in segments, with the dependencies between segments.
 
-    units, device: of each segment; `awaits` tells whether it waits for other devices
-    waits: how many segments and transfers each waits for, and `followers`, the segments that wait for each
-    sent: for each unit the transfers that it starts: (place, delay, segments that wait for it)
+    units, device: of each segment; `awaits`: whether it waits for other devices
+    waits: how many segments and transfers each waits for; `followers`: the segments that wait for each
+    sent: the transfers that each unit starts, as (device, delay, segments that wait for it)
     """
 
     def __init__(self, problem: Simulated, where: Sequence[int]) -> None:
@@ -109,16 +113,16 @@ class _Segments:
         self.sent: list[list[tuple[int, float, list[int]]]] = [[] for _ in problem.units]
         self.transfers = self.transferred = 0
         segments: dict[tuple[int, int], int] = {}
-        masks = [0] * len(where)  # a bit for each transfer among the ancestors
-        home = [0] * len(where)
-        arriving: dict[tuple[int, int], tuple[int, list[int]]] = {}  # (value, device): its bit, and who waits for it
+        masks = [0] * len(where)  # one bit per transfer among the ancestors
+        segment_of = [0] * len(where)
+        arriving: dict[tuple[int, int], tuple[int, list[int]]] = {}  # (value, device): its bit and its waiting segments
         for unit, here in enumerate(where):
             mask, before, awaited = 0, [], []
             for producer, value in problem.inputs[unit]:
                 there = where[producer]
                 if there == here:
                     mask |= masks[producer]
-                    before.append(home[producer])
+                    before.append(segment_of[producer])
                     continue
                 transfer = arriving.get((value.number, here))
                 if transfer is None:
@@ -133,10 +137,10 @@ class _Segments:
             segment = segments.get((here, mask))
             if segment is None:
                 segment = segments[here, mask] = self._add(here, mask != 0)
-            home[unit] = segment
+            segment_of[unit] = segment
             self.units[segment].append(unit)
             for waiting in (*awaited, *(self.followers[earlier] for earlier in before if earlier != segment)):
-                if not waiting or waiting[-1] != segment:  # may count one twice, which then comes twice
+                if not waiting or waiting[-1] != segment:  # may count one twice, which is then released twice
                     waiting.append(segment)
                     self.waits[segment] += 1
 
@@ -150,19 +154,20 @@ class _Segments:
 
 
 class _Run:
-    """Goes through the segments of a step, event after event.
+    """Runs the events of a step in order of time.
 
-    A segment runs in pieces that end where it sends something. What runs at the same time on one crowd of devices goes
-    at one pace, so its clock counts work, not seconds, and a piece ends when the clock has reached a number.
+    A segment runs in pieces that end where it sends something. Under contention all running pieces of a core pool
+    progress at the same pace. So each pool has a clock that counts work, not seconds: a piece ends at a fixed reading
+    of that clock, which stays valid when the pace changes because other pieces start or end.
     """
 
-    def __init__(self, problem: Simulated, homes: Sequence[int], segments: _Segments) -> None:
-        self._problem, self._homes, self._segments = problem, homes, segments
+    def __init__(self, problem: Simulated, assignment: Sequence[int], segments: _Segments) -> None:
+        self._problem, self._assignment, self._segments = problem, assignment, segments
         self._next = [0] * len(segments.units)  # the first unit of each segment that has not run
-        self._begun = [(0.0, 0.0, 0)] * len(segments.units)  # of the piece that runs: when, its work, its first unit
+        self._begun = [(0.0, 0.0, 0)] * len(segments.units)  # of the running piece: start, work, first unit
         self._events: list[tuple[float, int]] = []  # when segments may start
-        self._at_work: list[list[tuple[float, int]]] = [[] for _ in problem.crowds]  # when pieces end, by the clock
-        self._clocks = [0.0] * len(problem.crowds)
+        self._running: list[list[tuple[float, int]]] = [[] for _ in problem.core_pools]  # when pieces end, on its clock
+        self._clocks = [0.0] * len(problem.core_pools)
         self._active = [0] * len(problem.devices)
         self._starts, self._ends = [0.0] * len(problem.units), [0.0] * len(problem.units)
         self._busy = [0.0] * len(problem.devices)
@@ -174,52 +179,52 @@ class _Run:
         self._events = [(0.0, segment) for segment, count in enumerate(waits) if not count]
         events = self._events
         while True:
-            crowd, end = -1, events[0][0] if events else math.inf
-            for number, running in enumerate(self._at_work):
+            pool, end = -1, events[0][0] if events else math.inf
+            for number, running in enumerate(self._running):
                 if running:
                     when = self._now + (running[0][0] - self._clocks[number]) * self._pace(number)
-                    if when < end or (when == end and crowd < 0):
-                        crowd, end = number, when
+                    if when < end or (when == end and pool < 0):
+                        pool, end = number, when
             if end == math.inf:
                 break
-            self._pass(end)
-            if crowd < 0:
+            self._advance(end)
+            if pool < 0:
                 segment = heapq.heappop(events)[1]
                 self._active[device[segment]] += 1
                 self._begin(segment, self._problem.segment if self._segments.awaits[segment] else 0.0)
             else:
-                clock, segment = heapq.heappop(self._at_work[crowd])
-                self._clocks[crowd] = clock  # exactly
+                clock, segment = heapq.heappop(self._running[pool])
+                self._clocks[pool] = clock  # without rounding errors
                 self._end(segment)
         segments = self._segments
         finish = max(self._ends, default=0.0)
         return Schedule(
-            self._problem, self._homes, finish, self._starts, self._ends, self._busy,
+            self._problem, self._assignment, finish, self._starts, self._ends, self._busy,
             segments.transfers, segments.transferred,
         )  # fmt: skip
 
-    def _pace(self, crowd: int) -> float:
-        """Returns the seconds that a second of work takes; beyond one for each device, segments take turns."""
-        running, (devices, share) = len(self._at_work[crowd]), self._problem.crowds[crowd]
+    def _pace(self, pool: int) -> float:
+        """Returns the seconds per second of work; with more segments than devices, they share the devices equally."""
+        running, (devices, share) = len(self._running[pool]), self._problem.core_pools[pool]
         if running <= devices:
             return 1.0 + share * (running - 1)
         return running / devices * (1.0 + share * (devices - 1))
 
-    def _pass(self, end: float) -> None:
-        """Lets everybody work until some moment."""
-        passed = end - self._now
-        if passed <= 0.0:
+    def _advance(self, end: float) -> None:
+        """Advances the time, the clocks of the core pools, and the busy times."""
+        elapsed = end - self._now
+        if elapsed <= 0.0:
             return
-        for crowd, running in enumerate(self._at_work):
+        for pool, running in enumerate(self._running):
             if running:
-                self._clocks[crowd] += passed / self._pace(crowd)
+                self._clocks[pool] += elapsed / self._pace(pool)
         for place, active in enumerate(self._active):
             if active:
-                self._busy[place] += passed
+                self._busy[place] += elapsed
         self._now = end
 
     def _begin(self, segment: int, work: float) -> None:
-        """Starts a piece: some work of its own, then units up to one that sends something."""
+        """Starts a piece: an initial cost, then units up to one that sends something."""
         units, first = self._segments.units[segment], self._next[segment]
         device, sent, times = self._segments.device[segment], self._segments.sent, self._problem.times
         last = first
@@ -230,11 +235,11 @@ class _Run:
                 break
         self._next[segment] = last
         self._begun[segment] = (self._now, work, first)
-        crowd = self._problem.crowd_of[device]
-        heapq.heappush(self._at_work[crowd], (self._clocks[crowd] + work, segment))
+        pool = self._problem.pool_of[device]
+        heapq.heappush(self._running[pool], (self._clocks[pool] + work, segment))
 
     def _end(self, segment: int) -> None:
-        """Notes when the units of a piece ran, sends what its last one gives, and goes on."""
+        """Sets the times of the units of a piece, sends the outputs of the last one, and starts the next piece."""
         problem, segments, now = self._problem, self._segments, self._now
         units, device = segments.units[segment], segments.device[segment]
         begun, work, first = self._begun[segment]
@@ -257,7 +262,7 @@ class _Run:
             self._arrive(segments.followers[segment], now)
 
     def _arrive(self, waiting: list[int], when: float) -> None:
-        """Lets segments start that have waited for one thing, at the moment when it comes, and for nothing else."""
+        """Delivers one input to each waiting segment, and schedules those that have received all inputs."""
         for segment in waiting:
             self._ready_at[segment] = max(self._ready_at[segment], when)
             self._segments.waits[segment] -= 1
@@ -266,11 +271,11 @@ class _Run:
 
 
 def _peaks(schedule: Schedule) -> dict[str, int]:
-    """Adds up, device by device, what is alive when: from the start of its producer to the end of its last reader."""
-    problem, homes, ends = schedule.problem, schedule.homes, schedule.ends
-    where = [homes[group] if group >= 0 else 0 for group in problem.group_of]
+    """Returns peak memory by liveness: a buffer lives from the start of its producer to the end of its last reader."""
+    problem, assignment, ends = schedule.problem, schedule.assignment, schedule.ends
+    where = [assignment[group] if group >= 0 else 0 for group in problem.group_of]
     alive: dict[tuple[int, int], list[float]] = {}  # (buffer, device) -> [bytes, from, to]
-    buffer_of: dict[int, int] = {}  # unit that is a view -> the buffer that it looks at
+    buffer_of: dict[int, int] = {}  # unit that is a view -> its buffer
     buffer = 0
     for unit, outputs in enumerate(problem.outputs):
         here = where[unit]
@@ -280,7 +285,7 @@ def _peaks(schedule: Schedule) -> dict[str, int]:
                 alive.setdefault((number, here), [float(value.size), schedule.starts[unit], ends[unit]])
             else:
                 number = buffer = buffer + 1
-                # What is read of a variable is the variable itself, which was counted.
+                # A read of a variable returns the variable's buffer, which is counted as persistent memory.
                 size = 0.0 if problem.units[unit].type == "ReadVariableOp" else float(value.size)
                 alive[number, here] = [size, schedule.starts[unit], ends[unit]]
             if value.fetched:
@@ -298,14 +303,14 @@ def _peaks(schedule: Schedule) -> dict[str, int]:
     for (_, place), span in alive.items():
         if span[0]:
             spans[place].append(span)
-    kept = [0] * len(spans)
-    for group, size in enumerate(problem.kept):
-        kept[homes[group]] += size
-    return {name: kept[place] + _most(spans[place]) for place, name in enumerate(problem.devices)}
+    persistent = [0] * len(spans)
+    for group, size in enumerate(problem.persistent):
+        persistent[assignment[group]] += size
+    return {name: persistent[place] + _largest_sum(spans[place]) for place, name in enumerate(problem.devices)}
 
 
-def _most(spans: list[list[float]]) -> int:
-    """Returns the largest sum of sizes at one time; what ends when another starts is gone by then."""
+def _largest_sum(spans: list[list[float]]) -> int:
+    """Returns the largest sum of sizes at one time; a buffer that ends when another starts is freed first."""
     if not spans:
         return 0
     table = np.array(spans)

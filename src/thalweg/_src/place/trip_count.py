@@ -1,4 +1,4 @@
-"""Turns: how often a loop goes round, where the graph says so: it counts by ones up or down to a constant."""
+"""Trip count: the number of iterations of a loop, where it counts up or down to a constant by a constant step."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _UP = {"Less": 0, "LessEqual": 1}
 _DOWN = {"Greater": 0, "GreaterEqual": 1}
 
 
-def turns(loop: Node, unknown: int) -> int:
-    """Returns the turns of a loop, or `unknown`."""
+def trip_count(loop: Node, unknown: int) -> int:
+    """Returns the trip count of a loop, or `unknown`."""
     found = _bound(loop, loop.attrs["region"].condition.fetches[0])
     return unknown if found is None else found
 
 
 def _bound(loop: Node, condition: Output) -> int | None:
-    """Returns how often a condition holds: of two that must both hold, the smaller number."""
+    """Returns how often a condition holds: for a conjunction, the smaller number."""
     node = _through_views(condition)[0]
     if node.type == "LogicalAnd":
         bounds = [bound for bound in (_bound(loop, output) for output in node.inputs) if bound is not None]
@@ -40,7 +40,7 @@ def _bound(loop: Node, condition: Output) -> int | None:
 
 
 def _step(loop: Node, index: int) -> int | None:
-    """Returns what a turn adds to a variable of a loop, if that is a constant."""
+    """Returns the step of a loop variable: what an iteration adds to it, if that is a constant."""
     region = loop.attrs["region"]
     node = _through_views(region.body.fetches[index])[0]
     if node.type not in ("Add", "AddV2", "Sub") or _through_views(node.inputs[0])[0] is not region.body.feeds[index]:
@@ -50,7 +50,7 @@ def _step(loop: Node, index: int) -> int | None:
 
 
 def _value(loop: Node, output: Output) -> int | None:
-    """Returns a number inside a loop: a constant, or one that was brought in."""
+    """Returns an integer inside a loop: a constant, or a loop-invariant argument."""
     node = _through_views(output)[0]
     arguments = loop.attrs["region"].body.feeds
     if node.type == "_Arg":
@@ -60,14 +60,14 @@ def _value(loop: Node, output: Output) -> int | None:
 
 
 def _number(output: Output) -> int | None:
-    """Returns a whole number that the graph knows: a constant, or what a loop has counted to."""
+    """Returns an integer that is known statically: a constant, or the final value of another loop's counter."""
     node, index = _through_views(output)
     if node.type in ("Const", "_AsNumber"):
         value = node.attrs["value"]
         whole = isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iu"
         return int(value) if whole else None
     if node.type == "_While":
-        first, step, count = _number(node.inputs[index]), _step(node, index), turns(node, -1)
+        first, step, count = _number(node.inputs[index]), _step(node, index), trip_count(node, -1)
         return None if first is None or step is None or count < 0 else first + step * count
     return None
 

@@ -1,6 +1,6 @@
-"""Updates: an optimizer's one update of all variables is taken apart for placing, and joined again device by device.
+"""Grouped optimizer updates: split into one update per variable for placement, and merged again per device.
 
-While it is one node, all variables of an optimizer are on one device.
+As one node, the update would force all variables of an optimizer onto one device.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ _DIVISIBLE = ("_ApplyAdamGroup", "_ApplyGradientDescentGroup", "_ApplyMomentumGr
 Parts = dict[Node, list[Node]]
 
 
-def divide(step: StepGraph) -> Parts:
-    """Replaces each update of several variables by one a variable; returns these by the update they come from."""
+def split_updates(step: StepGraph) -> Parts:
+    """Replaces each grouped update by one update per variable; returns these by the update they come from."""
     parts = {
         node: [_part(node, [member]) for member in range(node.attrs["N"])]
         for node in step.nodes
@@ -26,8 +26,8 @@ def divide(step: StepGraph) -> Parts:
     return parts
 
 
-def rejoin(step: StepGraph, parts: Parts, devices: dict[Node, str]) -> None:
-    """Makes one update of those that came to the same device."""
+def merge_updates(step: StepGraph, parts: Parts, devices: dict[Node, str]) -> None:
+    """Merges the updates that are placed on the same device."""
     joined: dict[Node, list[Node]] = {}
     for update, singles in parts.items():
         members: dict[str, list[int]] = {}
@@ -43,7 +43,7 @@ def rejoin(step: StepGraph, parts: Parts, devices: dict[Node, str]) -> None:
 
 
 def _part(update: Node, members: Sequence[int]) -> Node:
-    """Returns an update of some of the variables of another."""
+    """Returns an update of some of the variables of another one."""
     whole, inputs, position = update.attrs["N"], list[Output](), 0
     for argument in update.definition.inputs:
         width = whole if argument.number_attr else 1

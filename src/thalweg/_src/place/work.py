@@ -1,4 +1,4 @@
-"""Work: the arithmetic of a node and the memory of its outputs, from static shapes; open to users' own ops."""
+"""Work of a node: floating-point operations and bytes accessed, from static shapes; users' ops can register theirs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STRING_BYTES = 64
 
 
 class Sizes:
-    """Counts elements and bytes; a dimension that is not known counts as `unknown`."""
+    """Counts elements and bytes; an unknown dimension counts as `unknown`."""
 
     __slots__ = ("unknown",)
 
@@ -32,7 +32,7 @@ class Sizes:
         return math.prod(self.dimensions(shape))
 
     def bytes(self, dtype: DType, shape: Shape) -> int:
-        """Returns the memory of a tensor; a handle is none of it."""
+        """Returns the size of a tensor in bytes; a handle has none."""
         if dtype in (dtypes.resource, dtypes.variant):
             return 0
         return self.elements(shape) * (_STRING_BYTES if dtype is dtypes.string else dtype.size)
@@ -43,8 +43,8 @@ class Sizes:
     def inputs(self, node: Node) -> int:
         return sum(self.bytes(producer.dtypes[i], producer.shapes[i]) for producer, i in node.inputs)
 
-    def kept(self, node: Node) -> int:
-        """Returns the memory that a node holds between steps."""
+    def persistent(self, node: Node) -> int:
+        """Returns the bytes that a node holds between steps."""
         return self.bytes(node.attrs["dtype"], node.attrs["shape"]) if node.type == "VarHandleOp" else 0
 
 
@@ -59,17 +59,17 @@ def flops(*types: str) -> Callable[[Flops], Flops]:
     return register
 
 
-def count(node: Node, sizes: Sizes) -> float:
-    """Returns the operations of a node: one for each element it gives, unless its type knows better."""
+def flop_count(node: Node, sizes: Sizes) -> float:
+    """Returns the operations of a node: one per output element, unless a rule is registered for its type."""
     rule = FLOPS.get(node.type)
     return rule(node, sizes) if rule is not None else float(sum(map(sizes.elements, node.shapes)))
 
 
-def moved(node: Node, sizes: Sizes) -> int:
+def bytes_accessed(node: Node, sizes: Sizes) -> int:
     """Returns the bytes that a node reads and writes."""
-    if node.facts.instant or node.facts.is_alias or node.facts.metadata:
+    if node.facts.instant or node.facts.is_alias or node.facts.shape_only:
         return 0
-    variables = sum(sizes.kept(producer) for producer, _ in node.inputs)  # what is read or written through handles
+    variables = sum(sizes.persistent(producer) for producer, _ in node.inputs)  # accessed through handles
     return sizes.inputs(node) + sizes.outputs(node) + variables
 
 

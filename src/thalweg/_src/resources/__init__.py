@@ -1,1 +1,1 @@
-"""What outlives a kernel call: containers of named state, variables, the rendezvous, cancellation."""
+"""State that outlives a kernel call: resource containers, variables, queues, devices, the rendezvous, cancellation."""

@@ -1,6 +1,6 @@
-"""Accelerators: the kinds of device beside the CPU, each a kind of torch's.
+"""Accelerators: the device types other than the CPU, each backed by a device type of torch.
 
-What a kind does differently is a field here; everything else, kernels included, is the same code on all of them.
+Whatever a device type does differently is a field of `Accelerator`; everything else, kernels included, is shared code.
 """
 
 from __future__ import annotations
@@ -16,48 +16,47 @@ from thalweg._src.config import ConfigProto
 from thalweg._src.resources.gpu_options import logical_gpus
 
 Replay = Callable[[], None]
+Capture = Callable[[Callable[[], Sequence[Any]], Iterable[torch.Generator]], tuple[Sequence[Any], Replay]]
 
 
-class Mark(Protocol):
-    """A mark on a device's line of work: the times between two of them are those of the device."""
+class Event(Protocol):
+    """An event on a device stream: the time between two events is measured by the device."""
 
     def record(self) -> None:
-        """Puts the mark after what has been launched so far."""
+        """Records the event on the stream, after everything launched so far."""
 
     def elapsed_time(self, end: Any) -> float:
-        """Waits for a later mark, and returns the milliseconds from here to there."""
+        """Waits for a later event and returns the milliseconds between the two."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Accelerator:
-    """One kind: its name in device names, torch's name for it, and how many of them this machine has.
+    """One device type: its name in device names, torch's name for it, and how many such devices this machine has.
 
-    prepare: is called with the configuration of each session that has such devices
-    record: runs a function so that its kernels are only noted; returns its values and what launches the kernels
-    event: makes a mark for a device's line of work, which notes when the device comes to it (see `Mark`); a kind
-        without marks is waited for after each node of a step that is traced
+    prepare: called with the configuration of each session that has such devices
+    capture: runs a function in stream capture; returns its values and a function that replays the captured kernels
+    event: makes an event for a device's stream (see `Event`); a device type without events is synchronized after each
+        node of a traced step
     """
 
     type: str
     torch_type: str
     count: Callable[[], int]
     prepare: Callable[[ConfigProto], None] = lambda config: None
-    record: Callable[[Callable[[], Sequence[Any]], Iterable[torch.Generator]], tuple[Sequence[Any], Replay]] | None = (
-        None
-    )
-    event: Callable[[torch.device], Mark] | None = None
+    capture: Capture | None = None
+    event: Callable[[torch.device], Event] | None = None
 
     def on(self, device: torch.device) -> Accelerator:
-        """Returns this kind for one of its devices: what is recorded there is recorded on its stream."""
-        record = self.record
-        if record is None or not device.index:
+        """Returns the accelerator bound to one of its devices, so that captures happen on that device's stream."""
+        capture = self.capture
+        if capture is None or not device.index:
             return self
 
-        def record_there(function: Callable[[], Sequence[Any]], generators: Iterable[torch.Generator]) -> Any:
+        def capture_there(function: Callable[[], Sequence[Any]], generators: Iterable[torch.Generator]) -> Any:
             with torch.accelerator.device_index(device.index):
-                return record(function, generators)
+                return capture(function, generators)
 
-        return replace(self, record=record_there)
+        return replace(self, capture=capture_there)
 
     def synchronize(self, device: torch.device) -> None:
         """Waits for what was launched on the current stream of a device."""
@@ -72,7 +71,7 @@ _accelerators: dict[str, Accelerator] = {}
 
 
 def register_accelerator(accelerator: Accelerator) -> Accelerator:
-    """Makes a kind of device known: sessions made afterwards have its devices."""
+    """Registers a device type: sessions made afterwards have its devices."""
     if accelerator.type == "CPU" or accelerator.type in _accelerators:
         raise errors.AlreadyExistsError(None, None, f"device type {accelerator.type!r} is registered already")
     _accelerators[accelerator.type] = accelerator
@@ -109,8 +108,9 @@ def gpu_capability(index: int) -> tuple[int, int]:
 def physical_devices() -> list[tuple[str, str]]:
     """Returns (name, type) of the devices of this machine."""
     found = [("/physical_device:CPU:0", "CPU")]
-    for kind in accelerators():
-        found += [(f"/physical_device:{kind.type}:{i}", kind.type) for i in range(kind.count())]
+    for accelerator in accelerators():
+        type = accelerator.type
+        found += [(f"/physical_device:{type}:{i}", type) for i in range(accelerator.count())]
     return found
 
 
@@ -124,7 +124,7 @@ def tensor_float_32_execution_enabled() -> bool:
 
 
 def enable_tensor_float_32_execution(enabled: bool) -> None:
-    """Allows or forbids it, for all sessions of this process."""
+    """Allows or forbids TF32 in products and convolutions of float32, for all sessions of this process."""
     _Arithmetic.tensor_float_32 = bool(enabled)
     if gpu_count():
         _use_arithmetic()
@@ -136,14 +136,14 @@ def _use_arithmetic() -> None:
 
 
 def _prepare_cuda(config: ConfigProto) -> None:
-    """Lets cuDNN look for its fastest algorithms and products round to TF32, as TensorFlow does; limits memory.
+    """Lets cuDNN benchmark its algorithms and products round to TF32, as TensorFlow does, and limits memory.
 
-    Memory is always taken as needed, so `allow_growth` asks for nothing more.
+    Memory is always allocated on demand, so `allow_growth` has nothing to change.
     """
     torch.backends.cudnn.benchmark = True
     _use_arithmetic()
     fraction = config.gpu_options.per_process_gpu_memory_fraction
-    limits: dict[int, int] = {}  # of all devices that a GPU is divided into: torch cannot tell them apart
+    limits: dict[int, int] = {}  # summed over the logical devices of a GPU: torch cannot tell them apart
     for index, limit in logical_gpus(config, gpu_count()):
         limits[index] = limits.get(index, 0) + limit
     for index, limit in limits.items():
@@ -152,8 +152,8 @@ def _prepare_cuda(config: ConfigProto) -> None:
             torch.cuda.set_per_process_memory_fraction(min(share, 1.0), index)
 
 
-class _CudaMark:
-    """A CUDA event on the current stream of a device, whichever device is the current one."""
+class _CudaEvent:
+    """A CUDA event on the current stream of its device, which need not be the current device."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -162,31 +162,31 @@ class _CudaMark:
     def record(self) -> None:
         self._event.record(torch.cuda.current_stream(self._device))
 
-    def elapsed_time(self, end: _CudaMark) -> float:
+    def elapsed_time(self, end: _CudaEvent) -> float:
         end._event.synchronize()
         return float(self._event.elapsed_time(end._event))
 
 
-def _record_cuda(
+def _capture_cuda(
     function: Callable[[], Sequence[Any]], generators: Iterable[torch.Generator]
 ) -> tuple[Sequence[Any], Replay]:
-    """Records the kernels of a function as a CUDA graph."""
+    """Captures the kernels of a function in a CUDA graph."""
     graph: Any = torch.cuda.CUDAGraph()
     for generator in generators:
         graph.register_generator_state(generator)
-    here = torch.cuda.current_stream()
-    aside = torch.cuda.Stream(here.device)  # type: ignore[no-untyped-call]
-    aside.wait_stream(here)
-    with torch.cuda.stream(aside):
+    current = torch.cuda.current_stream()
+    side = torch.cuda.Stream(current.device)  # type: ignore[no-untyped-call]
+    side.wait_stream(current)
+    with torch.cuda.stream(side):
         graph.capture_begin(capture_error_mode="thread_local")
         try:
             values = function()
         finally:
             graph.capture_end()
-    here.wait_stream(aside)
+    current.wait_stream(side)
     return values, graph.replay
 
 
-register_accelerator(Accelerator("GPU", "cuda", gpu_count, _prepare_cuda, _record_cuda, _CudaMark))
+register_accelerator(Accelerator("GPU", "cuda", gpu_count, _prepare_cuda, _capture_cuda, _CudaEvent))
 register_accelerator(Accelerator("MPS", "mps", lambda: int(torch.backends.mps.is_available())))
 register_accelerator(Accelerator("XPU", "xpu", lambda: torch.xpu.device_count() if torch.xpu.is_available() else 0))

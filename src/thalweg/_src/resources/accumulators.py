@@ -1,6 +1,6 @@
-"""Accumulators: sums of gradients that many steps add to, and that one takes when there are enough.
+"""Gradient accumulators: sums that many steps add to and one step takes once enough gradients have arrived.
 
-A gradient says which global step it was computed for; one from before the accumulator's own step is stale, and dropped.
+A gradient carries the global step it was computed at; one older than the accumulator's own step is stale and dropped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 from thalweg._src import errors
 from thalweg._src.dtypes import DType
 from thalweg._src.resources.step import Step
-from thalweg._src.resources.waiting import STUCK, Attempt, Fail, Finish, Outcome, Resource, tell
+from thalweg._src.resources.waiting import NO_PROGRESS, Attempt, Fail, Finish, Outcome, Resource, notify
 from thalweg._src.shapes import Shape, compatible, show
 
 _log = logging.getLogger("thalweg")
@@ -25,7 +25,7 @@ def _invalid(text: str) -> errors.InvalidArgumentError:
 
 
 class Accumulator(Resource):
-    """A sum of dense gradients, with their number and the global step."""
+    """A sum of dense gradients, with their count and the global step."""
 
     def __init__(self, name: str, dtype: DType, shape: Shape, reduction: str) -> None:
         super().__init__(name, deque())
@@ -44,7 +44,7 @@ class Accumulator(Resource):
             self._add(gradient)
             self.count += 1
             ended = self.advance()
-        tell(ended)
+        notify(ended)
 
     def _add(self, gradient: Any) -> None:
         expected: Shape = self.shape if self._sum is None else tuple(self._sum.shape)
@@ -56,19 +56,19 @@ class Accumulator(Resource):
         self._sum = gradient.clone() if self._sum is None else self._sum.add_(gradient)
 
     def take(self, num_required: int, step: Step, finish: Finish, fail: Fail) -> None:
-        """Takes the reduced gradients when there are enough of them; the global step goes on by one."""
+        """Takes the reduced gradient once enough have arrived, and increments the global step."""
         if num_required <= 0:
             raise _invalid(f"accumulator {self.name!r}: Argument num_required must be positive, but is {num_required}")
-        self.attempt(self.lines[0], _Taking(self, num_required, step, finish, fail))
+        self.attempt(self.wait_queues[0], _Take(self, num_required, step, finish, fail))
 
     def collected(self) -> tuple[Any, ...]:
-        """Returns all gradients and their number, and starts anew; the lock is held."""
+        """Returns the sum and the number of gradients, and resets both; the lock is held."""
         result = (self._sum, self.count)
         self._sum, self.count = None, 0
         return result
 
     def reduced(self, total: torch.Tensor, count: int) -> tuple[Any, ...]:
-        """Returns what a step gets of the sum."""
+        """Returns the sum or the mean, as the accumulator's reduction asks."""
         return (total if self.reduction == "SUM" else _divided(total, count),)
 
     def set_global_step(self, step: int) -> None:
@@ -92,7 +92,7 @@ def _divided(total: torch.Tensor, count: Any) -> Any:
     return torch.div(total, count, rounding_mode="trunc").to(total.dtype)
 
 
-class _Taking(Attempt):
+class _Take(Attempt):
     __slots__ = ("_accumulator", "_required")
 
     def __init__(self, accumulator: Accumulator, required: int, step: Step, finish: Finish, fail: Fail) -> None:
@@ -102,13 +102,13 @@ class _Taking(Attempt):
 
     def advance(self) -> Outcome:
         if self._accumulator.count < self._required:
-            return STUCK
+            return NO_PROGRESS
         self._accumulator.global_step += 1
         return self._accumulator.collected()
 
 
 class SparseAccumulator(Accumulator):
-    """A sum of rows of gradients; the mean of a row is over those gradients that have it."""
+    """A sum of sparse gradients; the mean of a row is over those gradients that contain it."""
 
     def _add(self, gradient: Any) -> None:
         indices, values = gradient

@@ -1,4 +1,4 @@
-"""Barrier: brings together the components of elements that arrive one by one under a key."""
+"""Barrier: assembles elements from components that arrive one by one under a key."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _FIRST = -(2**63)
 
 
 class Barrier:
-    """Elements wait under their key until they are complete; then they leave in the order in which they began.
+    """A map of keys to incomplete elements, and a queue of complete ones in the order in which keys first arrived.
 
-    Keys that were first seen together have one index, which is that order.
+    Keys that were first inserted by one call share an index, which defines that order.
     """
 
     def __init__(self, name: str, dtypes: tuple[DType, ...], shapes: tuple[Shape, ...], capacity: int) -> None:
@@ -34,7 +34,7 @@ class Barrier:
         self._is_cancelled = False
 
     def insert(self, component: int, keys: Sequence[bytes], values: Sequence[Any]) -> None:
-        """Gives one component of each key; those that are complete are ready."""
+        """Inserts one component for each key and moves the elements that it completes to the queue."""
         failed: errors.OpError | None = None
         complete: list[tuple[Any, ...]] = []
         with self._lock:
@@ -50,7 +50,7 @@ class Barrier:
                     self._incomplete.pop(key, None)
                     complete.append((entry[0], key, *[part for (part,) in entry[2:]]))
             self._calls += is_new
-        self._ready.enqueue_many(complete, Step(), _nothing, _raise)
+        self._ready.enqueue_many(complete, Step(), _ignore, _raise)
         self._close_when_complete()
         if failed is not None:
             raise failed
@@ -68,7 +68,7 @@ class Barrier:
         return entry
 
     def take(self, count: int, allow_small: bool, step: Step, finish: Finish, fail: Fail) -> None:
-        """Takes complete elements; finishes with the list of (index, key, components...)."""
+        """Takes complete elements; calls `finish` with the list of (index, key, components...)."""
         if self.is_closed:
             with self._lock:
                 available = self._ready.size() + (0 if allow_small else len(self._incomplete))
@@ -86,7 +86,7 @@ class Barrier:
             finish([])
 
     def close(self, cancel_pending: bool) -> None:
-        """Lets no new keys in; those that began may be completed unless they are cancelled."""
+        """Rejects new keys; incomplete elements may still be completed unless they are cancelled."""
         with self._lock:
             again = self.is_closed and not cancel_pending
             self.is_closed = True
@@ -101,7 +101,7 @@ class Barrier:
         with self._lock:
             over = self.is_closed and not self._incomplete and not self._ready.is_closed
         if over:
-            self._ready.close(True, Step(), _nothing, _raise)
+            self._ready.close(True, Step(), _ignore, _raise)
 
     def ready_size(self) -> int:
         return self._ready.size()
@@ -116,8 +116,8 @@ class Barrier:
         return f"Barrier {self.name!r}"
 
 
-def _nothing(*results: Outcome) -> None:
-    """Is told of what nobody waits for."""
+def _ignore(*results: Outcome) -> None:
+    """A completion callback for operations that no step waits for."""
 
 
 def _raise(step: Step, error: errors.OpError) -> None:

@@ -1,4 +1,4 @@
-"""Cancellation: one flag a step, and callbacks for whoever waits in it."""
+"""Cancellation: one flag per step, and callbacks for the operations that wait in it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Cancellation:
-    """Is set once, with the error that explains why; waiting parties register to be called then."""
+    """A flag that is set once, with the error that explains why; waiting operations register a callback."""
 
     __slots__ = ("_callbacks", "_lock", "_registered", "error")
 
@@ -28,7 +28,7 @@ class Cancellation:
             callback(error)
 
     def register(self, callback: Callable[[BaseException], None]) -> int | None:
-        """Calls back when cancelled; returns a token to deregister, or None if it is cancelled already."""
+        """Registers a callback; returns a token to deregister it, or None if cancellation has already happened."""
         with self._lock:
             if self.error is None:
                 self._registered += 1

@@ -1,4 +1,4 @@
-"""Checkpoints written in the background: who asked for that, and the thread that does it, in the order of the calls."""
+"""Asynchronous checkpoints: a background thread that writes them in the order of the calls, throttled."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from collections.abc import Callable
 from thalweg._src import errors
 
 _PART = re.compile(r"(.*)_temp_[0-9a-f]+/part-\d{5}-of-\d{5}$", re.DOTALL)
-_SHARE = 1 / 20  # of a core, for a save that nobody waits for
-_SPARE = 2  # idle cores; with so many a save may take what it needs
-_waiting: dict[str, BackgroundWriter] = {}  # the writers that are to take over a save, by the prefix saved to
+_SHARE = 1 / 20  # of a core, for a save that no caller waits for
+_SPARE = 2  # idle cores; with this many a save is not throttled
+_intercepting_writers: dict[str, BackgroundWriter] = {}  # writers that take over a save, by the prefix saved to
 _lock = threading.Lock()
 
 
 class BackgroundWriter:
-    """Does what is given to it on a thread of its own; what went wrong is raised to whoever comes next."""
+    """Runs callables on a thread of its own; a failure is raised to the next caller."""
 
     def __init__(self) -> None:
         self._queue: queue.Queue[tuple[Callable[[], None], bool]] = queue.Queue()
         self._thread: threading.Thread | None = None
         self._failure: Exception | None = None
-        self._hurry = threading.Event()
+        self._unthrottled = threading.Event()
         self._since = _clocks()
 
     def put(self, work: Callable[[], None], ends: bool = False) -> None:
-        """Takes work, which starts when all before it is done, unless some of it failed; `ends` marks a save's last."""
+        """Enqueues work, skipped if earlier work of the same save failed; `ends` marks the last of a save."""
         with _lock:
             self._queue.put((work, ends))
             if self._thread is None:
-                # No daemon: a program that ends waits for its last checkpoint.
-                self._hurry.clear()
+                # Not a daemon: the process waits for its last checkpoint before it exits.
+                self._unthrottled.clear()
                 self._thread = threading.Thread(target=self._run, name="checkpoints")
                 self._thread.start()
 
@@ -49,7 +49,7 @@ class BackgroundWriter:
             except Exception as error:
                 failed = True
                 self._failure = self._failure or error
-            del work  # with the values that it holds
+            del work  # frees the values that it holds
             if ends:
                 failed = False
                 with _lock:
@@ -57,20 +57,20 @@ class BackgroundWriter:
                         self._thread = None
                         return
 
-    def rest(self) -> None:
-        """Lets training go on: the work since the last rest gets a small share of the time since then.
+    def throttle(self) -> None:
+        """Throttles the writer: sleeps until its CPU time since the last call is a small share of the elapsed time.
 
-        Training that uses all cores stands still while one of them does something else. If it leaves cores idle, or
-        somebody waits for the checkpoint, be it the end of the program, nobody has a use for a rest.
+        Training that uses all cores stalls while one of them does something else. There is no need to throttle if
+        training leaves cores idle, or if a caller (or the exit of the process) waits for the checkpoint.
         """
         elapsed, worked, used = (clock - since for clock, since in zip(_clocks(), self._since))
         if _cores() - (used - worked) / max(elapsed, 1e-6) < _SPARE and threading.main_thread().is_alive():
-            self._hurry.wait(worked / _SHARE - elapsed)
+            self._unthrottled.wait(worked / _SHARE - elapsed)
         self._since = _clocks()
 
     def wait(self) -> None:
-        """Waits until all is written, as fast as can be; raises what went wrong."""
-        self._hurry.set()
+        """Waits until everything is written, without throttling; raises the first failure."""
+        self._unthrottled.set()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()
@@ -81,18 +81,18 @@ class BackgroundWriter:
         return self._thread is not None
 
     def raise_failure(self) -> None:
-        """Raises, once, what went wrong since it was asked last."""
+        """Raises, once, the first failure since the last call."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
 
-    def taking_over(self, prefix: str) -> _TakingOver:
-        """Is a context in which saves to the prefix are handed to this writer."""
-        return _TakingOver(prefix, self)
+    def intercepting(self, prefix: str) -> _Intercepting:
+        """Returns a context in which saves to the prefix are handed to this writer."""
+        return _Intercepting(prefix, self)
 
 
 def _clocks() -> tuple[float, float, float]:
-    """Returns the time, that of this thread, and that of all threads of the process."""
+    """Returns wall-clock time, the CPU time of this thread, and that of the process."""
     return time.monotonic(), time.thread_time(), time.process_time()
 
 
@@ -100,24 +100,24 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class _TakingOver:
-    """Announces a writer for a prefix while a step runs."""
+class _Intercepting:
+    """Registers a writer for a prefix while a step runs."""
 
     def __init__(self, prefix: str, writer: BackgroundWriter) -> None:
         self._prefix = prefix
         self._writer = writer
 
     def __enter__(self) -> None:
-        if _waiting.setdefault(self._prefix, self._writer) is not self._writer:
+        if _intercepting_writers.setdefault(self._prefix, self._writer) is not self._writer:
             raise errors.AlreadyExistsError(None, None, f"another save to {self._prefix} is under way")
 
     def __exit__(self, *exception: object) -> None:
-        _waiting.pop(self._prefix, None)
+        _intercepting_writers.pop(self._prefix, None)
 
 
 def writer_for(prefix: str) -> BackgroundWriter | None:
-    """Returns the writer that is to take over a save to a prefix, or to a shard of it."""
-    if not _waiting:
+    """Returns the writer that takes over a save to a prefix, or to a shard of it."""
+    if not _intercepting_writers:
         return None
     shard = _PART.match(prefix)
-    return _waiting.get(shard[1] if shard else prefix)
+    return _intercepting_writers.get(shard[1] if shard else prefix)

@@ -1,4 +1,4 @@
-"""Containers: named places for the state that stateful operations share."""
+"""Resource containers: named namespaces for the state that stateful operations share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Containers:
         return self._own if not container else self._shared.setdefault(container, {})
 
     def lookup_or_create(self, container: str, kind: str, name: str, make: Callable[[], T]) -> T:
-        """Returns the resource, made on first use."""
+        """Returns the resource, creating it on first use."""
         with self._lock:
             resources = self._container(container)
             if (kind, name) not in resources:
@@ -34,14 +34,14 @@ class Containers:
             return resources[kind, name]  # type: ignore[no-any-return]
 
     def clear(self) -> None:
-        """Forgets the default container, as a closed session does."""
+        """Destroys the default container, when its session is closed."""
         with self._lock:
             resources, self._own = list(self._own.values()), {}
         _destroy(resources)
 
     @classmethod
     def reset(cls, containers: Iterable[str]) -> None:
-        """Destroys what the named shared containers hold."""
+        """Destroys the contents of the named shared containers."""
         with cls._lock:
             resources = [r for name in containers for r in cls._shared.pop(name, {}).values()]
         _destroy(resources)

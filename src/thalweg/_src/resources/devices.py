@@ -1,4 +1,4 @@
-"""Devices: the places of this process where programs run, over torch's own."""
+"""Devices of a session: the CPU and the accelerators of this process, backed by torch devices."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ class Device:
     resources: Containers
     host: TorchDevice = _HOST
     accelerator: Accelerator | None = None
-    memory_limit: int = 0  # bytes that a step may hold here; 0 for all there are
+    memory_limit: int = 0  # bytes that a step may use here; 0 for no limit
     compiling: bool = False  # a placeholder for tracing: kernels are bound on it and never run
     _states: dict[str, Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def host_side(self) -> Device:
-        """Returns this device's host memory as a device: what an accelerator's counting is done on."""
+        """Returns this device's host memory as a device, on which shapes and other small integers are computed."""
         if self.type == "CPU":
             return self
         return Device(self.name, "CPU", self.host, self.resources, compiling=self.compiling)
 
     def synchronize(self) -> None:
-        """Waits for what was launched on this device; the CPU is never behind."""
+        """Waits for everything launched on this device; the CPU runs synchronously."""
         if self.accelerator is not None:
             self.accelerator.synchronize(self.torch)
 
     def state(self, node_name: str, make: Callable[[], Any]) -> Any:
-        """Returns what a stateful kernel keeps between steps, whatever else is fetched with it."""
+        """Returns the state that a stateful kernel keeps between steps, whatever the step signature."""
         with self._lock:
             if node_name not in self._states:
                 self._states[node_name] = make()
@@ -54,34 +54,36 @@ class Device:
 
 
 def local_devices(config: ConfigProto, resources: Containers) -> list[Device]:
-    """Returns the devices a session may use: `device_count` virtual CPUs, and the accelerators of torch."""
+    """Returns the devices of a session: `device_count` virtual CPUs, and the accelerators that torch finds."""
     cpus = config.device_count.get("CPU", 1)
     devices = [Device(f"{PREFIX}/device:CPU:{i}", "CPU", _HOST, resources) for i in range(max(cpus, 1))]
-    for kind in accelerators():
-        found = list(_of_kind(kind, config))
+    for accelerator in accelerators():
+        found = list(_logical_devices(accelerator, config))
         if found:
-            kind.prepare(config)
+            accelerator.prepare(config)
+        type = accelerator.type
         for index, (physical, limit) in enumerate(found):
-            where = torch.device(kind.torch_type, physical) if kind.torch_type != "cpu" else _HOST
-            name = f"{PREFIX}/device:{kind.type}:{index}"
-            devices.append(Device(name, kind.type, where, resources, accelerator=kind.on(where), memory_limit=limit))
+            where = torch.device(accelerator.torch_type, physical) if accelerator.torch_type != "cpu" else _HOST
+            name, bound = f"{PREFIX}/device:{type}:{index}", accelerator.on(where)
+            devices.append(Device(name, type, where, resources, accelerator=bound, memory_limit=limit))
     return devices
 
 
 def listed_devices(config: ConfigProto) -> list[tuple[str, str, int, str]]:
-    """Returns (name, type, limit in bytes, the machine's name for it) of a session's devices, and touches none."""
+    """Returns (name, type, limit in bytes, physical name) of a session's devices, without initializing any."""
     cpus = range(max(config.device_count.get("CPU", 1), 1))
     found = [(f"/device:CPU:{index}", "CPU", 0, "/physical_device:CPU:0") for index in cpus]
-    for kind in accelerators():
-        for index, (physical, limit) in enumerate(_of_kind(kind, config)):
-            name, physical_name = f"/device:{kind.type}:{index}", f"/physical_device:{kind.type}:{physical}"
-            found.append((name, kind.type, limit, physical_name))
+    for accelerator in accelerators():
+        type = accelerator.type
+        for index, (physical, limit) in enumerate(_logical_devices(accelerator, config)):
+            found.append((f"/device:{type}:{index}", type, limit, f"/physical_device:{type}:{physical}"))
     return found
 
 
-def _of_kind(kind: Accelerator, config: ConfigProto) -> Iterator[LogicalGpu]:
-    """Yields the devices of a kind; only GPUs can be chosen and divided."""
-    if kind.type == "GPU":
-        yield from logical_gpus(config, kind.count())
+def _logical_devices(accelerator: Accelerator, config: ConfigProto) -> Iterator[LogicalGpu]:
+    """Yields the devices of an accelerator; only GPUs can be selected and divided."""
+    count = accelerator.count()
+    if accelerator.type == "GPU":
+        yield from logical_gpus(config, count)
     else:
-        yield from map(LogicalGpu, range(min(config.device_count.get(kind.type, 1 << 30), kind.count())))
+        yield from map(LogicalGpu, range(min(config.device_count.get(accelerator.type, 1 << 30), count)))

@@ -1,4 +1,4 @@
-"""GPU options: which GPUs of the machine a session has, and the devices that each of them is divided into."""
+"""GPU options: which GPUs of the machine a session sees, and the logical devices that each is divided into."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from thalweg._src.errors import InvalidArgumentError, UnknownError
 
 
 class LogicalGpu(NamedTuple):
-    """A device /device:GPU:i of a session: the GPU of the machine behind it, and the bytes that it may hold."""
+    """A logical device /device:GPU:i of a session: the physical GPU behind it, and its memory limit in bytes."""
 
     physical: int
-    limit: int = 0  # none
+    limit: int = 0  # no limit
 
 
 def logical_gpus(config: ConfigProto, count: int) -> list[LogicalGpu]:
-    """Returns the GPU devices of a session on a machine that has so many GPUs; raises what TensorFlow does.
+    """Returns the logical GPUs of a session on a machine with this many GPUs; rejects what TensorFlow rejects.
 
     On a machine without GPUs nothing is checked, so that a program which configures them runs there too.
     """
@@ -40,17 +40,17 @@ def logical_gpus(config: ConfigProto, count: int) -> list[LogicalGpu]:
 
 
 def _visible(text: str, count: int) -> list[int]:
-    """Returns the GPUs that a list such as "2,0" names, in its order; all if it is empty."""
+    """Returns the GPUs named by a list such as "2,0", in that order; all GPUs if it is empty."""
     if not text:
         return list(range(count))
     result: list[int] = []
     for entry in text.split(","):
         if re.fullmatch(r"\s*[+-]?[0-9]+\s*", entry) is None:
-            raise _invalid(f"visible_device_list: the entry {entry!r} of {text!r} is no number")
+            raise _invalid(f"visible_device_list: the entry {entry!r} of {text!r} is not a number")
         index = int(entry)
         if not 0 <= index < count:
             raise _invalid(
-                f"visible_device_list names the GPU {index}, and there are {count}, counted from 0: {text!r}"
+                f"visible_device_list names the GPU {index}, but there are {count}, counted from 0: {text!r}"
             )
         if index in result:
             raise _invalid(f"visible_device_list names the GPU {index} twice: {text!r}")
@@ -61,12 +61,12 @@ def _visible(text: str, count: int) -> list[int]:
 def _check(options: GPUOptions, used: int, visible: int) -> None:
     virtual = options.experimental.virtual_devices
     if options.per_process_gpu_memory_fraction > 0:
-        raise _invalid("per_process_gpu_memory_fraction and virtual_devices exclude each other")
+        raise _invalid("per_process_gpu_memory_fraction and virtual_devices are mutually exclusive")
     if used < len(virtual):
-        text = f"virtual_devices has {len(virtual)} entries, and the session {used} GPUs to divide"
+        text = f"virtual_devices has {len(virtual)} entries, but the session has {used} GPUs to divide"
         raise UnknownError(None, None, text)
     if visible != len(virtual):
-        text = f"virtual_devices needs an entry for each of the {visible} visible GPUs, and has {len(virtual)}"
+        text = f"virtual_devices needs an entry for each of the {visible} visible GPUs, but has {len(virtual)}"
         raise _invalid(text) if options.visible_device_list else UnknownError(None, None, text)
     for index, entry in enumerate(virtual):
         for megabytes in entry.memory_limit_mb:

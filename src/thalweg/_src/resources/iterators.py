@@ -1,8 +1,8 @@
-"""Iterators: where steps take the elements of a dataset, one after another.
+"""Iterator resources: positions in datasets from which steps take elements.
 
-Elements are made by a worker, one at a time, while steps wait for them in line and hold no thread. A step that is
-cancelled leaves the line; the element that was made for it goes to the next one. An element that is at hand and does
-not take long is made by the step itself: going to a worker and back would take as long again.
+A worker thread produces elements one at a time while steps wait in the queue without holding a thread. When a waiting
+step is cancelled, the element produced for it goes to the next step. An element that is available and cheap is produced
+on the step's own thread, since a switch to a worker and back would take as long again.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from typing import Any, Protocol
 from thalweg._src import errors
 from thalweg._src.dtypes import DType
 from thalweg._src.resources.step import Step
-from thalweg._src.resources.waiting import STUCK, Attempt, Fail, Finish, Outcome, Resource, tell
+from thalweg._src.resources.waiting import NO_PROGRESS, Attempt, Fail, Finish, Outcome, Resource, notify
 from thalweg._src.resources.workers import workers
 from thalweg._src.shapes import Shape, compatible, show
 
 Element = tuple[Any, ...]
-_LONG = (
-    0.01  # seconds; a step that makes an element that takes longer itself would be late to hear that it is cancelled
-)
+_LONG = 0.01  # seconds; while a step produces an element on its own thread, it does not notice that it is cancelled
 
 
 class Elements(Protocol):
@@ -38,7 +36,7 @@ class Elements(Protocol):
 
 
 class Dataset(Protocol):
-    """What elements can be taken from, again and again."""
+    """A source of elements that can be iterated any number of times."""
 
     types: Sequence[DType]
     shapes: Sequence[Shape]
@@ -47,25 +45,25 @@ class Dataset(Protocol):
 
 
 class _Task(Attempt):
-    """Something that a step asks of the elements; a worker does it when it is first in line."""
+    """A request of a step; a worker runs it when it is at the head of the wait queue."""
 
     __slots__ = ("_do", "outcome")
 
     def __init__(self, do: Callable[[], Element], step: Step, finish: Finish, fail: Fail) -> None:
         super().__init__(step, finish, fail)
         self._do = do
-        self.outcome: Outcome = STUCK
+        self.outcome: Outcome = NO_PROGRESS
 
     def advance(self) -> Outcome:
         return self.outcome
 
     def do(self) -> Outcome:
-        """Returns what came of it, an error among other things."""
+        """Returns the results of the request, or its error."""
         return outcome_of(self._do)
 
 
 def outcome_of(do: Callable[[], Element]) -> Outcome:
-    """Returns the result of a call, or the typed error that it ended with."""
+    """Returns the result of a call, or the typed error that it raised."""
     try:
         return do()
     except StopIteration:
@@ -83,13 +81,13 @@ _alive: weakref.WeakSet[IteratorResource] = weakref.WeakSet()
 
 @atexit.register
 def _end_all() -> None:
-    """Calls off what workers are at: an interpreter that ends must not find them in the middle of a kernel."""
+    """Stops all iterators at exit: the interpreter must not shut down while a worker is inside a kernel."""
     for iterator in list(_alive):
         iterator.destroy()
 
 
 class IteratorResource(Resource):
-    """A position in a dataset that steps share, empty until it is made of one."""
+    """A position in a dataset, shared by steps; it has no dataset until it is initialized."""
 
     kept: weakref.WeakValueDictionary[str, IteratorResource] = weakref.WeakValueDictionary()
 
@@ -101,15 +99,15 @@ class IteratorResource(Resource):
         self.first: Callable[[], Dataset] | None = None  # makes the dataset of a one-shot iterator
         self._dataset: Dataset | None = None
         self._elements: Elements | None = None
-        self._made: Element | errors.OpError | None = None  # for a step that went away meanwhile
+        self._made: Element | errors.OpError | None = None  # for a step that was cancelled meanwhile
         self._busy = False
-        self._cost = _LONG  # seconds that the last element took
-        self._serial = 0  # of the dataset: what is made of an earlier one is dropped
+        self._cost = _LONG  # seconds that the last element took; at first too many to run on a step's thread
+        self._serial = 0  # increases with each dataset: elements of an earlier one are dropped
         self._awaited: bytes | None = None  # a position that was restored before there was a dataset
 
     @property
     def handle(self) -> str:
-        """A text by which this process finds the iterator."""
+        """The string by which this process finds the iterator."""
         handle = f"iterator/{self.name}/{id(self):x}"
         IteratorResource.kept[handle] = self
         return handle
@@ -117,7 +115,7 @@ class IteratorResource(Resource):
     # -- datasets -----------------------------------------------------------------------------------------------------
 
     def make(self, dataset: Dataset) -> None:
-        """Begins with the first element of a dataset, or at a position that was restored before there was one."""
+        """Starts at the first element of a dataset, or at a position that was restored before there was a dataset."""
         self._require_fit(dataset)
         awaited, self._awaited = self._awaited, None
         if awaited is None:
@@ -139,7 +137,7 @@ class IteratorResource(Resource):
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                errors.describe("the dataset has elements of other types", expected=own, received=given),
+                errors.describe("the dataset has elements of different types", expected=own, received=given),
             )
         for index, (own_shape, shape) in enumerate(zip(self.shapes, dataset.shapes)):
             if not compatible(own_shape, shape):
@@ -147,7 +145,7 @@ class IteratorResource(Resource):
                     None,
                     None,
                     errors.describe(
-                        f"component {index} of the dataset has another shape",
+                        f"component {index} of the dataset has a different shape",
                         expected=show(own_shape),
                         received=show(shape),
                     ),
@@ -159,7 +157,7 @@ class IteratorResource(Resource):
             self._require_fit(dataset)
             elements = dataset.iterate()
             with self.lock:
-                if self.first is not None:  # it was not destroyed meanwhile
+                if self.first is not None:  # not destroyed meanwhile
                     self._elements, self._dataset, self.first = elements, dataset, None
         if self._elements is None:
             raise errors.FailedPreconditionError(
@@ -172,20 +170,20 @@ class IteratorResource(Resource):
             )
         return self._elements
 
-    # -- what steps ask -----------------------------------------------------------------------------------------------
+    # -- requests of steps --------------------------------------------------------------------------------------------
 
     def get_next(self, step: Step, finish: Finish, fail: Fail) -> None:
-        """Finishes with the components of the next element."""
-        if not self._make_here(step, finish, fail):
-            self._line_up(_Task(self._next, step, finish, fail))
+        """Calls `finish` with the components of the next element."""
+        if not self._produce_inline(step, finish, fail):
+            self._wait_for(_Task(self._next, step, finish, fail))
 
     def get_state(self, step: Step, finish: Finish, fail: Fail) -> None:
-        """Finishes with the position as bytes."""
-        self._line_up(_Task(self._state, step, finish, fail))
+        """Calls `finish` with the serialized position."""
+        self._wait_for(_Task(self._state, step, finish, fail))
 
     def set_state(self, saved: bytes, step: Step, finish: Finish, fail: Fail) -> None:
-        """Goes to a position of the same dataset."""
-        self._line_up(_Task(lambda: self._restore(saved), step, finish, fail))
+        """Moves to a serialized position of the same dataset."""
+        self._wait_for(_Task(lambda: self._restore(saved), step, finish, fail))
 
     def _next(self) -> Element:
         made, self._made = self._made, None
@@ -204,7 +202,7 @@ class IteratorResource(Resource):
         return (self._current().saved(None if isinstance(made, errors.OpError) else made),)
 
     def _restore(self, saved: bytes) -> Element:
-        if self._elements is None and self.first is None:  # sessions restore first and initialize then
+        if self._elements is None and self.first is None:  # a session restores before it initializes
             self._awaited = saved
             return ()
         self._current()
@@ -222,8 +220,8 @@ class IteratorResource(Resource):
         self._exchange(dataset, elements)
         self._made = made
 
-    def _make_here(self, step: Step, finish: Finish, fail: Fail) -> bool:
-        """Makes the next element in the step's own thread; False if a worker had better do it."""
+    def _produce_inline(self, step: Step, finish: Finish, fail: Fail) -> bool:
+        """Produces the next element on the step's own thread; returns False if a worker should do it."""
         with self.lock:
             if self._busy or self._cost >= _LONG or self._elements is None or not self._elements.prompt():
                 return False
@@ -231,11 +229,11 @@ class IteratorResource(Resource):
         outcome: Outcome = None
         try:
             outcome = outcome_of(self._next)
-        finally:  # whoever is interrupted leaves the iterator to others
+        finally:  # an interrupted step leaves the iterator usable
             with self.lock:
                 if step.cancellation.error is not None and serial == self._serial:
                     self._made = outcome
-                self._busy = bool(self.lines[0])
+                self._busy = bool(self.wait_queues[0])
                 others = self._busy
             if others:
                 workers.start(self._work)
@@ -245,11 +243,11 @@ class IteratorResource(Resource):
             finish(*outcome)
         return True
 
-    # -- the line -----------------------------------------------------------------------------------------------------
+    # -- the wait queue -----------------------------------------------------------------------------------------------
 
-    def _line_up(self, task: _Task) -> None:
+    def _wait_for(self, task: _Task) -> None:
         with self.lock:
-            self.lines[0].append(task)
+            self.wait_queues[0].append(task)
             idle, self._busy = not self._busy, True
         if idle:
             workers.start(self._work)
@@ -257,24 +255,24 @@ class IteratorResource(Resource):
             task.listen(self._withdraw)
 
     def _work(self) -> None:
-        """Does what those in line ask for, until nobody is left."""
+        """Runs the waiting requests in order, until none is left."""
         while True:
             with self.lock:
-                if not self.lines[0]:
+                if not self.wait_queues[0]:
                     self._busy = False
                     return
-                task, serial = self.lines[0][0], self._serial
+                task, serial = self.wait_queues[0][0], self._serial
             assert isinstance(task, _Task)
             outcome = task.do()
             with self.lock:
-                if task.is_over:  # withdrawn, and nobody took what was made for it
+                if task.is_over:  # withdrawn: the next step gets the element
                     if task._do == self._next and serial == self._serial:
                         self._made = outcome
                     ended = []
                 else:
                     task.outcome = outcome
                     ended = self.advance()
-            tell(ended)
+            notify(ended)
             del task, outcome, ended
 
     def forget(self) -> None:
@@ -286,7 +284,7 @@ class IteratorResource(Resource):
 
 
 def single_element(dataset: Dataset, step: Step, finish: Finish, fail: Fail) -> None:
-    """Finishes with the only element of a dataset."""
+    """Calls `finish` with the only element of a dataset."""
 
     def take() -> Element:
         elements = dataset.iterate()

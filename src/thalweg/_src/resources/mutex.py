@@ -1,4 +1,4 @@
-"""Mutex: lets one step at a time through a critical section; the others stand in line without a thread."""
+"""Mutex: admits one step at a time to a critical section; the others wait in a queue without holding a thread."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from collections import deque
 from typing import Any
 
 from thalweg._src.resources.step import Step
-from thalweg._src.resources.waiting import STUCK, Attempt, Fail, Finish, Outcome, Resource, tell
+from thalweg._src.resources.waiting import NO_PROGRESS, Attempt, Fail, Finish, Outcome, Resource, notify
 
 
 class Mutex(Resource):
-    """A lock that a step takes and gives back."""
+    """A lock that a step acquires and releases."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, deque())
         self.is_held = False
 
     def acquire(self, step: Step, finish: Finish, fail: Fail) -> None:
-        """Finishes with a Lock when it is this step's turn."""
-        self.attempt(self.lines[0], _Acquiring(self, step, finish, fail))
+        """Calls `finish` with a `Lock` once this step has acquired the mutex."""
+        self.attempt(self.wait_queues[0], _Acquire(self, step, finish, fail))
 
     def release(self) -> None:
         with self.lock:
             self.is_held = False
             ended = self.advance()
-        tell(ended)
+        notify(ended)
 
 
 class Lock:
-    """The right to be in the critical section: until it is released, dropped, or its step is cancelled."""
+    """Ownership of the mutex: lasts until it is released, garbage-collected, or its step is cancelled."""
 
     __slots__ = ("__weakref__", "_cancellation", "_mutex", "_token")
 
@@ -50,7 +50,7 @@ class Lock:
         self.release()
 
 
-class _Acquiring(Attempt):
+class _Acquire(Attempt):
     __slots__ = ("_mutex",)
 
     def __init__(self, mutex: Mutex, step: Step, finish: Finish, fail: Fail) -> None:
@@ -59,7 +59,7 @@ class _Acquiring(Attempt):
 
     def advance(self) -> Outcome:
         if self._mutex.is_held:
-            return STUCK
+            return NO_PROGRESS
         self._mutex.is_held = True
         return ()
 

@@ -1,7 +1,7 @@
-"""Queues: bounded lists of elements that steps put in and take out, waiting where they must.
+"""Queues: bounded lists of elements that steps enqueue and dequeue, blocking when full or empty.
 
-A queue has two lines, of those that put in and of those that take out, each first come, first served. A request for
-many elements takes what is there and waits for the rest; when the queue is closed too early, what it took goes back.
+A queue has two wait queues, of enqueues and of dequeues, each first come, first served. A request for many elements
+takes what is available and waits for the rest; if the queue is closed too early, it returns what it has taken.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from thalweg._src import errors
 from thalweg._src.dtypes import DType
 from thalweg._src.resources.step import Step
-from thalweg._src.resources.waiting import MOVED, STUCK, Attempt, Fail, Finish, Outcome, Resource, tell
+from thalweg._src.resources.waiting import NO_PROGRESS, PROGRESS, Attempt, Fail, Finish, Outcome, Resource, notify
 from thalweg._src.shapes import Shape
 
 Element = tuple[Any, ...]
@@ -23,7 +23,7 @@ _UNBOUNDED = 1 << 62
 
 
 class Store(Protocol):
-    """The order in which elements leave."""
+    """The elements of a queue, and the order in which they leave."""
 
     def __len__(self) -> int: ...
 
@@ -32,10 +32,10 @@ class Store(Protocol):
     def take(self) -> Element: ...
 
     def put_back(self, elements: Sequence[Element]) -> None:
-        """Takes elements back that were taken last."""
+        """Returns the elements that were taken last."""
 
     def available(self, is_closed: bool) -> int:
-        """Returns how many elements may leave now."""
+        """Returns how many elements may be taken now."""
 
     def clear(self) -> None: ...
 
@@ -60,7 +60,7 @@ class InOrder:
 
 
 class Shuffled:
-    """Any element may be next; some stay behind until the queue is closed, so that there is a choice."""
+    """Takes elements at random; keeps a minimum number until the queue is closed, so that there is a choice."""
 
     def __init__(self, min_after_dequeue: int, seed: tuple[int, int]) -> None:
         self._elements: list[Element] = []
@@ -86,7 +86,7 @@ class Shuffled:
 
 
 class ByPriority:
-    """The lowest first component is next; of equal ones the oldest."""
+    """Takes the element with the lowest first component; among equal ones the oldest."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[Any, int, Element]] = []
@@ -132,62 +132,62 @@ class Queue(Resource):
         self.dtypes = dtypes
         self.shapes = shapes
         self.capacity = capacity
-        self.traits = traits  # what another handle of this queue must ask for as well
+        self.traits = traits  # further properties on which all handles of this queue must agree
         self.is_closed = False
         self._limit = capacity if capacity >= 0 else _UNBOUNDED
         self._store = store
-        self._putting, self._taking = self.lines
+        self._enqueues, self._dequeues = self.wait_queues
 
     def enqueue(self, element: Element, step: Step, finish: Finish, fail: Fail) -> None:
-        """Puts one element in, at once if there is room and nobody was first."""
+        """Enqueues one element, immediately if there is room and no enqueue waits."""
         with self.lock:
-            at_once = not self._putting and not self.is_closed and len(self._store) < self._limit
-            if at_once:
+            immediate = not self._enqueues and not self.is_closed and len(self._store) < self._limit
+            if immediate:
                 self._store.put(element)
-                ended = self.advance() if self._taking else ()
-        if at_once:
+                ended = self.advance() if self._dequeues else ()
+        if immediate:
             if ended:
-                tell(ended)
+                notify(ended)
             finish()
         else:
-            self.attempt(self._putting, _Putting(self, [element], step, finish, fail))
+            self.attempt(self._enqueues, _Enqueue(self, [element], step, finish, fail))
 
     def enqueue_many(self, elements: Sequence[Element], step: Step, finish: Finish, fail: Fail) -> None:
-        """Puts elements in one after the other, as there is room."""
+        """Enqueues elements one after the other, as room becomes available."""
         if elements:
-            self.attempt(self._putting, _Putting(self, elements, step, finish, fail))
+            self.attempt(self._enqueues, _Enqueue(self, elements, step, finish, fail))
         else:
             finish()
 
     def dequeue(self, step: Step, finish: Finish, fail: Fail) -> None:
-        """Takes one element, at once if there is one and nobody was first; finishes with its components."""
+        """Dequeues one element, immediately if possible and no dequeue waits; calls `finish` with its components."""
         with self.lock:
-            at_once = not self._taking and self._store.available(self.is_closed) > 0
-            if at_once:
+            immediate = not self._dequeues and self._store.available(self.is_closed) > 0
+            if immediate:
                 element = self._store.take()
-                ended = self.advance() if self._putting else ()
-        if at_once:
+                ended = self.advance() if self._enqueues else ()
+        if immediate:
             if ended:
-                tell(ended)
+                notify(ended)
             finish(*element)
         else:
-            self.attempt(self._taking, _Taking(self, 1, False, step, lambda elements: finish(*elements[0]), fail))
+            self.attempt(self._dequeues, _Dequeue(self, 1, False, step, lambda elements: finish(*elements[0]), fail))
 
     def dequeue_many(self, count: int, allow_small: bool, step: Step, finish: Finish, fail: Fail) -> None:
-        """Takes this many elements, or what a closed queue has left if it may; finishes with the list of them."""
-        self.attempt(self._taking, _Taking(self, count, allow_small, step, finish, fail))
+        """Dequeues this many elements, or the rest of a closed queue if allowed; calls `finish` with a list."""
+        self.attempt(self._dequeues, _Dequeue(self, count, allow_small, step, finish, fail))
 
     def close(self, cancel_pending: bool, step: Step, finish: Finish, fail: Fail) -> None:
-        """Lets no more elements in: those that wait to enter are cancelled, or enter before the queue closes."""
+        """Closes the queue: waiting enqueues are cancelled, or complete before the queue closes."""
         if not cancel_pending:
-            self.attempt(self._putting, _Closing(self, step, finish, fail))
+            self.attempt(self._enqueues, _Close(self, step, finish, fail))
             return
         with self.lock:
             self.is_closed = True
             cancelled = errors.CancelledError(None, None, f"{self} was closed, and waiting enqueues were cancelled")
-            ended = self.give_up([self._putting], cancelled)
+            ended = self.fail_all([self._enqueues], cancelled)
             ended += self.advance()
-        tell(ended)
+        notify(ended)
         finish()
 
     def size(self) -> int:
@@ -201,8 +201,8 @@ class Queue(Resource):
         return f"{self.kind} {self.name!r}"
 
 
-class _Putting(Attempt):
-    """Elements that are to enter; those that are in stay in, whatever becomes of the rest."""
+class _Enqueue(Attempt):
+    """A pending enqueue; elements that have entered stay even if it is cancelled."""
 
     __slots__ = ("_elements", "_entered", "_queue")
 
@@ -218,16 +218,16 @@ class _Putting(Attempt):
             return errors.CancelledError(None, None, f"{queue} is closed.")
         room = queue._limit - len(store)
         if room <= 0:
-            return STUCK
+            return NO_PROGRESS
         entering = self._elements[self._entered : self._entered + room]
         for element in entering:
             store.put(element)
         self._entered += len(entering)
-        return MOVED if self._entered < len(self._elements) else ()
+        return PROGRESS if self._entered < len(self._elements) else ()
 
 
-class _Taking(Attempt):
-    """A request for elements, with those that it has already."""
+class _Dequeue(Attempt):
+    """A pending dequeue, with the elements that it has taken so far."""
 
     __slots__ = ("_allow_small", "_queue", "_taken", "_wanted")
 
@@ -252,17 +252,17 @@ class _Taking(Attempt):
             self._wanted = len(store)
         count = min(store.available(queue.is_closed), self._wanted - len(self._taken))
         if count <= 0:
-            return STUCK
+            return NO_PROGRESS
         self._taken += [store.take() for _ in range(count)]
-        return MOVED if len(self._taken) < self._wanted else (self._taken,)
+        return PROGRESS if len(self._taken) < self._wanted else (self._taken,)
 
     def undo(self) -> None:
         self._queue._store.put_back(self._taken)
         self._taken = []
 
 
-class _Closing(Attempt):
-    """The end of a queue, which comes after those that were in line before it."""
+class _Close(Attempt):
+    """A pending close, which takes effect after the enqueues that were waiting before it."""
 
     __slots__ = ("_queue",)
 

@@ -1,4 +1,4 @@
-"""Readers: take the names of files from a queue and give the records in them, one step after another."""
+"""Readers: take file names from a queue and return the records of those files to one step after another."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from thalweg._src.formats.gfile import _typed_errors
 from thalweg._src.formats.record_files import Source, open_source, records_of
 from thalweg._src.resources.queues import Queue
 from thalweg._src.resources.step import Step
-from thalweg._src.resources.waiting import STUCK, Attempt, Fail, Finish, Outcome, Resource, tell
+from thalweg._src.resources.waiting import NO_PROGRESS, Attempt, Fail, Finish, Outcome, Resource, notify
 
 Record = tuple[bytes, bytes]  # key and value
 
 
 class Reader(Resource):
-    """One kind of file, read a record at a time; a queue that a step brings says which file is next.
+    """Reads files of one format record by record; the step passes the queue that provides file names.
 
-    Steps that read stand in line. The first of them, when there is no file to go on with, asks the queue for a name.
+    Steps wait in a queue. When there is no file to read, the first of them dequeues a file name.
     """
 
     kind = "Reader"
-    ends_at_once = False  # a file's only record is its last
+    is_single_record = False  # whether each file is a single record
 
     def __init__(self, name: str, *settings: Any) -> None:
         super().__init__(name, deque())
@@ -36,7 +36,7 @@ class Reader(Resource):
 
     def _forget_work(self) -> None:
         self._records: Iterator[Record] | None = None
-        self._error: errors.OpError | None = None  # of a file that cannot be read on, until the reader is reset
+        self._error: errors.OpError | None = None  # of a file that cannot be read further, until the reader is reset
         self._name = b""
         self.work_started = self.work_finished = self.records_produced = 0
 
@@ -47,32 +47,32 @@ class Reader(Resource):
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def read(self, queue: Queue, count: int | None, step: Step, finish: Finish, fail: Fail) -> None:
-        """Finishes with a key and a value; if there is a count, with lists of as many as a file still has."""
-        attempt = _Reading(self, queue, count, step, finish, fail)
+        """Calls `finish` with a key and a value, or with lists of up to `count` records from one file."""
+        attempt = _Read(self, queue, count, step, finish, fail)
         with self.lock:
-            self.lines[0].append(attempt)
+            self.wait_queues[0].append(attempt)
         self._go_on()
         if not attempt.is_over:
             attempt.listen(self._withdraw)
 
     def _go_on(self) -> None:
-        """Reads as long as there are names; asks the queue of whoever is first for another one."""
-        line, thread = self.lines[0], threading.get_ident()
+        """Reads while there are file names, then dequeues another name for the first waiting step."""
+        waiting, thread = self.wait_queues[0], threading.get_ident()
         here = [True]
         while True:
             with self.lock:
                 ended = self.advance()
-                first = line[0] if line and self._asking is None else None
+                first = waiting[0] if waiting and self._asking is None else None
                 self._asking = first or self._asking
-            tell(ended)
+            notify(ended)
             if first is None:
                 here.clear()
                 return
-            assert isinstance(first, _Reading)
+            assert isinstance(first, _Read)
             self._ask(first, here, thread)
 
-    def _ask(self, asking: _Reading, here: list[bool], thread: int) -> None:
-        def come(name: Any) -> None:
+    def _ask(self, asking: _Read, here: list[bool], thread: int) -> None:
+        def receive(name: Any) -> None:
             with self.lock:
                 self._names.append(name.item())
                 self._asking = None if self._asking is asking else self._asking
@@ -84,16 +84,16 @@ class Reader(Resource):
                 mine = not asking.is_over
                 if mine:
                     asking.is_over = True
-                    self.lines[0].remove(asking)
+                    self.wait_queues[0].remove(asking)
             if mine:
                 asking.end(error)
             go_on()
 
         def go_on() -> None:
-            if not (here and threading.get_ident() == thread):  # else whoever asks goes on by itself
+            if not (here and threading.get_ident() == thread):  # otherwise `_go_on` on this thread continues
                 self._go_on()
 
-        asking.queue.dequeue(asking.step, come, end)
+        asking.queue.dequeue(asking.step, receive, end)
 
     def _withdraw(self, attempt: Attempt) -> None:
         super()._withdraw(attempt)
@@ -103,7 +103,7 @@ class Reader(Resource):
         self._go_on()
 
     def next_record(self) -> Record | errors.OpError | None:
-        """Returns the next record, None where a file ends or there is no file; the lock is held."""
+        """Returns the next record, or None at the end of a file or if there is no file; the lock is held."""
         if self._error is not None:
             return self._error
         try:
@@ -116,15 +116,15 @@ class Reader(Resource):
             with _typed_errors(self._name):
                 record = next(self._records, None)
         except errors.OpError as error:
-            if isinstance(error, errors.DataLossError) or self.ends_at_once:
+            if isinstance(error, errors.DataLossError) or self.is_single_record:
                 self._error = error
             else:
-                self._records = None  # the next read goes on with another file
+                self._records = None  # the next read continues with another file
                 self.work_started -= 1
             return error
         if record is not None:
             self.records_produced += 1
-        if record is None or self.ends_at_once:
+        if record is None or self.is_single_record:
             self._records = None
             self.work_finished = self.work_started
         return record
@@ -144,7 +144,7 @@ class Reader(Resource):
         self._forget_work()
 
     def serialized(self) -> bytes:
-        """Returns the state of the reader between two files."""
+        """Returns the serialized state of the reader between two files."""
         self._require_state("SerializeState")
         with self.lock:
             numbers = (self.work_started, self.work_finished, self.records_produced)
@@ -154,7 +154,7 @@ class Reader(Resource):
             return b"".join(fields)
 
     def restore(self, state: bytes) -> None:
-        """Takes up a state that another reader of this kind gave."""
+        """Restores the state of another reader of this type."""
         self._require_state("RestoreState")
         try:
             numbers, name = _parsed(state)
@@ -170,8 +170,8 @@ class Reader(Resource):
                 self._records = self.records(name)
 
     def _require_state(self, what: str) -> None:
-        if not self.ends_at_once:
-            raise errors.UnimplementedError(None, None, f"{self.kind} {self.name!r} has no {what}")
+        if not self.is_single_record:
+            raise errors.UnimplementedError(None, None, f"{self.kind} {self.name!r} does not support {what}")
 
     def _bad_state(self, state: bytes) -> errors.InvalidArgumentError:
         shown = state[:40].decode("utf-8", "backslashreplace")
@@ -181,7 +181,7 @@ class Reader(Resource):
         return f"{self.kind} {self.name!r}"
 
 
-class _Reading(Attempt):
+class _Read(Attempt):
     """A request for records."""
 
     __slots__ = ("_count", "_reader", "_records", "queue", "step")
@@ -199,7 +199,7 @@ class _Reading(Attempt):
         while len(self._records) < wanted:
             if not self._reader.has_work:
                 if not self._records:
-                    return STUCK
+                    return NO_PROGRESS
                 break
             record = self._reader.next_record()
             if isinstance(record, errors.OpError):
@@ -207,27 +207,27 @@ class _Reading(Attempt):
             if record is not None:
                 self._records.append(record)
             elif self._records:
-                break  # a batch does not go beyond the end of a file
+                break  # a batch does not cross the end of a file
         if self._count is None:
             return self._records[0]
         return [key for key, _ in self._records], [value for _, value in self._records]
 
 
 class IdentityReader(Reader):
-    """Gives the names themselves."""
+    """Returns the file names themselves as records."""
 
     kind = "IdentityReader"
-    ends_at_once = True
+    is_single_record = True
 
     def records(self, name: bytes) -> Iterator[Record]:
         yield name, name
 
 
 class WholeFileReader(Reader):
-    """Gives each file as one record."""
+    """Returns each file as one record."""
 
     kind = "WholeFileReader"
-    ends_at_once = True
+    is_single_record = True
 
     def records(self, name: bytes) -> Iterator[Record]:
         source, file = open_source(name)
@@ -236,7 +236,7 @@ class WholeFileReader(Reader):
 
 
 class TextLineReader(Reader):
-    """Gives the lines of text files, without their ends."""
+    """Returns the lines of text files, without line endings."""
 
     kind = "TextLineReader"
 
@@ -250,7 +250,7 @@ class TextLineReader(Reader):
 
 
 class FixedLengthRecordReader(Reader):
-    """Gives pieces of equal length, between a header and a footer, every so many bytes."""
+    """Returns records of fixed length, `hop` bytes apart, between a header and a footer."""
 
     kind = "FixedLengthRecordReader"
 
@@ -282,7 +282,7 @@ def _skip(source: Source, size: int) -> None:
 
 
 class TFRecordReader(Reader):
-    """Gives the records of record files."""
+    """Returns the records of TFRecord files."""
 
     kind = "TFRecordReader"
 
@@ -302,7 +302,7 @@ def _varint(number: int) -> bytes:
 
 
 def _parsed(state: bytes) -> tuple[list[int], bytes]:
-    """Returns the three numbers and the name that a state holds; raises ValueError or IndexError if it is none."""
+    """Returns the three counters and the file name of a state; raises ValueError or IndexError if it is malformed."""
     numbers, name, position = [0, 0, 0], b"", 0
 
     def varint() -> int:

@@ -1,4 +1,4 @@
-"""Rendezvous: where the partitions of a step hand each other tensors by key."""
+"""Rendezvous: where the partitions of a step exchange tensors by key."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Receive = Callable[[Any], None]
 
 
 def rendezvous_key(source: str, destination: str, name: str) -> str:
-    """Returns the key of a transfer: each tensor meets each destination once a step, in a loop once an iteration."""
+    """Returns the key of a transfer: each tensor is sent to each destination once per step, or once per iteration."""
     return f"{source};{destination};{name}"
 
 
 class Rendezvous:
-    """A table of keys: values wait for receivers in turn, or receivers for values; nobody holds a thread.
+    """A table of keys in which values wait for receivers, or receivers for values, without holding a thread.
 
-    Both sides of a loop go through its iterations in order, so the n-th value of a key is for its n-th receiver.
+    Both sides of a loop run its iterations in order, so the n-th value of a key belongs to its n-th receiver.
     """
 
     __slots__ = ("_lock", "_receivers", "_values")
@@ -37,7 +37,7 @@ class Rendezvous:
             receiver(value)
 
     def receive(self, key: str, receiver: Receive) -> None:
-        """Calls the receiver with the value, now or when it comes."""
+        """Calls the receiver with the value, now or when it arrives."""
         with self._lock:
             if key not in self._values:
                 self._receivers.setdefault(key, deque()).append(receiver)
@@ -47,7 +47,7 @@ class Rendezvous:
 
 
 def _first(queues: dict[str, deque[Any]], key: str) -> Any:
-    """Takes the first of those that wait under a key; None if there is none."""
+    """Pops the first entry of a key's queue; None if there is none."""
     queue = queues.get(key)
     if queue is None:
         return None

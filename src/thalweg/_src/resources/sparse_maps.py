@@ -1,4 +1,4 @@
-"""Maps of sparse tensors: kept under numbers until they are taken."""
+"""Maps of sparse tensors: store them under integer handles until they are taken."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from thalweg._src.errors import InvalidArgumentError
 
 
 class KeptSparse(NamedTuple):
-    """A sparse tensor that a map keeps; values are a NumPy array if they are strings."""
+    """A stored sparse tensor; its values are a NumPy array if they are strings."""
 
     indices: torch.Tensor
     values: Any
@@ -22,7 +22,7 @@ class KeptSparse(NamedTuple):
 
 
 class SparseTensorsMap:
-    """Sparse tensors by number; each can be taken once."""
+    """Sparse tensors by handle; each can be taken once."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -31,7 +31,7 @@ class SparseTensorsMap:
         self._lock = threading.Lock()
 
     def add(self, tensors: Sequence[KeptSparse]) -> list[int]:
-        """Keeps tensors, and returns their numbers."""
+        """Stores tensors and returns their handles."""
         with self._lock:
             handles = list(range(self._next, self._next + len(tensors)))
             self._next += len(tensors)
@@ -39,7 +39,7 @@ class SparseTensorsMap:
             return handles
 
     def take(self, handles: Sequence[int]) -> list[KeptSparse]:
-        """Gives tensors away; all stay if one of them is not there."""
+        """Removes and returns tensors; removes none if a handle is missing."""
         with self._lock:
             missing = [handle for handle in handles if handle not in self._kept]
             if missing or len(set(handles)) < len(handles):

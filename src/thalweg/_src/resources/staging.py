@@ -1,4 +1,4 @@
-"""Staging areas: values that one step leaves, on its device, for a later one to take."""
+"""Staging areas: values that one step leaves on its device for a later step to take."""
 
 from __future__ import annotations
 
@@ -8,21 +8,31 @@ from typing import Any
 
 from thalweg._src import errors
 from thalweg._src.resources.step import Step
-from thalweg._src.resources.waiting import STUCK, Attempt, Crowd, Fail, Finish, Outcome, Resource, tell
+from thalweg._src.resources.waiting import (
+    NO_PROGRESS,
+    Attempt,
+    Fail,
+    Finish,
+    Outcome,
+    Resource,
+    UnorderedWaitQueue,
+    WaitQueue,
+    notify,
+)
 
 Values = tuple[Any, ...]
 
 
 def size_of(values: Sequence[Any]) -> int:
-    """Returns the bytes that values take."""
+    """Returns the size of values in bytes."""
     return sum(
         value.nbytes if hasattr(value, "untyped_storage") else sum(len(text) for text in value.ravel().tolist())
         for value in values
     )
 
 
-class _When(Attempt):
-    """Something that is tried by a function."""
+class _FunctionAttempt(Attempt):
+    """An attempt whose progress is made by a function."""
 
     __slots__ = ("_try",)
 
@@ -35,10 +45,10 @@ class _When(Attempt):
 
 
 class _Bounded(Resource):
-    """What staging areas share: limits on the number of entries and on their bytes."""
+    """Base class of staging areas: limits the number of entries and their bytes."""
 
-    def __init__(self, name: str, capacity: int, memory_limit: int, *lines: deque[Attempt]) -> None:
-        super().__init__(name, *lines)
+    def __init__(self, name: str, capacity: int, memory_limit: int, *wait_queues: WaitQueue) -> None:
+        super().__init__(name, *wait_queues)
         self._capacity = capacity
         self._memory_limit = memory_limit
         self._bytes = 0
@@ -57,10 +67,10 @@ class _Bounded(Resource):
 
 
 class StagingArea(_Bounded):
-    """A queue of values, to put, to take and to look at."""
+    """A queue of values to put, take and peek at."""
 
     def __init__(self, name: str, capacity: int, memory_limit: int) -> None:
-        super().__init__(name, capacity, memory_limit, deque(), deque(), Crowd())
+        super().__init__(name, capacity, memory_limit, deque(), deque(), UnorderedWaitQueue())
         self._elements: deque[Values] = deque()
 
     def put(self, values: Values, step: Step, finish: Finish, fail: Fail) -> None:
@@ -69,28 +79,28 @@ class StagingArea(_Bounded):
 
         def enter() -> Outcome:
             if not self._has_room(len(self._elements), size):
-                return STUCK
+                return NO_PROGRESS
             self._elements.append(values)
             self._bytes += size
             return ()
 
-        self.attempt(self.lines[0], _When(enter, step, finish, fail))
+        self.attempt(self.wait_queues[0], _FunctionAttempt(enter, step, finish, fail))
 
     def take(self, step: Step, finish: Finish, fail: Fail) -> None:
         def leave() -> Outcome:
             if not self._elements:
-                return STUCK
+                return NO_PROGRESS
             values = self._elements.popleft()
             self._bytes -= size_of(values)
             return values
 
-        self.attempt(self.lines[1], _When(leave, step, finish, fail))
+        self.attempt(self.wait_queues[1], _FunctionAttempt(leave, step, finish, fail))
 
     def peek(self, index: int, step: Step, finish: Finish, fail: Fail) -> None:
         def look() -> Outcome:
-            return STUCK if len(self._elements) <= index else self._elements[index]
+            return NO_PROGRESS if len(self._elements) <= index else self._elements[index]
 
-        self.attempt(self.lines[2], _When(look, step, finish, fail))
+        self.attempt(self.wait_queues[2], _FunctionAttempt(look, step, finish, fail))
 
     def size(self) -> int:
         return len(self._elements)
@@ -99,7 +109,7 @@ class StagingArea(_Bounded):
         with self.lock:
             self.forget()
             ended = self.advance()
-        tell(ended)
+        notify(ended)
 
     def forget(self) -> None:
         self._elements.clear()
@@ -107,10 +117,10 @@ class StagingArea(_Bounded):
 
 
 class MapStagingArea(_Bounded):
-    """Values under keys; those of one key may come and go in parts, and go when all have come."""
+    """Values under keys; those of one key may be put and taken in parts, and can be taken once all have been put."""
 
     def __init__(self, name: str, count: int, is_ordered: bool, capacity: int, memory_limit: int) -> None:
-        super().__init__(name, capacity, memory_limit, deque(), Crowd())
+        super().__init__(name, capacity, memory_limit, deque(), UnorderedWaitQueue())
         self._count = count
         self._is_ordered = is_ordered
         self._complete: dict[int, dict[int, Any]] = {}
@@ -124,10 +134,12 @@ class MapStagingArea(_Bounded):
         def enter() -> Outcome:
             parts = self._incomplete.get(key, {})
             if any(index in parts for index in indices):
-                return errors.InvalidArgumentError(None, None, f"key {key} of {self.name!r} has some of these values")
+                return errors.InvalidArgumentError(
+                    None, None, f"key {key} of {self.name!r} already has some of these values"
+                )
             completes = len(parts) + len(indices) == self._count
             if not self._has_room(len(self._complete) if completes else -1, size):
-                return STUCK
+                return NO_PROGRESS
             parts = {**parts, **dict(zip(indices, values))}
             if completes:
                 self._incomplete.pop(key, None)
@@ -137,28 +149,28 @@ class MapStagingArea(_Bounded):
             self._bytes += size
             return ()
 
-        self.attempt(self.lines[0], _When(enter, step, finish, fail))
+        self.attempt(self.wait_queues[0], _FunctionAttempt(enter, step, finish, fail))
 
     def take(self, key: int | None, indices: Sequence[int], keep: bool, step: Step, finish: Finish, fail: Fail) -> None:
-        """Takes values of a key, or of the first one; finishes with the key and them. They stay if they are to."""
+        """Takes (with `keep`, copies) values of a key, or of the first; calls `finish` with the key and values."""
         self._require_indices(indices)
 
         def leave() -> Outcome:
             found = key if key is not None else self._first()
             if found is None or found not in self._complete:
-                return STUCK
+                return NO_PROGRESS
             parts = self._complete[found]
             missing = [index for index in indices if index not in parts]
             if missing:
                 return errors.InvalidArgumentError(
-                    None, None, f"value {missing[0]} of key {found} of {self.name!r} was taken already"
+                    None, None, f"value {missing[0]} of key {found} of {self.name!r} has already been taken"
                 )
             values = tuple(parts[index] for index in indices)
             if not keep:
                 self._remove(found, indices, values)
             return (found, *values)
 
-        self.attempt(self.lines[1], _When(leave, step, finish, fail))
+        self.attempt(self.wait_queues[1], _FunctionAttempt(leave, step, finish, fail))
 
     def _first(self) -> int | None:
         return (min(self._complete) if self._is_ordered else next(iter(self._complete))) if self._complete else None
@@ -174,7 +186,7 @@ class MapStagingArea(_Bounded):
     def _require_indices(self, indices: Sequence[int]) -> None:
         if not all(0 <= index < self._count for index in indices) or len(set(indices)) < len(indices):
             raise errors.InvalidArgumentError(
-                None, None, f"indices are {list(indices)}, expected different ones from 0 to {self._count - 1}"
+                None, None, f"indices are {list(indices)}, expected distinct ones from 0 to {self._count - 1}"
             )
 
     def size(self) -> int:
@@ -187,7 +199,7 @@ class MapStagingArea(_Bounded):
         with self.lock:
             self.forget()
             ended = self.advance()
-        tell(ended)
+        notify(ended)
 
     def forget(self) -> None:
         self._complete.clear()

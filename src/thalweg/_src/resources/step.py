@@ -1,4 +1,4 @@
-"""Step: one run of one fetch, with what its programs share while it lasts."""
+"""Step: one execution of a step signature, with the state that its programs share."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from thalweg._src import errors
 from thalweg._src.resources.cancellation import Cancellation
 from thalweg._src.resources.rendezvous import Rendezvous
 
-_making = threading.Lock()
+_creation = threading.Lock()
 
 
 class Finished(Protocol):
-    """What the caller of a step waits on."""
+    """The event that the caller of a step waits on."""
 
     def set(self) -> None:
         """Wakes the caller."""
@@ -41,23 +41,23 @@ class Step:
     @property
     def cancellation(self) -> Cancellation:
         if self._cancellation is None:
-            with _making:  # a thread that cancels and one that begins to wait must have the same
+            with _creation:  # a thread that cancels and one that starts to wait must see the same object
                 if self._cancellation is None:
                     self._cancellation = Cancellation()
         return self._cancellation
 
     def share(self) -> None:
-        """Makes what programs share before they start, so that no two threads make it at once."""
+        """Creates the shared objects before programs start, so that no two threads create them at once."""
         self._rendezvous = self.rendezvous
         self._cancellation = self.cancellation
 
     def fail(self, error: BaseException) -> None:
-        """Ends the step with an error; the first one counts."""
+        """Ends the step with an error; later errors are ignored."""
         self.cancellation.cancel(error)
         self.cancelled = True
         if self.finished is not None:
             self.finished.set()
 
     def stop(self) -> None:
-        """Raises the error that ended the step; programs call it when they find it cancelled."""
+        """Raises the error that ended the step; programs call this when they find it cancelled."""
         raise self.cancellation.error or errors.CancelledError(None, None, "Step was cancelled.")

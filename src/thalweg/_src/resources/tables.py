@@ -1,4 +1,4 @@
-"""Lookup tables: the maps from keys to values that operations share."""
+"""Lookup tables: maps from keys to values that operations share."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class LookupTable:
         self._lock = threading.Lock()
         self.is_initialized = True
 
-    # From tensors to what the dictionary holds, and back.
+    # Conversion between tensors and dictionary entries.
 
     def _keys(self, keys: Value) -> list[Any]:
-        """Returns keys as what a dictionary takes: numbers, bytes, or tuples of them."""
+        """Returns keys as dictionary keys: numbers, bytes, or tuples of them."""
         rank = len(self.key_shape)
         if rank == 0:
             return keys.reshape(-1).tolist()  # type: ignore[no-any-return]
@@ -66,7 +66,7 @@ class LookupTable:
         return list(_copy(values).reshape(count, *self.value_shape))
 
     def _as_value(self, entries: Sequence[Entry], outer: tuple[int, ...], like: Value) -> Value:
-        """Returns entries as a tensor of the kind that another one is."""
+        """Returns entries as a tensor with the dtype and device of another one."""
         shape = outer + self.value_shape
         if isinstance(like, torch.Tensor):
             if self.value_shape:
@@ -77,16 +77,16 @@ class LookupTable:
             result[index] = entry
         return result.reshape(shape)
 
-    # What operations do.
+    # Operations.
 
     def require_types(self, key_dtype: DType | None, value_dtype: DType | None) -> None:
-        """Raises unless an operation takes keys and values of the table's own types."""
+        """Raises unless an operation uses the table's own key and value types."""
         for what, asked, own in (("key", key_dtype, self.key_dtype), ("value", value_dtype, self.value_dtype)):
             if asked is not None and asked is not own:
                 raise _invalid(f"table {self.name!r} has {what}s of {own.name}, it is used with {asked.name}")
 
     def find(self, keys: Value, default: Value) -> Value:
-        """Returns the values of keys, the default for those that are not in the table."""
+        """Returns the values of keys, with the default for missing keys."""
         if tuple(default.shape) != self.value_shape:
             raise _invalid(
                 f"Expected shape {show(self.value_shape)} for the default of table {self.name!r}, got {_shape(default)}"
@@ -100,14 +100,14 @@ class LookupTable:
         return self._as_value(found, self._outer_shape(keys), default)
 
     def insert(self, keys: Value, values: Value) -> None:
-        """Puts keys into the table; of equal keys the last counts."""
+        """Inserts keys; the last of equal keys takes effect."""
         names = self._keys(keys)
         entries = self._values(values, len(names), self._outer_shape(keys))
         with self._lock:
             self._entries.update(zip(names, entries))
 
     def replace(self, keys: Value, values: Value) -> None:
-        """Makes keys and values all that the table holds."""
+        """Replaces the whole contents by these keys and values."""
         names = self._keys(keys)
         entries = self._values(values, len(names), self._outer_shape(keys))
         with self._lock:
@@ -124,7 +124,7 @@ class LookupTable:
             return len(self._entries)
 
     def export(self, empty_keys: Value, empty_values: Value) -> tuple[Value, Value]:
-        """Returns all keys and values, as tensors of the kinds given."""
+        """Returns all keys and values as tensors."""
         with self._lock:
             self._check_ready()
             keys, entries = list(self._entries), list(self._entries.values())
@@ -139,7 +139,7 @@ class LookupTable:
         return names, self._as_value(entries, count, empty_values)
 
     def _check_ready(self) -> None:
-        """Raises if nothing can be looked up yet."""
+        """Raises if the table is not initialized."""
 
     def destroy(self) -> None:
         with self._lock:
@@ -150,14 +150,14 @@ class LookupTable:
 
 
 class StaticTable(LookupTable):
-    """A table that is filled once, by its initializer, and only read afterwards."""
+    """A table that is filled once, by its initializer, and read-only afterwards."""
 
     def __init__(self, name: str, key_dtype: DType, value_dtype: DType) -> None:
         super().__init__(name, key_dtype, value_dtype)
         self.is_initialized = False
 
     def fill(self, keys: Sequence[Any], values: Sequence[Entry]) -> None:
-        """Fills the table; once it is full, only an initializer with as many entries may come again."""
+        """Fills the table; afterwards only an initializer with as many entries is accepted."""
         made: dict[Any, Entry] = {}
         for key, value in zip(keys, values, strict=True):
             known = made.setdefault(key, value)
@@ -210,7 +210,7 @@ class StaticTable(LookupTable):
 
 
 class DenseTable(LookupTable):
-    """A mutable table with two keys that mean "nothing here", which no entry can have."""
+    """A mutable table with two reserved keys, for empty and deleted slots, which no entry can have."""
 
     def __init__(self, reserved: tuple[Value, Value], *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -236,12 +236,12 @@ def _show(item: Any) -> str:
 
 
 def _copy(value: Value) -> Value:
-    """Returns a copy: what the table keeps must not change with a variable or a feed."""
+    """Returns a copy, so that entries do not change with a variable or a feed."""
     return value.clone() if isinstance(value, torch.Tensor) else value.copy()
 
 
 def same_table(table: LookupTable, kind: type, key: DType, value: DType, value_shape: Shape) -> bool:
-    """Returns whether a table that exists is what another handle of its name asks for."""
+    """Returns whether an existing table has the properties that another handle of its name asks for."""
     return (
         type(table) is kind
         and table.key_dtype is key

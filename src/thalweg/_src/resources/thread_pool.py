@@ -1,4 +1,4 @@
-"""Threads: those that steps run on beside the caller's own, and how a thread computes while it runs one."""
+"""Thread pool: the threads that steps run on beside the caller's own, and the state a thread computes in."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
-# Threads are made when none is idle, so a kernel that blocks (a Python function, say) cannot starve another step.
+# Threads are created when none is idle, so a kernel that blocks (a Python function, say) cannot starve another step.
 threads = ThreadPoolExecutor(
     max_workers=4096, thread_name_prefix="thalweg", initializer=lambda: torch.set_flush_denormal(True)
 )
 
 
 class Kernels:
-    """How many threads a kernel has when nobody else needs the cores; for moments it may have fewer."""
+    """The number of threads per kernel without contention for the cores; under contention it is reduced for a while."""
 
     threads = torch.get_num_threads()
 
 
-_TINY = 5e-324  # is not zero in a thread that computes with denormals
+_TINY = 5e-324  # nonzero only in a thread that keeps denormals
 
 
 class computing:
-    """Lets a thread compute as steps do: without a tape, and with denormal numbers taken for zero."""
+    """Sets up a thread to compute as steps do: in inference mode, and with denormals flushed to zero."""
 
-    __slots__ = ("_borrowed", "_guard")
+    __slots__ = ("_flushes", "_guard")
 
     def __enter__(self) -> None:
-        self._borrowed = _TINY * 1.0 != 0.0
-        if self._borrowed:
+        self._flushes = _TINY * 1.0 != 0.0
+        if self._flushes:
             torch.set_flush_denormal(True)
         self._guard = torch._C._InferenceMode(True)
 
     def __exit__(self, *exc: object) -> None:
         del self._guard
-        if self._borrowed:
+        if self._flushes:
             torch.set_flush_denormal(False)

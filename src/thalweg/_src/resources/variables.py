@@ -1,7 +1,11 @@
-"""Variables: the mutable buffers of a model.
+"""Variables: the mutable buffers of a model, with copy-on-write.
 
-A buffer is changed in place only while nobody else can see its memory; otherwise the variable moves to a copy. So a
-value that was read, or fetched, never changes afterwards, and an update normally costs no copy.
+A buffer is changed in place only while nothing else references its memory, which the reference counts of the tensor and
+of its storage show; otherwise the variable moves to a copy first. So a value that was read or fetched never changes,
+and an update normally needs no copy.
+
+A CUDA graph replays on fixed addresses. So a variable keeps the buffer that graphs were captured with (`captured`), and
+before a replay its current value is moved back there; during a capture the variable must not change its buffer at all.
 """
 
 from __future__ import annotations
@@ -23,26 +27,26 @@ _use_count = torch._C._storage_Use_Count
 
 
 class _Thread(threading.local):
-    recording = False
+    capturing = False
 
 
 _thread = _Thread()
 
 
 @contextmanager
-def recording() -> Iterator[None]:
-    """Forbids this thread to move variables: what is recorded must find them where they are."""
-    _thread.recording = True
+def capturing() -> Iterator[None]:
+    """Forbids this thread to move variables to other buffers: a CUDA graph keeps the addresses of its capture."""
+    _thread.capturing = True
     try:
         yield
     finally:
-        _thread.recording = False
+        _thread.capturing = False
 
 
 class VariableResource:
-    """One variable: a buffer or nothing yet, guarded by a lock."""
+    """One variable: a buffer, or None before initialization, guarded by a lock."""
 
-    __slots__ = ("device", "dtype", "is_order_fixed", "lock", "name", "order", "recorded", "shape", "value")
+    __slots__ = ("captured", "device", "dtype", "layout_pinned", "lock", "memory_format", "name", "shape", "value")
 
     def __init__(self, name: str, dtype: DType, shape: Shape, device: torch.device) -> None:
         self.name = name
@@ -51,12 +55,12 @@ class VariableResource:
         self.device = device
         self.lock = threading.Lock()
         self.value: Any = None
-        self.order: tuple[int, ...] | None = None  # of the dimensions in memory, if it is not their own
-        self.is_order_fixed = False  # compiled steps count on that order
-        self.recorded: Any = None  # the buffer that recorded steps use
+        self.memory_format: tuple[int, ...] | None = None  # dimensions in memory, outermost first; None: as given
+        self.layout_pinned = False  # compiled steps depend on the memory format
+        self.captured: Any = None  # the buffer that captured CUDA graphs use
 
     def read(self) -> Any:
-        """Returns the buffer itself; whoever holds it keeps later writes from changing it in place."""
+        """Returns the buffer itself; as long as the caller holds it, writes go to a copy."""
         with self.lock:
             value = self.value
         if value is None:
@@ -64,13 +68,13 @@ class VariableResource:
         return value
 
     def read_or(self, initial: Any) -> Any:
-        """Returns the buffer, or the given value while there is none."""
+        """Returns the buffer, or the given value before initialization."""
         with self.lock:
             return initial if self.value is None else self.value
 
     def assign(self, value: Any) -> None:
-        """Takes a new value, sharing its memory as long as nobody writes."""
-        if _thread.recording:
+        """Assigns a new value, sharing its memory until the next write."""
+        if _thread.capturing:
             self._overwrite(value)
             return
         is_tensor = isinstance(value, torch.Tensor)
@@ -81,43 +85,43 @@ class VariableResource:
                 hint=None,
             )
         while True:
-            order = self.order
-            kept = self.as_kept(value) if is_tensor else np.array(value, dtype=object)
+            memory_format = self.memory_format
+            kept = self.in_memory_format(value) if is_tensor else np.array(value, dtype=object)
             with self.lock:
-                if self.order == order:  # it did not change meanwhile
+                if self.memory_format == memory_format:  # not changed meanwhile
                     self.value = kept
                     return
 
-    def as_kept(self, value: torch.Tensor) -> torch.Tensor:
-        """Returns a value with its dimensions in the order in which this variable keeps them."""
-        if self.order is not None:
-            value = value.permute(self.order)
-        # Memory that came from NumPy belongs to the user.
+    def in_memory_format(self, value: torch.Tensor) -> torch.Tensor:
+        """Returns a value in the memory format of this variable."""
+        if self.memory_format is not None:
+            value = value.permute(self.memory_format)
+        # Memory that came from NumPy belongs to the user, who may change it.
         is_ours = value.untyped_storage().resizable()
         value = value.contiguous() if is_ours else value.clone(memory_format=torch.contiguous_format)
-        return value if self.order is None else value.permute(_inverse(self.order))
+        return value if self.memory_format is None else value.permute(_inverse(self.memory_format))
 
-    def lay_out(self, order: tuple[int, ...]) -> None:
-        """Keeps the dimensions in this order in memory from now on, unless somebody counts on another one already."""
+    def set_memory_format(self, memory_format: tuple[int, ...]) -> None:
+        """Sets the memory format, unless one is set or compiled code depends on the current one."""
         with self.lock:
-            if self.order is not None or self.is_order_fixed or self.recorded is not None:
+            if self.memory_format is not None or self.layout_pinned or self.captured is not None:
                 return
-            self.order = order
+            self.memory_format = memory_format
             if self.value is not None:
-                self.value = self.as_kept(self.value)
+                self.value = self.in_memory_format(self.value)
 
-    def with_fixed_order(self) -> Any:
-        """Returns the buffer for somebody who counts on its order from now on."""
+    def pin_layout(self) -> Any:
+        """Pins the memory format, for code compiled against it, and returns the buffer."""
         with self.lock:
-            self.is_order_fixed = True
+            self.layout_pinned = True
             return self.value
 
     def replace(self, value: Any) -> None:
-        """Takes a value as it is; whoever compiles a step looks at it afterwards."""
+        """Replaces the buffer without a check; code that compiles a step inspects it afterwards."""
         self.value = value
 
     def _overwrite(self, value: torch.Tensor) -> None:
-        """Copies a new value into the buffer: what was recorded looks for it there."""
+        """Copies a new value into the buffer, whose address a capture must not change."""
         with self.lock:
             buffer = self.writable()
             if buffer.shape != value.shape:
@@ -125,26 +129,29 @@ class VariableResource:
             buffer.copy_(value)
 
     def writable(self) -> Any:
-        """Returns a buffer to change in place; the caller holds the lock."""
+        """Returns a buffer to change in place, copied first if it is shared; the caller holds the lock."""
         value = self.value
         if value is None:
             raise uninitialized(self)
         if not isinstance(value, torch.Tensor):
             value = self.value = value.copy()
-        elif not _is_free(value, _SOLE + (value is self.recorded)):
-            if _thread.recording:
+        elif not _is_unshared(value, _SOLE + (value is self.captured)):
+            if _thread.capturing:
                 raise errors.FailedPreconditionError(None, None, f"the value of {self.name!r} is held elsewhere")
             value = self.value = value.clone()
         return value
 
-    def find_recorded(self, changes: bool) -> bool:
-        """Sees that the value is in the recorded buffer, free to change if need be; the caller holds the lock."""
-        if self.recorded is None:
-            self.recorded = self.value
-        buffer = self.recorded
+    def find_captured(self, changes: bool) -> bool:
+        """Returns whether the value is in the captured buffer, moving it there if possible; the caller holds the lock.
+
+        If the step writes the variable (`changes`), the buffer must not be shared either.
+        """
+        if self.captured is None:
+            self.captured = self.value
+        buffer = self.captured
         if self.value is buffer:
-            return buffer is not None and (not changes or _is_free(buffer, _SOLE + 1))
-        if self.value is None or self.value.shape != buffer.shape or not _is_free(buffer, _SOLE):
+            return buffer is not None and (not changes or _is_unshared(buffer, _SOLE + 1))
+        if self.value is None or self.value.shape != buffer.shape or not _is_unshared(buffer, _SOLE):
             return False
         buffer.copy_(self.value)
         self.value = buffer
@@ -161,20 +168,20 @@ class VariableResource:
 
     def destroy(self) -> None:
         with self.lock:
-            self.value = self.recorded = None
+            self.value = self.captured = None
 
     def __repr__(self) -> str:
         state = "initialized" if self.is_initialized else "uninitialized"
         return f"<variable {self.name!r} {self.dtype.name}{show(self.shape)}, {state}>"
 
 
-def _inverse(order: tuple[int, ...]) -> list[int]:
-    return sorted(range(len(order)), key=order.__getitem__)
+def _inverse(permutation: tuple[int, ...]) -> list[int]:
+    return sorted(range(len(permutation)), key=permutation.__getitem__)
 
 
-def _is_free(buffer: torch.Tensor, holders: int) -> bool:
-    """Returns whether no more than these hold a buffer, and nobody else its memory."""
-    return sys.getrefcount(buffer) <= holders and _use_count(buffer.untyped_storage()._cdata) <= 2
+def _is_unshared(buffer: torch.Tensor, references: int) -> bool:
+    """Returns whether a buffer has at most this many references, and no other tensor shares its storage."""
+    return sys.getrefcount(buffer) <= references and _use_count(buffer.untyped_storage()._cdata) <= 2
 
 
 def _references(value: Any) -> int:
@@ -182,9 +189,9 @@ def _references(value: Any) -> int:
 
 
 def _counts_of_sole_owner() -> tuple[int, int]:
-    """Returns what `getrefcount` says of a buffer that only the variable holds; interpreters differ.
+    """Returns the `getrefcount` of a buffer that only the variable references, which depends on the interpreter.
 
-    Of a local value, and of one that was handed to a function.
+    The first count is that of a local variable, the second that of an argument of a function.
     """
     probe = VariableResource("", dtypes.float32, (), torch.device("cpu"))
     probe.value = object()
@@ -196,9 +203,9 @@ _LOCAL, _SOLE = _counts_of_sole_owner()
 
 
 def all_writable(variables: Sequence[VariableResource]) -> list[Any]:
-    """Returns the buffers of several numeric variables, as `writable` does of one; the caller holds their locks.
+    """Returns the buffers of several numeric variables, as `writable` does for one; the caller holds their locks.
 
-    An optimizer asks for dozens in every step, so the common case is looked at here without a call.
+    An optimizer asks for dozens in every step, so the common case is inlined here.
     """
     buffers: list[Any] = []
     for variable in variables:
@@ -211,7 +218,7 @@ def all_writable(variables: Sequence[VariableResource]) -> list[Any]:
 
 
 class locked:
-    """Holds the locks of several variables, taken in one order everywhere so that no two steps wait in a ring."""
+    """Holds the locks of several variables, acquired in one global order so that steps cannot deadlock."""
 
     __slots__ = ("_locks",)
 

@@ -1,7 +1,8 @@
-"""Waiting: steps that stand in line at a resource, as attempts that are tried in turn and hold no thread.
+"""Wait queues of blocking resources: steps wait as queued attempts, without holding a thread.
 
-A resource has one or more lines. Whatever changes it tries the first attempt of each line until nothing moves any
-more; who is done is told so after the resource's lock was given back, since what follows may come to it again.
+A resource has one or more wait queues of attempts (an enqueue, a dequeue, ...). Whatever changes the resource lets the
+attempt at the head of each queue make progress, until none can: an enqueue may unblock a dequeue, which makes room for
+the next enqueue. Callbacks of finished attempts run after the resource's lock is released, since they may use it again.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from thalweg._src import errors
 from thalweg._src.resources.step import Step
 
 
-class _Word:
-    """What came of trying an attempt that is not over yet."""
+class _Status:
+    """The status of an attempt that is not finished."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -25,18 +26,18 @@ class _Word:
         return self._name
 
 
-STUCK = _Word("STUCK")  # nothing could be done
-MOVED = _Word("MOVED")  # something was done, and something is left
-Outcome = Any  # STUCK, MOVED, the error that it fails with, or the tuple of its results
+NO_PROGRESS = _Status("NO_PROGRESS")  # nothing could be done
+PROGRESS = _Status("PROGRESS")  # something was done, but the attempt is not finished
+Outcome = Any  # NO_PROGRESS, PROGRESS, the error of a failed attempt, or the tuple of its results
 
 Finish = Callable[..., None]
 
 
-Fail = Callable[[Any, errors.OpError], None]  # of a step, with an error
+Fail = Callable[[Any, errors.OpError], None]  # called with the step and the error
 
 
 class Attempt:
-    """What a step wants of a resource; subclasses say how it is tried, and what is undone when it is given up."""
+    """A pending operation of a step on a resource; subclasses define how it makes progress and how it is undone."""
 
     __slots__ = ("_fail", "_finish", "_step", "_token", "is_over")
 
@@ -48,14 +49,14 @@ class Attempt:
         self.is_over = False
 
     def advance(self) -> Outcome:
-        """Does as much as can be done now; the resource's lock is held."""
+        """Makes as much progress as possible; the resource's lock is held."""
         raise NotImplementedError
 
     def undo(self) -> None:
-        """Gives back what was taken so far; the resource's lock is held."""
+        """Returns what was taken so far, when the attempt is cancelled; the resource's lock is held."""
 
     def end(self, outcome: Outcome) -> None:
-        """Tells the step what came of it."""
+        """Calls the callback of the attempt with its outcome."""
         if self._token is not None:
             self._step.cancellation.deregister(self._token)
         if isinstance(outcome, BaseException):
@@ -64,108 +65,108 @@ class Attempt:
             self._finish(*outcome)
 
     def listen(self, withdraw: Callable[[Attempt], None]) -> None:
-        """Has itself withdrawn when its step is cancelled."""
+        """Withdraws the attempt when its step is cancelled."""
         self._token = self._step.cancellation.register(lambda error: withdraw(self))
-        if self.is_over:  # meanwhile; whoever ended it may not have seen the token
+        if self.is_over:  # it finished meanwhile, perhaps before the token was set
             self._step.cancellation.deregister(self._token)
 
 
-Line = deque[Attempt]
+WaitQueue = deque[Attempt]
 
 
-class Crowd(Line):
-    """A line of attempts that wait for different things: each is tried, not the first alone."""
+class UnorderedWaitQueue(WaitQueue):
+    """A wait queue whose attempts wait for different conditions: all of them are tried, not only the head."""
 
 
 Ended = list[tuple[Attempt, Outcome]]
 
 
-def tell(ended: Iterable[tuple[Attempt, Outcome]]) -> None:
-    """Tells attempts what came of them; no lock is held."""
+def notify(ended: Iterable[tuple[Attempt, Outcome]]) -> None:
+    """Calls the callbacks of finished attempts; no lock is held."""
     for attempt, outcome in ended:
         attempt.end(outcome)
 
 
 class Resource:
-    """Something that steps wait at: a lock, and lines of attempts."""
+    """A resource that steps wait at: a lock, and wait queues of attempts."""
 
-    def __init__(self, name: str, *lines: Line) -> None:
+    def __init__(self, name: str, *wait_queues: WaitQueue) -> None:
         self.name = name
         self.lock = threading.Lock()
-        self.lines = lines
+        self.wait_queues = wait_queues
 
-    def attempt(self, line: Line, attempt: Attempt) -> None:
-        """Puts an attempt in line and does what can be done."""
+    def attempt(self, queue: WaitQueue, attempt: Attempt) -> None:
+        """Appends an attempt to a wait queue and makes as much progress as possible."""
         with self.lock:
-            line.append(attempt)
+            queue.append(attempt)
             ended = self.advance()
-        tell(ended)
+        notify(ended)
         if not attempt.is_over:
             attempt.listen(self._withdraw)
 
     def advance(self) -> Ended:
-        """Tries the attempts of all lines until nothing moves; the lock is held. Returns those that are over."""
+        """Advances attempts until none makes progress, and returns those that are finished; the lock is held."""
         ended: Ended = []
         moved = True
         while moved:
             moved = False
-            for line in self.lines:
-                moved |= bool(line) and self._advance_line(line, ended)
+            for queue in self.wait_queues:
+                moved |= bool(queue) and self._advance_queue(queue, ended)
         return ended
 
-    def _advance_line(self, line: Line, ended: Ended) -> bool:
+    def _advance_queue(self, queue: WaitQueue, ended: Ended) -> bool:
         moved = False
-        if isinstance(line, Crowd):
-            for attempt in list(line):
+        if isinstance(queue, UnorderedWaitQueue):
+            for attempt in list(queue):
                 outcome = attempt.advance()
-                moved = moved or outcome is not STUCK
-                if outcome is not STUCK and outcome is not MOVED:
-                    line.remove(attempt)
+                moved = moved or outcome is not NO_PROGRESS
+                if outcome is not NO_PROGRESS and outcome is not PROGRESS:
+                    queue.remove(attempt)
                     attempt.is_over = True
                     ended.append((attempt, outcome))
             return moved
-        while line:
-            outcome = line[0].advance()
-            if outcome is STUCK:
+        while queue:
+            outcome = queue[0].advance()
+            if outcome is NO_PROGRESS:
                 break
             moved = True
-            if outcome is MOVED:
+            if outcome is PROGRESS:
                 break
-            attempt = line.popleft()
+            attempt = queue.popleft()
             attempt.is_over = True
             ended.append((attempt, outcome))
         return moved
 
     def _withdraw(self, attempt: Attempt) -> None:
-        """Takes the attempt of a cancelled step out of its line."""
+        """Removes the attempt of a cancelled step from its wait queue."""
         with self.lock:
             if attempt.is_over:
                 return
             attempt.is_over = True
-            for line in self.lines:
-                if attempt in line:
-                    line.remove(attempt)
+            for queue in self.wait_queues:
+                if attempt in queue:
+                    queue.remove(attempt)
             attempt.undo()
             ended = self.advance()
-        tell(ended)
+        notify(ended)
 
-    def give_up(self, lines: Iterable[Line], error: errors.OpError) -> Ended:
-        """Ends all attempts of some lines with an error; the lock is held."""
+    def fail_all(self, queues: Iterable[WaitQueue], error: errors.OpError) -> Ended:
+        """Fails all attempts of some wait queues with an error; the lock is held."""
         ended: Ended = []
-        for line in lines:
-            for attempt in line:
+        for queue in queues:
+            for attempt in queue:
                 attempt.is_over = True
                 ended.append((attempt, error))
-            line.clear()
+            queue.clear()
         return ended
 
     def forget(self) -> None:
-        """Lets go of what the resource holds; the lock is held."""
+        """Drops the contents of the resource; the lock is held."""
 
     def destroy(self) -> None:
-        """Ends whoever waits, as a session does that closes."""
+        """Fails all waiting attempts and drops the contents, as when a session closes."""
         gone = errors.CancelledError(None, None, f"{self.name!r} was destroyed while an operation waited at it")
         with self.lock:
-            ended = self.give_up(self.lines, gone)
+            ended = self.fail_all(self.wait_queues, gone)
             self.forget()
-        tell(ended)
+        notify(ended)

@@ -1,6 +1,6 @@
-"""Workers: threads for work that may take long or wait, made when none is idle and gone when nobody needs them.
+"""Worker threads for work that may block or take long, created on demand and ended when idle.
 
-They are daemons: what they wait for may never come, and an interpreter that ends does not wait for it.
+They are daemons: what they wait for may never arrive, and the interpreter must not wait for it at exit.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import threading
 import time
 from collections.abc import Callable
 
-_IDLE = 2.0  # seconds after which a thread without work ends
-_FAREWELL = 1.0  # seconds that an interpreter which ends gives to what is still at work
+_IDLE_TIMEOUT = 2.0  # seconds after which an idle thread ends
+_EXIT_TIMEOUT = 1.0  # seconds that the interpreter waits at exit for running work
 
 Work = Callable[[], None]
 
 
 class _Worker:
-    """One thread, and the lock that it sleeps at until it is given work."""
+    """One thread, and the lock at which it sleeps until it is given work."""
 
     __slots__ = ("awake", "work")
 
@@ -28,7 +28,7 @@ class _Worker:
 
 
 class Workers:
-    """Threads for whoever asks, without a limit: work that blocks never keeps other work from its turn."""
+    """A thread pool without a limit, so that work that blocks never delays other work."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -39,7 +39,7 @@ class Workers:
         atexit.register(self._close)
 
     def start(self, work: Work) -> None:
-        """Has a thread do some work; at the end of the interpreter nothing is begun any more."""
+        """Runs work on a thread; at interpreter exit nothing new is started."""
         with self._lock:
             if self._closing:
                 return
@@ -59,20 +59,20 @@ class Workers:
                 assert work is not None
                 work()
             finally:
-                del work  # an idle thread keeps nothing alive
+                del work  # an idle thread must not keep objects alive
                 with self._lock:
                     self._busy -= 1
                     self._idle.append(worker)
-            if not worker.awake.acquire(timeout=_IDLE):
+            if not worker.awake.acquire(timeout=_IDLE_TIMEOUT):
                 with self._lock:
                     if worker in self._idle:
                         self._idle.remove(worker)
                         return
-                worker.awake.acquire()  # somebody chose this one just now
+                worker.awake.acquire()  # another thread has just chosen this worker
 
     def _close(self) -> None:
         self._closing = True
-        until = time.monotonic() + _FAREWELL
+        until = time.monotonic() + _EXIT_TIMEOUT
         while self._busy and time.monotonic() < until:
             time.sleep(0.01)
 

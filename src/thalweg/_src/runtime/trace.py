@@ -15,7 +15,7 @@ import torch
 from thalweg._src.config import DeviceStepStats, NodeExecStats, RunMetadata
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.partition.host_memory import on_host
-from thalweg._src.resources.accelerators import Accelerator, Mark
+from thalweg._src.resources.accelerators import Accelerator, Event
 from thalweg._src.resources.devices import Device
 
 _PER_MILLISECOND = 1_000_000  # nanoseconds
@@ -69,7 +69,7 @@ class DeviceClock:
     """
 
     def __init__(self, accelerator: Accelerator, device: torch.device) -> None:
-        self._seen: list[tuple[Node, int, Mark | None, Any, int]] = []
+        self._seen: list[tuple[Node, int, Event | None, Any, int]] = []
         assert accelerator.event is not None
         self._mark, self._device = accelerator.event, device
         accelerator.synchronize(device)
@@ -77,7 +77,7 @@ class DeviceClock:
         accelerator.synchronize(device)
         self._moment = time.time_ns()
 
-    def _marked(self) -> Mark:
+    def _marked(self) -> Event:
         mark = self._mark(self._device)
         mark.record()
         return mark

@@ -1,4 +1,4 @@
-"""The files of a saved model: the message with its graphs, the folder of variables, and the folder of assets."""
+"""Files of a SavedModel: the protobuf with its graphs, the folder of variables, and the folder of assets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def folder_of(export_dir: Any) -> str:
 
 
 def variables_prefix(export_dir: str) -> str:
-    """Returns where the variables are, as a Saver names checkpoints."""
+    """Returns the prefix of the checkpoint with the variables."""
     return os.path.join(export_dir, VARIABLES_DIRECTORY, VARIABLES_FILENAME)
 
 
@@ -40,7 +40,7 @@ def variables_prefix(export_dir: str) -> str:
     "saved_model.loader.maybe_saved_model_directory",
 )
 def contains_saved_model(export_dir: Any) -> bool:
-    """Returns whether a folder may hold a saved model: the file with its graphs is there."""
+    """Returns whether a folder may hold a SavedModel: whether the file with its graphs exists."""
     names = SAVED_MODEL_FILENAME_PB, SAVED_MODEL_FILENAME_PBTXT
     return any(os.path.exists(os.path.join(folder_of(export_dir), name)) for name in names)
 
@@ -53,7 +53,7 @@ def new_saved_model() -> Any:
 
 
 def read_saved_model(export_dir: Any) -> Any:
-    """Returns the message in a folder, binary or text."""
+    """Reads the message of a folder, binary or text."""
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
 
@@ -77,7 +77,7 @@ def read_saved_model(export_dir: Any) -> Any:
 
 
 def write_saved_model(message: Any, export_dir: str, as_text: bool) -> str:
-    """Writes the message into a folder, all at once, and returns the path."""
+    """Writes the message into a folder atomically, and returns the path."""
     from google.protobuf import text_format
 
     path = os.path.join(export_dir, SAVED_MODEL_FILENAME_PBTXT if as_text else SAVED_MODEL_FILENAME_PB)

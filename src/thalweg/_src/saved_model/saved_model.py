@@ -1,4 +1,4 @@
-"""Saved models: graphs with their variables, files and signatures in a folder that others load and serve."""
+"""SavedModel: graphs with their variables, assets and signatures in a folder, for loading and serving."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SavedModelBuilder:
             os.makedirs(self._export_dir, exist_ok=True)
         self._message = new_saved_model()
         self._has_saved_variables = False
-        self._assets: dict[str, str] = {}  # names in the folder, to the files they are copies of
+        self._assets: dict[str, str] = {}  # names in the folder -> the original files
 
     def add_meta_graph_and_variables(
         self,
@@ -72,7 +72,7 @@ class SavedModelBuilder:
         strip_default_attrs: bool = False,
         saver: Any = None,
     ) -> None:
-        """Adds the default graph, with the values that its variables have in a session."""
+        """Adds the default graph, with the values of its variables in a session."""
         if self._has_saved_variables:
             raise AssertionError("The variables have already been saved: use add_meta_graph() for further graphs.")
         _require_valid(signature_def_map)
@@ -98,7 +98,7 @@ class SavedModelBuilder:
         strip_default_attrs: bool = False,
         saver: Any = None,
     ) -> None:
-        """Adds the default graph, which takes its variables from those saved with the first one."""
+        """Adds the default graph, which shares the variables saved with the first graph."""
         if not self._has_saved_variables:
             raise AssertionError("No variables have been saved yet: add_meta_graph_and_variables() comes first.")
         _require_valid(signature_def_map)
@@ -132,7 +132,7 @@ class SavedModelBuilder:
         self._message.meta_graphs.add().CopyFrom(message)
 
     def _copy_assets(self, tensors: Iterable[Any] | None) -> list[Any]:
-        """Copies the files that constants name, and returns an AssetFileDef for each constant."""
+        """Copies the files that constants name, and returns one AssetFileDef per constant."""
         assets = []
         for tensor in tensors or ():
             source = _path_in(tensor)
@@ -148,7 +148,7 @@ class SavedModelBuilder:
         return assets
 
     def _name_for(self, source: str) -> str:
-        """Returns the name of a file among the assets, with a number if another file has it."""
+        """Returns the name of a file among the assets, numbered if another file has the name."""
         base = name = os.path.basename(source)
         number = 0
         while name in self._assets and not _is_same(self._assets[name], source):
@@ -226,7 +226,7 @@ def main_op() -> Operation:
 
 @export("saved_model.main_op_with_restore", "saved_model.main_op.main_op_with_restore")
 def main_op_with_restore(restore_op_name: Any) -> Operation:
-    """Returns an operation that is over when `main_op` and another one, such as a Saver's restore, have run."""
+    """Returns an operation that completes after `main_op` and another one, such as a Saver's restore."""
     with control_dependencies([main_op()]):
         return group(get_default_graph().as_graph_element(restore_op_name))
 
@@ -236,9 +236,9 @@ def main_op_with_restore(restore_op_name: Any) -> Operation:
 
 @export("saved_model.load", "saved_model.loader.load")
 def load(sess: Any, tags: Any, export_dir: Any, import_scope: str | None = None, **saver_kwargs: Any) -> Any:
-    """Adds the graph with these tags to a session's graph, restores its variables, runs its main operation.
+    """Adds the graph with these tags to a session's graph, restores its variables, and runs its main operation.
 
-    Returns its MetaGraphDef, in which the signatures are.
+    Returns its MetaGraphDef, which contains the signatures.
     """
     folder = folder_of(export_dir)
     message = meta_graph_with_tags(read_saved_model(folder), tags)
@@ -260,7 +260,7 @@ def _within(scope: str | None, name: str) -> str:
 
 
 def _assets_of(message: Any, folder: str, scope: str | None) -> dict[str, str]:
-    """Returns the paths of assets in this folder, by the names of the constants that hold where they once were."""
+    """Returns the paths of assets in this folder, by the names of the constants that hold their original paths."""
     definitions = list(message.asset_file_def)
     if not definitions and ASSETS_KEY in message.collection_def:
         packed = message.collection_def[ASSETS_KEY].any_list.value
@@ -273,7 +273,7 @@ def _assets_of(message: Any, folder: str, scope: str | None) -> dict[str, str]:
 
 
 def _first_op(message: Any) -> str | None:
-    """Returns the name of the operation to run once the variables are restored."""
+    """Returns the name of the operation to run after the variables are restored."""
     if _INIT_KEY in message.signature_def:
         return str(message.signature_def[_INIT_KEY].outputs[_INIT_KEY].name)
     for key in (MAIN_OP_KEY, LEGACY_INIT_OP_KEY):
@@ -287,7 +287,7 @@ def _first_op(message: Any) -> str | None:
 
 @export("saved_model.signature_def_utils.MethodNameUpdater")
 class MethodNameUpdater:
-    """Gives signatures of a saved model other methods."""
+    """Changes the method names of signatures in a SavedModel."""
 
     def __init__(self, export_dir: Any) -> None:
         self._export_dir = folder_of(export_dir)
@@ -307,6 +307,6 @@ class MethodNameUpdater:
             graph.signature_def[signature_key].method_name = method_name
 
     def save(self, new_export_dir: Any = None) -> None:
-        """Writes the graphs back, or into another folder, which has no variables."""
+        """Writes the graphs back, or into another folder, without variables."""
         is_text = not os.path.exists(os.path.join(self._export_dir, "saved_model.pb"))
         write_saved_model(self._message, folder_of(new_export_dir or self._export_dir), is_text)

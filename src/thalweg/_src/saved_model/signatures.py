@@ -1,4 +1,4 @@
-"""Signatures: what a saved model takes and gives, by names that whoever serves it knows."""
+"""Signatures: the inputs and outputs of a SavedModel, by the names that clients use."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def build_tensor_info(tensor: Any) -> Any:
         message.coo_sparse.indices_tensor_name = tensor.indices.name
         message.coo_sparse.dense_shape_tensor_name = tensor.dense_shape.name
         return message
-    dense = get_default_graph().as_graph_element(tensor, allow_operation=False)  # of a variable, what reads it
+    dense = get_default_graph().as_graph_element(tensor, allow_operation=False)  # for a variable, its read
     message = _tensor_info(dense.dtype, dense.dims)
     message.name = dense.name
     return message
@@ -51,7 +51,7 @@ def _tensor_info(dtype: DType, shape: Any) -> Any:
 
 @export("saved_model.get_tensor_from_tensor_info", "saved_model.utils.get_tensor_from_tensor_info")
 def get_tensor_from_tensor_info(tensor_info: Any, graph: Graph | None = None, import_scope: str | None = None) -> Any:
-    """Returns the tensor that a TensorInfo names; names are under the scope, if one is given."""
+    """Returns the tensor that a TensorInfo names, within the import scope if one is given."""
     graph = graph or get_default_graph()
 
     def found(name: str) -> Any:
@@ -74,7 +74,7 @@ def get_tensor_from_tensor_info(tensor_info: Any, graph: Graph | None = None, im
 def build_signature_def(
     inputs: Mapping[str, Any] | None = None, outputs: Mapping[str, Any] | None = None, method_name: str | None = None
 ) -> Any:
-    """Returns a signature of inputs and outputs, each a TensorInfo by its name."""
+    """Returns a signature of inputs and outputs, each a TensorInfo under a name."""
     message = message_type("SignatureDef")(method_name=method_name)
     for key, info in (inputs or {}).items():
         message.inputs[key].CopyFrom(info)
@@ -85,7 +85,7 @@ def build_signature_def(
 
 @export("saved_model.predict_signature_def", "saved_model.signature_def_utils.predict_signature_def")
 def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
-    """Returns a signature of any inputs and outputs, tensors by names."""
+    """Returns a signature with arbitrary inputs and outputs, tensors under names."""
     if not inputs:
         raise ValueError("Prediction inputs cannot be None or empty.")
     if not outputs:
@@ -97,7 +97,7 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
 
 @export("saved_model.regression_signature_def", "saved_model.signature_def_utils.regression_signature_def")
 def regression_signature_def(examples: Any, predictions: Any) -> Any:
-    """Returns a signature that takes serialized examples and gives a number for each."""
+    """Returns a signature from serialized examples to one number each."""
     if examples is None:
         raise ValueError("Regression examples cannot be None.")
     if not hasattr(examples, "graph"):
@@ -113,7 +113,7 @@ def regression_signature_def(examples: Any, predictions: Any) -> Any:
 
 @export("saved_model.classification_signature_def", "saved_model.signature_def_utils.classification_signature_def")
 def classification_signature_def(examples: Any, classes: Any, scores: Any) -> Any:
-    """Returns a signature that takes serialized examples and gives classes, scores or both for each."""
+    """Returns a signature from serialized examples to classes, scores or both."""
     if examples is None:
         raise ValueError("Classification examples cannot be None.")
     if not hasattr(examples, "graph"):
@@ -138,7 +138,7 @@ def _info_of(tensor: Any, dtype: DType, what: str) -> Any:
 
 @export("saved_model.is_valid_signature", "saved_model.signature_def_utils.is_valid_signature")
 def is_valid_signature(signature_def: Any) -> bool:
-    """Returns whether a signature has what its method promises to those who serve it."""
+    """Returns whether a signature has the inputs and outputs that its method requires."""
     if signature_def is None or not signature_def.inputs or not signature_def.outputs:
         return False
     if signature_def.method_name == PREDICT_METHOD_NAME:

@@ -90,7 +90,7 @@ class MemoryPlan:
                 known.OutputInfo(size=self._costs.bytes(node, index), alias_input_port=-1, dtype=dtype.as_datatype_enum)
                 for index, dtype in enumerate(node.dtypes)
             ],
-            persistent_memory_size=self._costs.sizes.kept(node),
+            persistent_memory_size=self._costs.sizes.persistent(node),
             compute_cost=round(1e6 * self._costs.time(node, device) if taken is None else taken / 1000),
             control_input=[number[control] for control in node.controls if control in number],
             inaccurate=taken is None,

@@ -14,8 +14,8 @@ from thalweg._src.errors import format_bytes
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.graph.source_line import made_at
 from thalweg._src.place.cost import CostModel
-from thalweg._src.place.groups import kind
-from thalweg._src.place.trip_count import turns
+from thalweg._src.place.groups import device_type
+from thalweg._src.place.trip_count import trip_count
 from thalweg._src.shapes import is_fully_defined, show
 
 Until = Mapping[Node, Node | None]
@@ -85,7 +85,7 @@ class Buffers:
         self.leaves: dict[Node, set[int]] = {}
         self.extra: dict[Node, int] = {}
         self.kept = 0
-        self._on_host = kind(device) == "CPU"
+        self._on_host = device_type(device) == "CPU"
         self._inside = inside
         self._of: dict[Output, int] = {}
         for node in part.nodes:
@@ -102,7 +102,9 @@ class Buffers:
         self.gives[node] = []
         if node.type in ("Const", "VarHandleOp"):
             sizes = self.costs.sizes
-            self.kept += sizes.outputs(node) if node.type == "Const" and self._counts(node, 0) else sizes.kept(node)
+            self.kept += (
+                sizes.outputs(node) if node.type == "Const" and self._counts(node, 0) else sizes.persistent(node)
+            )
             return
         if node.type == "_While":
             self._add_loop(node, device)
@@ -236,4 +238,4 @@ def _saved(loop: Node, index: int, costs: CostModel) -> int:
         value, following = _APPENDING[node.type]
         size += costs.bytes(*node.inputs[value])
         node = node.inputs[following][0]
-    return size * turns(loop, costs.iterations) if size else 0
+    return size * trip_count(loop, costs.iterations) if size else 0

@@ -1,1 +1,1 @@
-"""Sessions: what is fetched and fed, partial runs, and functions about a process and its devices."""
+"""Sessions: fetches, feeds, partial runs, and functions about the process and its devices."""

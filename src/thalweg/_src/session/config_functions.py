@@ -1,7 +1,7 @@
-"""The devices of this machine, and settings of the process, under tf.config's names.
+"""The tf.config functions: the devices of this machine, and settings of the process.
 
-Sessions take their settings from ConfigProto, as in TensorFlow 1; what is set here for the eager mode is kept for
-whoever asks, except for the number of threads, which the whole process shares.
+Sessions take their settings from ConfigProto, as in TensorFlow 1; of the settings here only the number of threads and
+the logging of placement have an effect on them, the others are only returned by their getters.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from thalweg._src.runtime.cpu_contention import core_share
 
 @export("config.PhysicalDevice")
 class PhysicalDevice(NamedTuple):
-    """Is a device of this machine."""
+    """A device of this machine."""
 
     name: str
     device_type: str
@@ -25,7 +25,7 @@ class PhysicalDevice(NamedTuple):
 
 @export("config.LogicalDevice")
 class LogicalDevice(NamedTuple):
-    """Is a device as programs name it."""
+    """A device as programs name it."""
 
     name: str
     device_type: str
@@ -34,6 +34,7 @@ class LogicalDevice(NamedTuple):
 @dataclass(slots=True)
 class _Settings:
     soft_placement: bool = True
+    log_placement: bool = False
     inter_op_threads: int = 0
     intra_op_threads: int = 0
     visible: dict[str, list[PhysicalDevice]] = field(default_factory=dict)
@@ -44,32 +45,32 @@ _settings = _Settings()
 
 @export("config.list_physical_devices", "config.experimental.list_physical_devices")
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """Returns the devices of this machine, of one type if it is named."""
+    """Returns the devices of this machine, or those of one type."""
     devices = [PhysicalDevice(*device) for device in physical_devices()]
     return [device for device in devices if device_type in (None, device.device_type)]
 
 
 @export("config.get_visible_devices", "config.experimental.get_visible_devices")
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """Returns the devices that `set_visible_devices` left."""
+    """Returns the devices selected by `set_visible_devices`, by default all."""
     devices = list_physical_devices(device_type)
     return [d for d in devices if d in _settings.visible.get(d.device_type, devices)]
 
 
 @export("config.set_visible_devices", "config.experimental.set_visible_devices")
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
-    """Keeps which devices `get_visible_devices` and `list_logical_devices` tell of."""
+    """Selects the devices that `get_visible_devices` and `list_logical_devices` return."""
     chosen: Sequence[PhysicalDevice] = devices if isinstance(devices, list) else [devices]
     for device in chosen:
         if device not in list_physical_devices(device_type):
-            raise ValueError(f"{device} is none of {list_physical_devices(device_type)}")
-    for kind in [device_type] if device_type else {device.device_type for device in chosen}:
-        _settings.visible[kind] = [device for device in chosen if device.device_type == kind]
+            raise ValueError(f"{device} is not one of {list_physical_devices(device_type)}")
+    for type in [device_type] if device_type else {device.device_type for device in chosen}:
+        _settings.visible[type] = [device for device in chosen if device.device_type == type]
 
 
 @export("config.list_logical_devices", "config.experimental.list_logical_devices")
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
-    """Returns the visible devices by the names that `tf.device` takes."""
+    """Returns the visible devices under the names that `tf.device` takes."""
     return [
         LogicalDevice(device.name.replace("/physical_device:", "/device:"), device.device_type)
         for device in get_visible_devices(device_type)
@@ -78,13 +79,13 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
 
 @export("config.experimental.get_memory_growth")
 def get_memory_growth(device: PhysicalDevice) -> bool:
-    """Returns True: memory is taken as needed."""
+    """Returns True: memory is always allocated on demand."""
     return True
 
 
 @export("config.experimental.set_memory_growth")
 def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
-    """Does nothing: memory is taken as needed."""
+    """Does nothing: memory is always allocated on demand."""
 
 
 @export("config.get_soft_device_placement")
@@ -94,7 +95,7 @@ def get_soft_device_placement() -> bool:
 
 @export("config.set_soft_device_placement")
 def set_soft_device_placement(enabled: bool) -> None:
-    """Keeps the setting; sessions take theirs from `allow_soft_placement` of their ConfigProto."""
+    """Stores the setting; sessions use `allow_soft_placement` of their ConfigProto."""
     _settings.soft_placement = bool(enabled)
 
 
@@ -105,7 +106,7 @@ def get_intra_op_parallelism_threads() -> int:
 
 @export("config.threading.set_intra_op_parallelism_threads")
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
-    """Fixes the number of threads within a kernel, for the whole process; 0 leaves it to the system."""
+    """Sets the number of threads per kernel for the whole process; 0 leaves it to the system."""
     _settings.intra_op_threads = int(num_threads)
     if num_threads > 0:
         core_share.fix(int(num_threads))
@@ -118,5 +119,16 @@ def get_inter_op_parallelism_threads() -> int:
 
 @export("config.threading.set_inter_op_parallelism_threads")
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
-    """Keeps the setting; sessions take theirs from `inter_op_parallelism_threads` of their ConfigProto."""
+    """Stores the setting; sessions use `inter_op_parallelism_threads` of their ConfigProto."""
     _settings.inter_op_threads = int(num_threads)
+
+
+@export("debugging.get_log_device_placement")
+def get_log_device_placement() -> bool:
+    return _settings.log_placement
+
+
+@export("debugging.set_log_device_placement")
+def set_log_device_placement(enabled: bool) -> None:
+    """Logs the placement of every step, also in sessions whose ConfigProto does not ask for `log_device_placement`."""
+    _settings.log_placement = bool(enabled)

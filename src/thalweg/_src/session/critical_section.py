@@ -1,4 +1,4 @@
-"""Critical sections: functions whose operations only one step at a time runs."""
+"""Critical sections: functions whose operations are run by one step at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CRITICAL_SECTION_EXECUTIONS = "critical_section_executions"
 
 
 class _Execution:
-    """One use of a critical section in a graph: its lock, and the resources that it alone may use."""
+    """One use of a critical section in a graph: its lock, and the resources that it uses exclusively."""
 
     def __init__(self, lock: Operation, handle: Tensor, resources: list[Tensor], is_exclusive: bool) -> None:
         self.op = lock
@@ -31,7 +31,7 @@ class _Execution:
 
 @export("CriticalSection", "contrib.framework.CriticalSection")
 class CriticalSection:
-    """Lets one execution at a time through, of all steps and sessions that share it."""
+    """Admits one execution at a time, across all steps and sessions that share it."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class CriticalSection:
         return self._handle.op.name
 
     def execute(self, fn: Callable[[], Any], exclusive_resource_access: bool = True, name: str | None = None) -> Any:
-        """Returns what the function returns; its operations run while the section is locked."""
+        """Returns the results of the function, whose operations run while the section is locked."""
         graph = get_default_graph()
         with name_scope(name, "critical_section_execute", []):
             lock = mutex_lock_op(self._handle)
@@ -80,7 +80,7 @@ class CriticalSection:
             return packed
 
     def _enter_after_inputs(self, lock: Operation, made: list[Operation]) -> None:
-        """Has the section locked only when what comes from outside is computed: that may need another section."""
+        """Delays the lock until all external inputs are computed, since those may need another section."""
         inside = {*made, lock}
         outside = {tensor.op for op in made for tensor in op.inputs if tensor.op not in inside}
         outside |= {control for op in made for control in op.control_inputs if control not in inside}
@@ -92,12 +92,12 @@ class CriticalSection:
         found = {tensor: None for op in made for tensor in op.inputs if tensor.dtype is dtypes.resource}
         if any(tensor.op is self._handle.op for tensor in found):
             raise ValueError(
-                f"the function locks the critical section {self.name!r} in which it runs: it would wait for ever"
+                f"the function locks the critical section {self.name!r} in which it runs: it would deadlock"
             )
         return list(found)
 
     def _require_apart(self, resources: list[Tensor], is_exclusive: bool) -> None:
-        """Raises if another section uses a resource that one of both wants for itself."""
+        """Raises if another section uses a resource that either of them uses exclusively."""
         graph = get_default_graph()
         for other in graph.get_collection(CRITICAL_SECTION_EXECUTIONS):
             if other.handle is self._handle or not (is_exclusive or other.exclusive_resource_access):
@@ -106,7 +106,7 @@ class CriticalSection:
             if common:
                 raise ValueError(
                     f"{common[0].op.name!r} is used in the critical sections {self.name!r} and "
-                    f"{other.handle.op.name!r}; if that is meant, pass exclusive_resource_access=False to both"
+                    f"{other.handle.op.name!r}; if that is intended, pass exclusive_resource_access=False to both"
                 )
 
 

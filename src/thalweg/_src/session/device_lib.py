@@ -1,4 +1,4 @@
-"""list_local_devices: the devices of this process, without a session."""
+"""tf.python.client.device_lib: lists the devices of this process, without a session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thalweg._src.resources.devices import listed_devices
 
 @dataclass(frozen=True, slots=True)
 class LocalDevice:
-    """A device of this process as `list_local_devices` shows it."""
+    """A device of this process, as listed by `list_local_devices`."""
 
     name: str
     device_type: str
@@ -20,6 +20,6 @@ class LocalDevice:
 
 
 def list_local_devices(session_config: Any = None) -> list[LocalDevice]:
-    """Returns the devices that a session of this process has with a configuration; nothing is allocated on them."""
+    """Returns the devices that a session with this configuration has, without allocating memory on them."""
     config = session_config if session_config is not None else ConfigProto()
     return [LocalDevice(*device) for device in listed_devices(config)]

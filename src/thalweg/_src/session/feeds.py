@@ -1,4 +1,4 @@
-"""Feeds: values for any tensor of the graph, checked and converted before the step starts."""
+"""Feeds: values for tensors of the graph, checked and converted before the step starts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Convert = Callable[[Any], Value]
 
 
 def is_composite(key: Any) -> bool:
-    """Returns whether a key of a feed_dict stands for several tensors: a tuple of keys, a sparse tensor, a variable."""
+    """Returns whether a key of a feed_dict stands for several tensors: a tuple, a sparse tensor, a variable."""
     return isinstance(key, tuple) or _composite(key) is not None or _reads(key) is not None
 
 
@@ -29,7 +29,7 @@ def _composite(key: Any) -> Composite | None:
 
 
 def _reads(key: Any) -> list[Tensor] | None:
-    """Returns the tensors that have a variable's value: a feed for the variable is one for each of them."""
+    """Returns the tensors that hold a variable's value: feeding the variable feeds all of them."""
     handle = getattr(key, "handle", None)
     if not isinstance(handle, Tensor) or not hasattr(key, "_as_graph_element"):
         return None
@@ -37,7 +37,7 @@ def _reads(key: Any) -> list[Tensor] | None:
 
 
 def expand_feeds(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Returns feeds with composite keys replaced by those that they stand for."""
+    """Returns feeds with composite keys expanded to their components."""
     result: dict[Any, Any] = {}
     for part, value in _pairs(feeds.items()):
         if part in result:
@@ -63,7 +63,7 @@ def _pairs(feeds: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
 
 
 def expand_keys(keys: Iterable[Any]) -> Iterator[Any]:
-    """Yields keys with composite ones replaced by those that they stand for."""
+    """Yields keys with composite ones expanded to their components."""
     for key in keys:
         composite = _composite(key)
         if isinstance(key, tuple):
@@ -77,23 +77,23 @@ def expand_keys(keys: Iterable[Any]) -> Iterator[Any]:
 
 
 def feed_tensor(graph: Graph, key: Any) -> Tensor:
-    """Returns the tensor that a key of a feed_dict stands for."""
+    """Returns the tensor that a key of a feed_dict denotes."""
     try:
         tensor = graph.as_graph_element(key, allow_operation=False)
     except (ValueError, KeyError, TypeError) as error:
-        raise TypeError(f"a key of feed_dict names no tensor: {error.args[0]}") from None
+        raise TypeError(f"a key of feed_dict is not a tensor: {error.args[0]}") from None
     if not graph.is_feedable(tensor):
         raise ValueError(f"{tensor} cannot be fed: the graph forbids it (prevent_feeding)")
     return tensor  # type: ignore[no-any-return]
 
 
 def converter(tensor: Tensor) -> Convert:
-    """Returns the function that turns a user's value for the tensor into a step's value."""
+    """Returns the function that converts a user's value for the tensor to a value of the step."""
     dtype, shape, name = tensor.dtype, tensor.dims, tensor.name
     if dtype is dtypes.resource:
         return _converter_of_handles
     wanted = np.dtype(dtype.as_numpy_dtype)
-    plain = float if dtype.is_floating else None  # a Python number that needs no check
+    plain = float if dtype.is_floating else None  # the Python type that needs no check
 
     def convert(value: Any) -> Value:
         kind = type(value)

@@ -1,4 +1,4 @@
-"""Fetches: any nesting of tensors and operations, flattened for a step and rebuilt from its values."""
+"""Fetches: nested structures of tensors and operations, flattened for a step and rebuilt from its values."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Build = Callable[[Sequence[Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class Composite:
-    """How a type that stands for several tensors is fetched and fed."""
+    """How a composite type, which stands for several tensors, is fetched and fed."""
 
-    fetch: Callable[[Any], Any]  # value -> (parts, the function that makes a value of theirs)
-    feed: Callable[[Any, Any], Any] | None  # (key, value) -> pairs of a part and its value
-    feed_keys: Callable[[Any], Any] | None  # key -> parts
+    fetch: Callable[[Any], Any]  # value -> (components, function that rebuilds a value)
+    feed: Callable[[Any, Any], Any] | None  # (key, value) -> pairs of a component and its value
+    feed_keys: Callable[[Any], Any] | None  # key -> components
 
 
 COMPOSITES: dict[type, Composite] = {}
@@ -34,13 +34,13 @@ def register_session_run_conversion_functions(
     feed_function: Any = None,
     feed_function_for_partial_run: Any = None,
 ) -> None:
-    """Teaches sessions a composite type.
+    """Registers how sessions fetch and feed a composite type.
 
-    `fetch_function(value)` gives the parts and the function that makes one value of theirs, `feed_function(key, value)`
-    gives pairs of a part and its value, `feed_function_for_partial_run(key)` gives the parts.
+    `fetch_function(value)` returns the components and a function that builds one value from theirs, `feed_function(key,
+    value)` returns pairs of a component and its value, `feed_function_for_partial_run(key)` returns the components.
     """
     if any(issubclass(tensor_type, known) for known in COMPOSITES):
-        raise ValueError(f"{tensor_type} is registered for Session.run already")
+        raise ValueError(f"{tensor_type} is already registered for Session.run")
     COMPOSITES[tensor_type] = Composite(fetch_function, feed_function, feed_function_for_partial_run)
 
 
@@ -159,7 +159,7 @@ def _leaf_builder(graph: Graph, fetch: Any, flat: Fetches) -> Build:
 
 
 def readable(tensor: Tensor) -> Tensor:
-    """Returns a tensor that has a value: a variable's handle, fetched by name, stands for the variable's value."""
+    """Returns a tensor with a value: for a variable's handle, fetched by name, the variable's value."""
     if tensor.dtype is dtypes.resource and tensor.op.type == "VarHandleOp":
         for consumer in tensor.consumers():
             if consumer.type == "ReadVariableOp":

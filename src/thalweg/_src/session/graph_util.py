@@ -1,4 +1,4 @@
-"""GraphDefs cut, frozen and thinned, to be stored or shipped."""
+"""Rewrites of GraphDefs for deployment: extracting subgraphs, freezing variables, removing training nodes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd")
 
 
 def _source(name: str) -> str:
-    """Returns the node that an input of a NodeDef names."""
+    """Returns the name of the node in an input of a NodeDef."""
     return name.removeprefix("^").partition(":")[0]
 
 
 @export("graph_util.must_run_on_cpu")
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
-    """Returns whether a node, an Operation or a NodeDef, belongs on the host: strings, and the numbers of shapes."""
+    """Returns whether an Operation or a NodeDef belongs on the host: string ops, and ops that compute shapes."""
     node_def = node.node_def if isinstance(node, Operation) else node
     if pin_variables_on_cpu and node_def.op in (*_VARIABLES, "Assign", "AssignVariableOp"):
         return True
@@ -38,7 +38,7 @@ def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
 
 @export("graph_util.extract_sub_graph")
 def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
-    """Returns the GraphDef of the nodes that some nodes depend on, these included, in their old order."""
+    """Returns the GraphDef of the given nodes and all their ancestors, in the original order."""
     _require_graph_def(graph_def)
     if isinstance(dest_nodes, str):
         raise TypeError("dest_nodes must be a list.")
@@ -72,7 +72,7 @@ def _without_nodes(graph_def: Any) -> Any:
 
 @export("graph_util.tensor_shape_from_node_def_name")
 def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShape:
-    """Returns the static shape of the tensor that a NodeDef's input names."""
+    """Returns the static shape of the tensor named by an input of a NodeDef."""
     name = input_name if ":" in input_name else f"{input_name}:0"
     return graph.get_tensor_by_name(name).get_shape()
 
@@ -85,7 +85,7 @@ def convert_variables_to_constants(
     variable_names_whitelist: Collection[str] | None = None,
     variable_names_blacklist: Collection[str] | None = None,
 ) -> Any:
-    """Returns what the outputs need as a GraphDef in which variables are constants with their values in the session."""
+    """Freezes a graph: returns the subgraph of the outputs with variables replaced by constants of their values."""
     graph_def = extract_sub_graph(input_graph_def, output_node_names)
     nodes = {node.name: node for node in graph_def.node}
     names = [
@@ -108,7 +108,7 @@ def convert_variables_to_constants(
 
 
 def _read_name(graph: Graph, name: str) -> str:
-    """Returns a tensor that has a variable's value."""
+    """Returns the name of a tensor that holds a variable's value."""
     operation = graph.get_operation_by_name(name)
     if operation.type != "VarHandleOp":
         return f"{name}:0"
@@ -119,7 +119,7 @@ def _read_name(graph: Graph, name: str) -> str:
 
 
 def _handle(nodes: dict[str, Any], node: Any) -> str:
-    """Returns the name of the variable that a reading node takes, through identities."""
+    """Returns the name of the variable that a node reads, through identities."""
     name = _source(node.input[0])
     while name in nodes and nodes[name].op == "Identity":
         name = _source(nodes[name].input[0])
@@ -133,7 +133,7 @@ def _write_constant(message: Any, variable: Any, value: Any) -> None:
 
 
 def _write_read(graph_def: Any, node: Any) -> None:
-    """Replaces an operation that reads a variable by the one that does the same with a constant."""
+    """Replaces an operation that reads a variable by the equivalent one on a constant."""
     message = graph_def.node.add()
     message.name, message.device = node.name, node.device
     message.input.extend(node.input)
@@ -156,9 +156,9 @@ def _write_read(graph_def: Any, node: Any) -> None:
 
 @export("graph_util.remove_training_nodes")
 def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | None = None) -> Any:
-    """Returns the GraphDef without the nodes that only check or pass on a value: CheckNumerics and Identity.
+    """Returns the GraphDef without CheckNumerics and Identity nodes, which only check or forward a value.
 
-    An identity stays if others depend on it by control edges, or depends on somebody so itself.
+    An identity with control edges, in or out, stays.
     """
     protected = set(protected_nodes or ())
     checked = _spliced(input_graph, {n.name for n in input_graph.node if n.op == "CheckNumerics"} - protected)
@@ -168,7 +168,7 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Collection[str] | N
 
 
 def _spliced(graph_def: Any, removed: set[str]) -> Any:
-    """Returns the GraphDef with each use of a removed node replaced by its first input."""
+    """Returns the GraphDef with each use of a removed node replaced by the node's first input."""
     inputs = {node.name: node.input[0] for node in graph_def.node if node.name in removed and node.input}
 
     def follow(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Learned placement: a policy trained on the simulated step, then on the step itself as it runs on this machine."""
+"""Learned placement: a REINFORCE policy trained on the simulated step, then on the step as it runs on this machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from thalweg._src.session.measured_costs import learn_costs, time_of
 from thalweg._src.session.session import Session
 
 _WARM_STEPS = 2
-_READY = 4  # sessions that are kept, for those that are measured again
+_READY = 4  # cached sessions, for placements that are measured again
 
 
 def learn_placement(
@@ -36,20 +36,20 @@ def learn_placement(
     seed: int = 0,
     graph: Graph | None = None,
 ) -> Policy:
-    """Learns where the nodes of a step run best, and returns the policy with the best placement it has seen.
+    """Learns a placement of a step, and returns the policy with the best placement found.
 
-    It learns on the simulator first, with the costs that the configuration names and the times of a traced run on one
-    device; then it runs the step itself in ways that look promising. Every trial is a session of its own: no variable
-    of another one changes. One device is kept unless something is faster by a few percent, measured in turns.
+    Training starts in the simulator, with the cost model of the configuration and the times of a traced run on one
+    device; then promising placements are run. Every trial has a session of its own, so no variable of another session
+    changes. A single device is used unless another placement is faster by a few percent, measured alternately.
 
-    path: a file that receives the policy; `config.experimental.placer = path` then places steps like that
+    path: a file that receives the policy; `config.experimental.placer = path` then applies its placement
     setup: prepares a session before the step can run; by default it runs all initializers
-    policy: what was learned before, to go on from
-    trials, seconds: how many placements are run, and how long each; 0 trials leave it at the simulator
-    heats: how often the best of them are run again, in turns, to find the fastest
+    policy: an earlier policy to continue from
+    trials, seconds: how many placements are run, and for how long each; with 0 trials only the simulator is used
+    heats: how often the best of them are run again, alternately, to find the fastest
     """
     if path is not None and Path(path).suffix != ".json":
-        raise ValueError(f"path: expected a name that ends in .json, received '{path}'")
+        raise ValueError(f"path: expected a file name that ends in .json, received '{path}'")
     trial = _Trial(fetches, feed_dict or {}, config, setup or initialize, graph or get_default_graph(), seconds)
     measure = trial.measure if trials > 0 else None
     try:
@@ -69,7 +69,7 @@ def initialize(session: Session) -> None:
 
 
 class _Trial:
-    """Runs a step in sessions that differ in their placement alone."""
+    """Runs a step in sessions that differ only in their placement."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class _Trial:
         return Session(graph=self._graph, config=config)
 
     def problem(self) -> Any:
-        """Returns what is to be placed, with the times of a traced run on the best single device."""
+        """Returns the placement problem, with the times of a traced run on the best single device."""
         given = self._config.experimental.cost_model if self._config is not None else ""
         costs = CostModel.load(given) if given else CostModel()
         with self._session("single", given) as session:
@@ -113,17 +113,17 @@ class _Trial:
         return placement.schedule.problem
 
     def measure(self, choice: Choice) -> float:
-        """Returns the seconds of a step that is placed in some way."""
+        """Returns the seconds of a step with a placement."""
         placement = {node.name: device for group, device in choice.items() for node in group.nodes}
         key = tuple(placement.values())
         ready = self._ready.pop(key) if key in self._ready else self._prepare(placement)
-        self._ready[key] = ready  # the one used last comes last
+        self._ready[key] = ready  # least recently used first
         while len(self._ready) > _READY:
             self._ready.pop(next(iter(self._ready)))[0].close()
         return time_of(ready[1], self._seconds)
 
     def _prepare(self, placement: dict[str, str]) -> tuple[Session, Callable[[], Any]]:
-        """Returns a session that places steps in some way, and what runs the step in it."""
+        """Returns a session that uses a placement, and a function that runs the step in it."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "placement.json"
             path.write_text(json.dumps({"placement": placement}), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Measured costs: what devices, links between them and the nodes of a step take, from runs on this machine."""
+"""Measured costs: calibrates a cost model with runs of devices, links and the nodes of a step on this machine."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _ROUNDS, _LONG = 9, 5
 _CROSSINGS, _BIG_CROSSINGS = 40, 8
 _BIG = 1 << 20  # elements
 _LAYERS = 24
-_LEAST = 1e-9  # seconds, where a difference is lost in the noise
-_TOWER, _SIDE = 48, 256  # many milliseconds: short steps would measure how fast threads wake up
+_LEAST = 1e-9  # seconds, if a difference is below the noise
+_TOWER, _SIDE = 48, 256  # many milliseconds: short steps would measure the wake-up of threads
 _NET, _SIZES = 64, (48, 96, 160)
-_MOST = 16.0  # times that a hand-over may be dearer than it seemed
+_MOST = 16.0  # maximal factor by which transfers are scaled
 
 Chain = Callable[[Tensor, Tensor], Tensor]
 
@@ -42,15 +42,15 @@ Chain = Callable[[Tensor, Tensor], Tensor]
 def learn_costs(
     session: BaseSession, fetches: Any, feed_dict: Any = None, costs: CostModel | None = None, steps: int = 6
 ) -> CostModel:
-    """Runs a step some times, traced, and returns a cost model that knows the time of each of its nodes.
+    """Runs a step several times with tracing and returns a cost model with the time of each of its nodes.
 
-    costs: the model to teach; None makes one
-    Of the traced steps the faster half counts: what slowed the others was something else.
+    costs: the model to update; None creates one
+    Only the faster half of the traced steps is used, since other processes slowed the others down.
     """
     costs = costs if costs is not None else CostModel()
     feeds = feed_dict or {}
     options = RunOptions(trace_level=RunOptions.FULL_TRACE)
-    for _ in range(2):  # they warm up: large programs are compiled when they run again
+    for _ in range(2):  # warm-up: large programs are compiled on their second run
         session.run(fetches, feeds)
     untraced = min(time_of(lambda: session.run(fetches, feeds), 0.0) for _ in range(max(steps, 1)))
     traced: list[tuple[float, Any]] = []
@@ -66,22 +66,22 @@ def learn_costs(
 
 
 def measure_costs(config: ConfigProto | None = None, path: str | Path | None = None, seconds: float = 0.1) -> CostModel:
-    """Measures a session's devices and returns a cost model: their speeds, the links between them, how they crowd.
+    """Measures a session's devices and returns a cost model: their speeds, the links between them, and contention.
 
-    path: a file that receives it, for `config.experimental.cost_model`
-    seconds: how long each of the measurements takes, of which there are a few for each kind of device and pair
+    path: a file to save it to, for `config.experimental.cost_model`
+    seconds: the duration of each measurement; there are a few for each device type and each pair
     """
     given = ConfigProto()
     if config is not None:
         given.CopyFrom(config)
     given.experimental.placer = given.experimental.cost_model = ""
-    costs = _Stopwatch(given, seconds).costs()
+    costs = _Measurement(given, seconds).costs()
     if path is not None:
         costs.save(path)
     return costs
 
 
-class _Stopwatch:
+class _Measurement:
     """Measures small graphs on the devices of a configuration."""
 
     def __init__(self, config: ConfigProto, seconds: float) -> None:
@@ -91,29 +91,29 @@ class _Stopwatch:
             self._devices = [(found.name, found.device_type) for found in session.list_devices()]
 
     def costs(self) -> CostModel:
-        kinds: dict[str, list[str]] = {}
+        types: dict[str, list[str]] = {}
         for name, kind in self._devices:
-            kinds.setdefault(kind, []).append(name)
+            types.setdefault(kind, []).append(name)
         links: dict[str, Link] = {}
         starts: list[float] = []
         for (a, kind), (b, other) in permutations(self._devices, 2):
             pair = f"{kind}>{other}"
-            if pair in links and kind == other != "CPU":  # what lies between accelerators may differ
+            if pair in links and kind == other != "CPU":  # links between accelerators may differ
                 pair = f"{a}>{b}"
             if pair not in links:
                 links[pair], start = self._link(a, b)
                 starts.append(start)
-        speeds = {kind: self._speed(names[0]) for kind, names in kinds.items()}
-        crowding = {kind: self._crowding(names) for kind, names in kinds.items() if len(names) > 1}
-        costs = CostModel(speeds, links, crowding=crowding, segment=min(starts, default=SEGMENT))
-        if len(kinds.get("CPU", ())) > 1:
-            self._make_true(costs)
+        speeds = {kind: self._speed(names[0]) for kind, names in types.items()}
+        contention = {kind: self._contention(names) for kind, names in types.items() if len(names) > 1}
+        costs = CostModel(speeds, links, contention=contention, segment=min(starts, default=SEGMENT))
+        if len(types.get("CPU", ())) > 1:
+            self._calibrate(costs)
         return costs
 
     # -- what is measured ---------------------------------------------------------------------------------------------
 
     def _speed(self, name: str) -> Speed:
-        """Measures a launch by tiny nodes, arithmetic by matrix products, and memory by large sums."""
+        """Measures launch overhead by tiny nodes, arithmetic by matrix products, and bandwidth by large sums."""
         launch = self._each(name, [2], lambda y, s: sin(y), 100)
         size = 256
         while True:
@@ -126,7 +126,7 @@ class _Stopwatch:
         return Speed(flops, 2.0 * 4 * 4 * _BIG / max(memory - launch, _LEAST), max(launch, 1e-7))
 
     def _each(self, name: str, shape: Sequence[int], link: Chain, length: int) -> float:
-        """Returns the seconds of one node: a long chain of them minus a short one."""
+        """Returns the seconds of one node: those of a long chain minus a short one."""
 
         def build(count: int) -> Callable[[Tensor], Tensor]:
             def chain(s: Tensor) -> Tensor:
@@ -142,10 +142,11 @@ class _Stopwatch:
         return max(longer - shorter, _LEAST) / length
 
     def _link(self, a: str, b: str) -> tuple[Link, float]:
-        """Measures a transfer between devices at work, and of large values; and the start of what has waited for it.
+        """Measures transfers between busy devices, transfers of large values, and the start of a waiting segment.
 
-        At work it takes longer than between idle devices: somebody has to be woken up, and to be let in. What is only
-        sent, and looked at when all is done, keeps the sender busy; what is waited for costs the rest as well.
+        Between busy devices a transfer takes longer than between idle ones, since a thread must be woken up and get a
+        core. A tensor that is only sent, and read at the end, measures the overhead of the sender; one that is waited
+        for adds the latency.
         """
         pairs = [_pair(a, b, shape) for shape in ("apart", "sent", "coupled")]
         apart, sent, coupled = map(mean, self._rounds(*pairs, times=_LONG))
@@ -153,7 +154,7 @@ class _Stopwatch:
         each = max(idle, (coupled - apart) / _LAYERS)
         overhead = min(max((sent - apart) / _LAYERS, _LEAST), each / 2)
         big = self._crossing(a, b, _BIG, _BIG_CROSSINGS)
-        rest = (each - overhead) / 2  # nobody works while a thread wakes up, but it does not wake up by itself
+        rest = (each - overhead) / 2  # split evenly between the latency of the link and the start of the segment
         return Link(rest, min(4.0 * _BIG / max(big - idle, _LEAST), 1e12), overhead), rest
 
     def _crossing(self, a: str, b: str, elements: int, count: int) -> float:
@@ -171,8 +172,8 @@ class _Stopwatch:
         here, there, both = map(min, self._rounds(shuttle(a), shuttle(b), shuttle(a, b)))
         return max(both - max(here, there), _LEAST) / count
 
-    def _crowding(self, names: Sequence[str]) -> float:
-        """Measures how much longer devices take that all work at once, for each one more."""
+    def _contention(self, names: Sequence[str]) -> float:
+        """Measures the slowdown of devices that are busy at the same time, per other device."""
 
         def towers(*names: str) -> Callable[[Tensor], Tensor]:
             def build(s: Tensor) -> Tensor:
@@ -185,15 +186,16 @@ class _Stopwatch:
         alone, together = map(mean, self._rounds(towers(names[0]), towers(*names), times=_LONG - 2))
         return max(together / alone - 1.0, 0.0) / (len(names) - 1)
 
-    def _make_true(self, costs: CostModel) -> None:
-        """Makes hand-overs between CPU devices as dear as a step with many of them says.
+    def _calibrate(self, costs: CostModel) -> None:
+        """Calibrates transfers between CPU devices with a step that has many of them.
 
-        There threads also wait for cores, for Python's lock and for each other, which no single transfer shows. The
-        step is a random net, dealt out in turns; of what it takes beyond the time foreseen all is put down to them.
+        There threads also wait for cores, for the interpreter lock and for each other, which no single transfer shows.
+        The step is a random graph placed round robin; all its time beyond the simulated time is attributed to the
+        transfers.
         """
         with Graph().as_default() as graph:
             scalar = placeholder(dtypes.float32, [])
-            fetched = _net(scalar)
+            fetched = _random_graph(scalar)
         with contextlib.ExitStack() as sessions:
             steps: list[Callable[[], Any]] = []
             plans = []
@@ -207,28 +209,29 @@ class _Stopwatch:
                     learn_costs(session, fetched, {scalar: 0.5}, costs)
                 plans.append(session._plan(fetched, (scalar,)).executable.placement)
                 steps.append(functools.partial(session.make_callable(fetched, [scalar]), 0.5))
-            alone, spread = map(mean, self._in_turns(steps, _LONG))
-        posed = plans[0].schedule.problem
+            alone, spread = map(mean, self._alternate(steps, _LONG))
+        original = plans[0].schedule.problem
 
-        def foreseen(factor: float) -> float:
-            """Returns the net's step as part of that on one device, with hand-overs dearer by a factor."""
-            dearer = costs.with_hand_overs(factor)
-            problem = Problem(posed.step, posed.all_groups, posed.devices, dearer)
+        def relative_time(factor: float) -> float:
+            """Returns the simulated time relative to one device, with transfers scaled by a factor."""
+            scaled = costs.with_scaled_transfers(factor)
+            problem = Problem(original.step, original.all_groups, original.devices, scaled)
             return problem.time(round_robin(problem)) / problem.time(problem.single(problem.devices[0]))
 
         low, high = 1.0, _MOST
         while high - low > 0.05:
             middle = (low + high) / 2
-            low, high = (middle, high) if foreseen(middle) < spread / alone else (low, middle)
-        costs.measured.clear()  # of the net: nobody else has it
-        true = costs.with_hand_overs(low)
-        costs.links, costs.segment = true.links, true.segment
+            low, high = (middle, high) if relative_time(middle) < spread / alone else (low, middle)
+        costs.measured.clear()  # of the random graph, which no other step contains
+        calibrated = costs.with_scaled_transfers(low)
+        costs.links, costs.segment = calibrated.links, calibrated.segment
 
     def _rounds(self, *builds: Callable[[Tensor], Tensor], times: int = 1) -> list[list[float]]:
-        """Returns the seconds of a step of each of some graphs, measured in turns, so that all meet the same load.
+        """Returns the seconds of a step of each graph, measured alternately so that all see the same load.
 
-        Others can only make a step slower: the best round tells what it takes, the mean what it takes beside them.
-        times: how much longer than usual this is done
+        Other processes can only slow a step down: the best round is its time without them, the mean its time beside
+        them.
+        times: how many times longer than usual to measure
         """
         with contextlib.ExitStack() as sessions:
             steps = []
@@ -238,13 +241,13 @@ class _Stopwatch:
                     fetched = build(scalar)
                 session = sessions.enter_context(Session(graph=graph, config=self._config))
                 steps.append(functools.partial(session.make_callable(fetched, [scalar]), 0.5))
-            return self._in_turns(steps, times)
+            return self._alternate(steps, times)
 
-    def _in_turns(self, steps: Sequence[Callable[[], Any]], times: int) -> list[list[float]]:
+    def _alternate(self, steps: Sequence[Callable[[], Any]], times: int) -> list[list[float]]:
         for step in steps:
             step()
-        turns = [[time_of(step, self._seconds) for step in steps] for _ in range(times * _ROUNDS)]
-        return [list(rounds) for rounds in zip(*turns)]
+        rounds = [[time_of(step, self._seconds) for step in steps] for _ in range(times * _ROUNDS)]
+        return [list(seconds) for seconds in zip(*rounds)]
 
 
 def _product(size: int, y: Tensor, s: Tensor) -> Tensor:
@@ -252,10 +255,10 @@ def _product(size: int, y: Tensor, s: Tensor) -> Tensor:
 
 
 def _pair(a: str, b: str, how: str) -> Callable[[Tensor], Tensor]:
-    """Returns a graph of two devices at work on layer after layer, with a number of each for the other.
+    """Returns a graph in which two devices compute one layer after another, each with a number for the other.
 
-    how: "coupled", each layer needs the number of the other's last; "sent", they are added up when all is done;
-        "apart", there is none but the last
+    how: "coupled", each layer needs the number of the other device's previous layer; "sent", the numbers are only added
+        up at the end; "apart", only the last number is sent
     """
 
     def build(s: Tensor) -> Tensor:
@@ -283,17 +286,17 @@ def _pair(a: str, b: str, how: str) -> Callable[[Tensor], Tensor]:
 
 
 def _tower(s: Tensor, name: str, number: int) -> Tensor:
-    """Adds what keeps one device busy: products and functions of middle size, as layers have them."""
+    """Keeps one device busy: products and pointwise functions of medium size, as in layers."""
     with on(name):
-        y = fill([_SIDE, _SIDE], s + float(number))  # each its own: equal towers would be one
+        y = fill([_SIDE, _SIDE], s + float(number))  # distinct values, against common-subexpression elimination
         weights = fill([_SIDE, _SIDE], s / float(_SIDE))
         for _ in range(_TOWER):
             y = sin(matmul(y, weights))
         return reduce_sum(y)
 
 
-def _net(s: Tensor) -> Tensor:
-    """Returns a random graph of small and large products, each of two that came before."""
+def _random_graph(s: Tensor) -> Tensor:
+    """Returns a random graph of small and large products, each of two earlier values."""
     rng = np.random.default_rng(0)
     made = [(_SIZES[-1], fill([_SIZES[-1]] * 2, s))]
     for _ in range(_NET):

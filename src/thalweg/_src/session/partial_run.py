@@ -1,6 +1,6 @@
 """Partial runs: one step in several calls, each with more feeds.
 
-The feeds of such a step are waiting nodes and its fetches are sent to the client, so the executor itself runs just what
+The feeds of such a step are blocking nodes and its fetches are sent to the client, so the executor runs exactly what
 the feeds given so far allow.
 """
 
@@ -26,7 +26,7 @@ from thalweg._src.session.fetches import flatten
 
 @dataclass(slots=True)
 class _Started:
-    """A step under way: what it still waits for, and what each fetch depends on."""
+    """A running step: the feeds that it still waits for, and the feeds that each fetch depends on."""
 
     step: Step
     feeds: set[Tensor]
@@ -61,7 +61,7 @@ class PartialRuns:
     def run(self, handle: str, fetches: Any, feed_dict: dict[Any, Any]) -> Any:
         if handle not in self._started:
             raise errors.InvalidArgumentError(
-                None, None, f"partial_run has no run {handle!r}: call partial_run_setup first"
+                None, None, f"partial_run: unknown handle {handle!r}: call partial_run_setup first"
             )
         state = self._started[handle]
         graph = self._session.graph
@@ -70,13 +70,13 @@ class PartialRuns:
         for key, value in expand_feeds(feed_dict).items():
             tensor = feed_tensor(graph, key)
             _require(tensor in state.feeds, f"The feed {tensor.name!r} was not given to partial_run_setup.")
-            _require(tensor not in state.fed, f"The feed {tensor.name!r} has been fed already.")
+            _require(tensor not in state.fed, f"The feed {tensor.name!r} has already been fed.")
             values[tensor] = converter(tensor)(value)
         known = state.fed | values.keys()
         wanted: list[Any] = [*flat.tensors, *flat.operations]
         for element in wanted:
             _require(element in state.fetchable, f"The fetch {element.name!r} was not given to partial_run_setup.")
-            _require(element not in state.fetched, f"The fetch {element.name!r} has been fetched already.")
+            _require(element not in state.fetched, f"The fetch {element.name!r} has already been fetched.")
             missing = needed_feeds(element, state.feeds) - known
             names = ", ".join(sorted(t.name for t in missing))
             _require(not missing, f"The fetch {element.name!r} cannot be computed before these are fed: {names}")

@@ -1,7 +1,7 @@
-"""Python functions on tensors that have a value: `tf.py_function`.
+"""Python functions on tensors with values: `tf.py_function`.
 
-The function runs in a graph of its own, whose tensors can be asked for their value: `x.numpy()` runs what x needs. So
-it may compute with NumPy, with `tf.*`, or both, and what it computes with `tf.*` alone has a gradient.
+The function runs in a graph of its own, whose tensors can be evaluated: `x.numpy()` runs what x depends on. So it may
+compute with NumPy, with `tf.*`, or both, and what it computes with `tf.*` only has a gradient.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 
 
 class ValuedTensor(Tensor):
-    """A tensor of a function that is running: it has a value."""
+    """A tensor inside a running function, which has a value."""
 
     __slots__ = ()
     graph: ValuedGraph
@@ -99,16 +99,17 @@ class ValuedGraph(Graph):
         return tensors
 
     def close(self) -> None:
-        """Gives up what evaluation needed."""
+        """Closes the session that evaluated tensors."""
         if self._session is not None:
             self._session.close()
 
 
 @export("py_function")
 def py_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None = None) -> Any:
-    """Calls a Python function on tensors whose `.numpy()` is their value; gives tensors of the types Tout.
+    """Calls a Python function on tensors whose `.numpy()` is their value; returns tensors of the types Tout.
 
-    The gradient is that of the `tf` operations inside, for which the function is called again; NumPy gives constants.
+    The gradient is that of the `tf` operations inside, for which the function is called again; NumPy results are
+    constants.
     """
     if not callable(func):
         raise ValueError(f"Expected func to be callable, got {func!r} of type {type(func)}")
@@ -141,7 +142,7 @@ def py_function(func: Callable[..., Any], inp: Any, Tout: Any, name: str | None 
 
 def _results(value: Any, types: list[DType]) -> list[Any]:
     results = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
-    results = results[: len(types)]  # TensorFlow drops what nobody asked for
+    results = results[: len(types)]  # TensorFlow drops surplus results
     if len(results) != len(types):
         raise errors.InvalidArgumentError(
             None, None, f"the function of py_function returns {len(results)} values, Tout asks for {len(types)}"
@@ -150,7 +151,7 @@ def _results(value: Any, types: list[DType]) -> list[Any]:
 
 
 def _arrays(graph: ValuedGraph, results: list[Any], types: list[DType]) -> list[Any]:
-    """Returns results as arrays of the types asked for; a tensor's type is not changed."""
+    """Returns results as arrays of the requested types; the type of a tensor is not changed."""
     arrays: list[Any] = []
     for i, (result, dtype) in enumerate(zip(results, types)):
         if isinstance(result, Tensor):
@@ -176,7 +177,7 @@ def _plain(value: Any) -> Any:
 def _backward(
     func: Callable[..., Any], types: list[DType], inputs: tuple[Tensor, ...], learned: list[int], grads: tuple[Any, ...]
 ) -> list[Any]:
-    """Returns the gradients by the inputs: calls the function again and differentiates what it builds."""
+    """Returns the gradients with respect to the inputs: calls the function again and differentiates its graph."""
     given = [i for i, grad in enumerate(grads) if grad is not None]
     count = len(inputs)
 

@@ -1,4 +1,4 @@
-"""Session: runs parts of a graph over the state it keeps."""
+"""Session: compiles and runs parts of a graph, and owns the state of its variables."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from thalweg._src.runtime.cpu_contention import core_share
 from thalweg._src.runtime.executable import Executable
 from thalweg._src.runtime.pipeline import compile_step, show_passes
 from thalweg._src.runtime.trace import Trace
+from thalweg._src.session.config_functions import get_log_device_placement
 from thalweg._src.session.feeds import Convert, converter, expand_feeds, expand_keys, feed_tensor, is_composite
 from thalweg._src.session.fetches import Build, flatten, key_of
 from thalweg._src.session.partial_run import PartialRuns
@@ -36,31 +37,31 @@ _TARGETS = ("", "local")
 
 @dataclass(slots=True)
 class _Plan:
-    """A kind of step, ready: how to convert the feeds, what to run, how to build the result."""
+    """A compiled step signature: how to convert the feeds, what to run, how to build the result."""
 
     feeds: list[Tensor]
     converters: list[Convert]
     executable: Executable
     build: Build
     edits: int
-    composites: list[Any]  # kept alive: a plan is found by the identity of those that it fetches
+    composites: list[Any]  # kept alive: the key of a plan contains their ids
 
 
 @dataclass(frozen=True, slots=True)
 class _Expanding:
-    """Stands in place of a plan where a feed's key is composite: the plan is that of the expanded feeds."""
+    """A marker for feeds with composite keys: the plan is found under the expanded feeds."""
 
     edits: int
 
 
 class BaseSession:
-    """What `Session` and `InteractiveSession` share."""
+    """Base class of `Session` and `InteractiveSession`."""
 
     _open: weakref.WeakSet[BaseSession] = weakref.WeakSet()
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
         if target not in _TARGETS:
-            raise errors.NotFoundError(None, None, f"no runtime serves the target {target!r}; '' is this process")
+            raise errors.NotFoundError(None, None, f"no runtime serves the target {target!r}; use '' for this process")
         if graph is not None and not isinstance(graph, Graph):
             raise TypeError(f"graph: expected a tf.Graph, received {type(graph)}")
         if config is not None and not isinstance(config, ConfigProto):
@@ -75,7 +76,7 @@ class BaseSession:
         self._resources = Containers()
         self._devices: list[Device] = local_devices(self._config, self._resources)
         self._plans: dict[Any, _Plan | _Expanding] = {}
-        self._lock = threading.RLock()  # a Python function that is folded may run this session itself
+        self._lock = threading.RLock()  # reentrant: a Python function in constant folding may run this session
         self._closed = False
         self._running: set[Step] = set()
         self._partial = PartialRuns(self)
@@ -122,7 +123,7 @@ class BaseSession:
         return self._plan(fetches, ()), []
 
     def _plan(self, fetches: Any, feed_keys: tuple[Any, ...]) -> Any:
-        """Returns the plan for a kind of step; the graph only grows, so a plan stays good until it is edited."""
+        """Returns the plan of a step signature; a graph only grows, so a plan is valid until an operation is edited."""
         try:
             key = (key_of(fetches), feed_keys)
             plan = self._plans.get(key)
@@ -152,7 +153,7 @@ class BaseSession:
 
     def _compile(self, feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Any]) -> Executable:
         executable = compile_step(feeds, fetches, targets, self._config, self._devices)
-        if self._config.log_device_placement:
+        if self._config.log_device_placement or get_log_device_placement():
             print(executable.placement.report(), file=sys.stderr)
         return executable
 
@@ -208,7 +209,7 @@ class BaseSession:
         return call
 
     def _make_expanding_callable(self, fetches: Any, keys: tuple[Any, ...], accept_options: bool) -> Callable[..., Any]:
-        """Returns a callable with an argument for each key, some of which stand for several tensors."""
+        """Returns a callable with one argument per key, some of which stand for several tensors."""
         parts = tuple(expand_keys(keys))
         run = self.make_callable(fetches, parts, accept_options)
 
@@ -225,11 +226,11 @@ class BaseSession:
         return self._partial.setup(fetches, feeds or ())
 
     def partial_run(self, handle: Any, fetches: Any, feed_dict: dict[Any, Any] | None = None) -> Any:
-        """Goes on with a prepared step: takes further feeds and returns further fetches."""
+        """Continues a prepared step: takes further feeds and returns further fetches."""
         return self._partial.run(handle, fetches, feed_dict or {})
 
     def show_program(self, fetches: Any, feed_dict: Any = ()) -> str:
-        """Returns the programs that a run of the fetches executes, as the Python text that runs."""
+        """Returns the generated Python code that a run of the fetches executes."""
         return str(self._plan(fetches, tuple(expand_keys(feed_dict))).executable.text)
 
     def show_passes(self, fetches: Any, feed_dict: Any = ()) -> str:
@@ -239,7 +240,7 @@ class BaseSession:
         return show_passes(feeds, flat.tensors, flat.operations, self._config, self._devices)
 
     def show_placement(self, fetches: Any, feed_dict: Any = (), picture: Any = None) -> str:
-        """Returns for each node of a run of the fetches where it could run, where it does, and why.
+        """Returns, for each node of a run of the fetches, its feasible devices, its device, and why.
 
         picture: a file to draw it in, for Graphviz (.dot) or, with matplotlib, as an image (.png, .svg, .pdf); a
             `tf.summary.FileWriter` gets the graph for TensorBoard, where it can be coloured by device
@@ -249,10 +250,10 @@ class BaseSession:
             draw(placement, picture, self._graph)
         return str(placement.report(why=True))
 
-    # -- life ---------------------------------------------------------------------------------------------------------
+    # -- closing and default session ----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Cancels the running steps, frees the session's state, and forbids further runs."""
+        """Cancels running steps, frees the session's state, and forbids further runs."""
         with self._lock:
             if self._closed:
                 return
@@ -278,7 +279,7 @@ class BaseSession:
 
 @export("Session")
 class Session(BaseSession):
-    """Runs operations of a graph; a context manager that closes itself."""
+    """Runs operations of a graph; a context manager that closes the session."""
 
     def __enter__(self) -> Session:
         self._enter()
@@ -290,7 +291,7 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str = "", containers: Any = None, config: Any = None) -> None:
-        """Empties the named containers, or all state if none is named, and closes the sessions of the target."""
+        """Clears the named containers, or all state if none is named, and closes the sessions of the target."""
         names = [containers] if isinstance(containers, str) else containers
         Containers.reset(list(Containers._shared) if names is None else names)
         for session in list(BaseSession._open):
@@ -313,7 +314,7 @@ class InteractiveSession(BaseSession):
 
 @dataclass(frozen=True, slots=True)
 class DeviceAttributes:
-    """A device as `list_devices` shows it."""
+    """A device as listed by `list_devices`."""
 
     name: str
     device_type: str
@@ -321,7 +322,7 @@ class DeviceAttributes:
 
 
 def _schedule(options: GraphOptions) -> Callable[[Executable], bool] | None:
-    """Returns what tells, for each step of a kind in turn, whether its costs are measured; None if they never are."""
+    """Returns a function that decides for each step whether its costs are measured; None if they never are."""
     every, after = options.build_cost_model, options.build_cost_model_after
     if every <= 0:
         return None
@@ -334,10 +335,10 @@ def _schedule(options: GraphOptions) -> Callable[[Executable], bool] | None:
 
 
 def _report(executable: Executable, trace: Trace | None, options: RunOptions | None, metadata: RunMetadata) -> None:
-    """Fills metadata with what this step has to report."""
+    """Fills the metadata of a step."""
     if trace is not None:
         trace.write_to(metadata)
-        executable.placement.foretell(metadata)
+        executable.placement.report_estimates(metadata)
     if options is not None and options.output_partition_graphs:
         metadata.partition_graphs.extend(executable.partition_graphs())
 

@@ -1,1 +1,1 @@
-"""Test cases and benchmarks under tf.test's names."""
+"""tf.test: test cases and benchmarks."""

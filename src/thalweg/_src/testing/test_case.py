@@ -1,4 +1,4 @@
-"""TestCase: tests of graphs, with sessions and with comparisons of values, arrays, shapes and messages."""
+"""tf.test.TestCase: tests of graphs, with sessions and comparisons of values, arrays, shapes and messages."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class CheckedThread:
 
 @export("test.TestCase")
 class TestCase(absltest.TestCase):
-    """Is a test of graphs: each starts with an empty default graph and with fixed seeds."""
+    """A test of graphs: each test starts with an empty default graph and fixed seeds."""
 
     def __init__(self, methodName: str = "runTest") -> None:
         super().__init__(methodName)
@@ -103,13 +103,13 @@ class TestCase(absltest.TestCase):
         super().tearDown()
 
     def get_temp_dir(self) -> str:
-        """Returns a folder of this test's own."""
+        """Returns a folder for this test only."""
         if self._temp_dir is None:
             self._temp_dir = tempfile.mkdtemp(dir=get_temp_dir())
         return self._temp_dir
 
     def checkedThread(self, target: Callable[..., Any], args: Any = None, kwargs: Any = None) -> CheckedThread:
-        """Returns a thread that reports what its function raises; it must be joined."""
+        """Returns a thread that reports an exception of its function; it must be joined."""
         thread = CheckedThread(self, target, args, kwargs)
         self._threads.append(thread)
         return thread
@@ -120,7 +120,7 @@ class TestCase(absltest.TestCase):
     def session(
         self, graph: Graph | None = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Iterator[Session]:
-        """Gives a new session, the default one in the block."""
+        """Yields a new session, the default one in the block."""
         with Session(graph=graph, config=_test_config(config)) as session, _on_device(use_gpu, force_gpu):
             yield session
 
@@ -128,11 +128,11 @@ class TestCase(absltest.TestCase):
     def cached_session(
         self, graph: Graph | None = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Iterator[Session]:
-        """Gives this test's session, made at the first call: its variables last until the test ends."""
+        """Yields this test's session, created on the first call: its variables last until the test ends."""
         if self._session is None:
             self._session = Session(graph=graph, config=_test_config(config))
         elif graph is not None and graph is not self._session.graph:
-            raise ValueError("cached_session was first made with another graph")
+            raise ValueError("cached_session was first called with a different graph")
         session = self._session
         with session.graph.as_default(), session.as_default(), _on_device(use_gpu, force_gpu):
             yield session
@@ -140,14 +140,14 @@ class TestCase(absltest.TestCase):
     def test_session(
         self, graph: Graph | None = None, config: Any = None, use_gpu: bool = False, force_gpu: bool = False
     ) -> Any:
-        """Gives this test's session, or a new one if a graph is named."""
+        """Yields this test's session, or a new one if a graph is given."""
         if self._testMethodName == "test_session":
-            self.skipTest("not a test, though its name starts as one")
+            self.skipTest("not a test, although its name starts like one")
         make = self.cached_session if graph is None else self.session
         return make(graph, config, use_gpu, force_gpu)
 
     def evaluate(self, tensors: Any) -> Any:
-        """Returns the values of tensors in the default session, or in this test's."""
+        """Returns the values of tensors in the default session, or in this test's session."""
         session = get_default_session() or self._session
         if session is None:
             with self.session() as session:
@@ -155,7 +155,7 @@ class TestCase(absltest.TestCase):
         return session.run(tensors)
 
     def _value(self, value: Any) -> Any:
-        """Returns what is compared: the value of a tensor, an array of anything else."""
+        """Returns the array to compare: the value of a tensor, or any other value converted."""
         if isinstance(value, Tensor | SparseTensor | IndexedSlices) or hasattr(value, "_as_graph_element"):
             value = self.evaluate(value)
         return value
@@ -201,7 +201,7 @@ class TestCase(absltest.TestCase):
         bfloat16_atol: float = 1e-2,
         msg: str | None = None,
     ) -> None:
-        """Fails unless arrays are equal within the tolerances of the shorter of their types."""
+        """Fails unless arrays are equal within the tolerances of the less precise of their types."""
         a, b = self._array(a), self._array(b)
         kinds = {a.dtype.name, b.dtype.name}
         for names, its_rtol, its_atol in (
@@ -270,7 +270,7 @@ class TestCase(absltest.TestCase):
         self._assert_elements(target, lambda x: np.isin(x, list(expected_set)), f"in {expected_set}")
 
     def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
-        """Fails unless an array, or each of a list, has the type."""
+        """Fails unless an array, or each array of a list, has the type."""
         for part in flatten(target):
             found = part.dtype if hasattr(part, "dtype") else np.asarray(part).dtype
             self.assertEqual(dtypes.as_dtype(found), dtypes.as_dtype(expected_dtype))
@@ -284,7 +284,7 @@ class TestCase(absltest.TestCase):
             self.assertNear(float(f1), float(f2), err, msg)
 
     def assertNDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float, msg: str | None = None) -> None:
-        """Fails unless the distance of two arrays, as vectors, is below err."""
+        """Fails unless the Euclidean distance of two arrays is below err."""
         distance = np.linalg.norm(np.subtract(ndarray1, ndarray2))
         self.assertTrue(distance < err, f"the arrays differ by {distance}, more than {err}. {msg or ''}")
 
@@ -302,7 +302,7 @@ class TestCase(absltest.TestCase):
     def assertRaisesWithPredicateMatch(  # type: ignore[override]
         self, exception_type: Any, expected_err_re_or_predicate: Any
     ) -> Iterator[None]:
-        """Expects an exception whose text matches a pattern, or which a function accepts."""
+        """Expects an exception whose text matches a pattern, or that satisfies a predicate."""
         try:
             yield
         except exception_type as error:
@@ -325,7 +325,7 @@ class TestCase(absltest.TestCase):
         self.assertCountEqual(first, second, msg)
 
     def assertProtoEquals(self, expected_message_maybe_ascii: Any, message: Any, msg: str | None = None) -> None:
-        """Fails unless a message equals another one, or the text of one."""
+        """Fails unless a message equals another one, given as a message or as text."""
         expected = expected_message_maybe_ascii
         if isinstance(expected, str | bytes):
             from google.protobuf import text_format
@@ -335,7 +335,7 @@ class TestCase(absltest.TestCase):
 
     @contextlib.contextmanager
     def captureWritesToStream(self, stream: Any) -> Iterator[Any]:
-        """Gives an object whose contents() is what was written to a stream with a file descriptor."""
+        """Yields an object whose contents() is what was written to a stream with a file descriptor."""
         number = stream.fileno()
         kept = os.dup(number)
         with tempfile.TemporaryFile() as file:

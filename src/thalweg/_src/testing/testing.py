@@ -1,4 +1,4 @@
-"""What tests ask of this machine and of graphs, and benchmarks."""
+"""tf.test functions: properties of this machine and of graphs, stubs, and benchmarks."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def is_built_with_xla() -> bool:
 
 @export("test.is_gpu_available")
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None) -> bool:
-    """Returns whether a GPU is there, of at least some compute capability."""
+    """Returns whether a GPU is available, with at least some compute capability."""
     least = min_cuda_compute_capability or (0, 0)
     return any(gpu_capability(index) >= tuple(least) for index in range(gpu_count()))
 
 
 @export("test.gpu_device_name")
 def gpu_device_name() -> str:
-    """Returns the name of the first GPU, empty if there is none."""
+    """Returns the name of the first GPU, or an empty string."""
     return "/device:GPU:0" if gpu_count() else ""
 
 
@@ -71,15 +71,15 @@ test_src_dir_path.__test__ = False  # type: ignore[attr-defined]  # its name loo
 def assert_equal_graph_def(
     actual: Any, expected: Any, checkpoint_v2: bool = False, hash_table_shared_name: bool = False
 ) -> None:
-    """Raises AssertionError, which names the nodes, unless two GraphDefs have equal nodes in any order."""
+    """Raises AssertionError that names the nodes, unless two GraphDefs have the same nodes in any order."""
     for what, graph in (("actual", actual), ("expected", expected)):
         if getattr(getattr(graph, "DESCRIPTOR", None), "name", "") != "GraphDef":
             raise TypeError(f"Expected tf.GraphDef for {what}, got {type(graph).__name__}")
     ours, theirs = ({node.name: node for node in graph.node} for graph in (actual, expected))
     for problem, names in (
-        ("nodes that are not expected", ours.keys() - theirs.keys()),
-        ("nodes that are missing", theirs.keys() - ours.keys()),
-        ("nodes that differ", {name for name in ours.keys() & theirs.keys() if ours[name] != theirs[name]}),
+        ("unexpected nodes", ours.keys() - theirs.keys()),
+        ("missing nodes", theirs.keys() - ours.keys()),
+        ("different nodes", {name for name in ours.keys() & theirs.keys() if ours[name] != theirs[name]}),
     ):
         if names:
             shown = "\n".join(f"{graph.get(name)}" for name in sorted(names)[:3] for graph in (ours, theirs))
@@ -88,7 +88,7 @@ def assert_equal_graph_def(
 
 @export("test.StubOutForTesting")
 class StubOutForTesting:
-    """Puts stubs in the place of attributes, and the attributes back."""
+    """Replaces attributes by stubs, and restores them."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[Any, str, Any]] = []
@@ -101,17 +101,17 @@ class StubOutForTesting:
         self.CleanUp()
 
     def CleanUp(self) -> None:
-        """Puts every attribute back."""
+        """Restores every attribute."""
         self.SmartUnsetAll()
         self.UnsetAll()
 
     def Set(self, parent: Any, child_name: str, new_child: Any) -> None:
-        """Replaces an attribute that the parent has."""
+        """Replaces an existing attribute of the parent."""
         self._kept.append((parent, child_name, parent.__dict__.get(child_name, getattr(parent, child_name))))
         setattr(parent, child_name, new_child)
 
     def UnsetAll(self) -> None:
-        """Puts back what `Set` replaced."""
+        """Restores what `Set` replaced."""
         for parent, name, child in reversed(self._kept):
             setattr(parent, name, child)
         self._kept.clear()
@@ -126,7 +126,7 @@ class StubOutForTesting:
         setattr(owner, attr_name, new_attr)
 
     def SmartUnsetAll(self) -> None:
-        """Puts back what `SmartSet` replaced."""
+        """Restores what `SmartSet` replaced."""
         for owner, name, attr in reversed(self._smart):
             setattr(owner, name, attr)
         self._smart.clear()
@@ -134,7 +134,7 @@ class StubOutForTesting:
 
 @export("test.benchmark_config")
 def benchmark_config() -> ConfigProto:
-    """Returns the options of benchmarks: graphs run as they were written."""
+    """Returns the configuration of benchmarks, without graph optimizations."""
     config = ConfigProto()
     config.graph_options.optimizer_options.opt_level = OptimizerOptions.L0
     return config
@@ -154,7 +154,7 @@ class Benchmark:
         name: str | None = None,
         metrics: Any = None,
     ) -> None:
-        """Writes a result to the log."""
+        """Logs a result."""
         label = f"{type(self).__name__}.{name}" if name else type(self).__name__
         info(
             "%s: iters=%s wall_time=%s s cpu_time=%s s throughput=%s %s",
@@ -179,7 +179,7 @@ class Benchmark:
         extras: dict[str, Any] | None = None,
         mbs: float = 0,
     ) -> dict[str, Any]:
-        """Runs an operation some times and returns the median of the seconds it took."""
+        """Runs an operation several times and returns the median of its seconds."""
         run = sess.make_callable(op_or_tensor, feed_list=list(feed_dict or ()))
         values = list((feed_dict or {}).values())
         for _ in range(burn_iters):

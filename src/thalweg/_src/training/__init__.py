@@ -1,1 +1,1 @@
-"""Monitored training: sessions that initialize, checkpoint, report, stop and recover, with hooks around every step."""
+"""Monitored training: sessions that initialize, checkpoint, report, stop and recover, with hooks around each step."""

@@ -1,4 +1,4 @@
-"""CheckpointSaverHook: saves a model while it trains, and tells listeners."""
+"""CheckpointSaverHook: saves a model during training, and notifies listeners."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from thalweg._src.training.step_hooks import required_global_step
 from thalweg._src.training.timers import SecondOrStepTimer
 
 AUTOMATIC = "auto"
-_SLOWDOWN = 0.1  # of its speed, that training loses while a snapshot is written: to the writer, and to copies
+_SLOWDOWN = 0.1  # fraction of speed that training loses while a snapshot is written: to the writer, and to copies
 
 
 @export("estimator.CheckpointSaverListener", "train.CheckpointSaverListener")
 class CheckpointSaverListener:
-    """Does nothing; what extends it is told of every checkpoint."""
+    """Base class of listeners, which are notified of every checkpoint."""
 
     def begin(self) -> None:
-        """Is called before there is a session."""
+        """Called before there is a session."""
 
     def before_save(self, session: Any, global_step_value: int) -> None:
-        """Is called before a checkpoint is written."""
+        """Called before a checkpoint is written."""
 
     def after_save(self, session: Any, global_step_value: int) -> bool | None:
-        """Is called when a checkpoint is on disk; True stops the training."""
+        """Called when a checkpoint is on disk; returning True stops training."""
 
     def end(self, session: Any, global_step_value: int) -> None:
-        """Is called when training ends."""
+        """Called when training ends."""
 
 
 @export("estimator.CheckpointSaverHook", "train.CheckpointSaverHook")
 class CheckpointSaverHook(SessionRunHook):
-    """Saves a checkpoint when a session starts, every so many steps or seconds, and at the end.
+    """Saves a checkpoint when a session starts, every N steps or seconds, and at the end.
 
-    With `save_secs="auto"` the interval is the one that loses the least time: sqrt(2 c m) seconds, where c is what a
-    save costs and m the mean time between failures of the runs in this folder, both measured, at least 10 seconds and
-    at most 600. With `asynchronous=True` a thread writes the files while training goes on; listeners hear of a
-    checkpoint, as always, when it is on disk, which is then some steps later.
+    With `save_secs="auto"` the interval minimizes the lost time: sqrt(2 c m) seconds, where c is the cost of a save and
+    m the mean time between failures of the runs in this folder, both measured, at least 10 seconds and at most 600.
+    With `asynchronous=True` a thread writes the files while training continues; listeners are notified, as always, when
+    a checkpoint is on disk, which is then some steps later.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class CheckpointSaverHook(SessionRunHook):
         self._save_graph_def = save_graph_def
         self._asynchronous = asynchronous
         self._steps_per_run = 1
-        # Of the save that a thread is busy with: its step, when the thread began, for how long training stood still.
+        # Of the save in progress: its step, when its thread began, and for how long training was stopped.
         self._written: tuple[int, float, float] | None = None
 
     def _set_steps_per_run(self, steps_per_run: int) -> None:
@@ -110,7 +110,7 @@ class CheckpointSaverHook(SessionRunHook):
         session = run_context.session
         stops = self._written is not None and not self._get_saver().is_writing and self._finish(session)
         if self._timer.should_trigger_for_step(run_values.results + self._steps_per_run):
-            step = int(session.run(self._global_step))  # the step's own value may be older than its updates
+            step = int(session.run(self._global_step))  # the value fetched by the step may precede its update
             if self._timer.should_trigger_for_step(step):
                 self._timer.update_last_triggered_step(step)
                 stops = self._save(session, step) or stops
@@ -131,7 +131,7 @@ class CheckpointSaverHook(SessionRunHook):
     # -- saving -------------------------------------------------------------------------------------------------------
 
     def _save(self, session: Any, step: int) -> bool:
-        """Saves a checkpoint; tells whether a listener wants to stop."""
+        """Saves a checkpoint; returns whether a listener requests to stop."""
         stops = self._finish(session)
         start = time.monotonic()
         for listener in self._listeners:
@@ -145,22 +145,22 @@ class CheckpointSaverHook(SessionRunHook):
             now = time.monotonic()
             self._written = (step, now, now - start)
             return stops
-        stops = self._tell(session, step) or stops
+        stops = self._notify(session, step) or stops
         self._count(time.monotonic() - start)
         return stops
 
     def _finish(self, session: Any) -> bool:
-        """Waits for the save that a thread is busy with, if there is one, and tells the listeners."""
+        """Waits for the save in progress, if there is one, and notifies the listeners."""
         if self._written is None:
             return False
         (step, start, stood), self._written = self._written, None
         end = time.monotonic()
         self._get_saver().wait()
-        stops = self._tell(session, step)
+        stops = self._notify(session, step)
         self._count(stood + _SLOWDOWN * (end - start) + time.monotonic() - end)
         return stops
 
-    def _tell(self, session: Any, step: int) -> bool:
+    def _notify(self, session: Any, step: int) -> bool:
         add_status(self._summary_writer, "CHECKPOINT", step, self._save_path)
         answers = [listener.after_save(session, step) for listener in self._listeners]
         return any(answers)

@@ -1,9 +1,9 @@
-"""How often to save: often enough that a failure costs little, seldom enough that saving does.
+"""Checkpoint interval: minimizes the time lost to saving and to failures.
 
-Saving every t seconds costs the share c / t of the time if a save takes c seconds, and a failure loses t / 2 seconds of
-work on average, once in the mean time m between failures. The sum is least at t = sqrt(2 c m) (Young 1974, Daly 2006).
-Both numbers are measured: c with every save, m from a small file beside the checkpoints, in which each run writes how
-long it has lasted and whether it ended well.
+Saving every t seconds costs the fraction c / t of the time if a save takes c seconds, and a failure loses t / 2 seconds
+of work on average, once in the mean time m between failures. The sum is minimal at t = sqrt(2 c m) (Young 1974, Daly
+2006). Both numbers are measured: c with every save, m from a small file beside the checkpoints, in which each run
+records how long it has lasted and whether it ended normally.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from thalweg._src.compat import logging
 from thalweg._src.formats import durable
 
 SHORTEST, LONGEST = 10.0, 600.0  # seconds between two checkpoints
-_SUPPOSED = 24 * 3600.0  # seconds between failures, before anything is known
+_PRIOR = 24 * 3600.0  # prior seconds between failures
 _HISTORY = "run_history.json"
 
 
 def best_interval(cost: float, between_failures: float) -> float:
-    """Returns the seconds between two saves that lose the least time, within sensible bounds."""
+    """Returns the interval between saves that minimizes the lost time, within bounds."""
     return min(max(math.sqrt(2 * max(cost, 0.0) * max(between_failures, 0.0)), SHORTEST), LONGEST)
 
 
 @dataclass(slots=True)
 class _History:
-    """What is known of all runs in a folder: how long they lasted together and how many failed."""
+    """The history of all runs in a folder: their total duration and the number of failures."""
 
     seconds: float = 0.0
     failures: int = 0
@@ -38,12 +38,12 @@ class _History:
 
     @property
     def between_failures(self) -> float:
-        """Seconds between failures; what is supposed counts as one failure, so that few observations weigh little."""
-        return (_SUPPOSED + self.seconds) / (1 + self.failures)
+        """Mean seconds between failures; the prior counts as one failure, so that few observations weigh little."""
+        return (_PRIOR + self.seconds) / (1 + self.failures)
 
 
 def _read(path: str) -> _History:
-    """Returns what a file says; one that is missing or damaged says nothing."""
+    """Returns the history in a file; empty if it is missing or corrupt."""
     try:
         with open(path, encoding="utf-8") as file:
             data = json.load(file)
@@ -58,7 +58,7 @@ def _read(path: str) -> _History:
 
 
 class CheckpointInterval:
-    """Chooses the seconds between two checkpoints of a folder from what saves cost and how often runs fail."""
+    """Chooses the seconds between two checkpoints of a folder from the cost of saves and the rate of failures."""
 
     def __init__(self, folder: str) -> None:
         self._path = os.path.join(folder, _HISTORY)
@@ -73,8 +73,8 @@ class CheckpointInterval:
         return best_interval(self._cost, self._history.between_failures)
 
     def begin(self) -> None:
-        """Starts a run; one that was running before, and no longer is, has failed."""
-        if self._counted_until is not None:  # the session was lost, and there is another
+        """Starts a run; an earlier run that did not end normally has failed."""
+        if self._counted_until is not None:  # the session was lost and is replaced
             self._history.failures += 1
             return
         self._history = _read(self._path)
@@ -84,12 +84,12 @@ class CheckpointInterval:
         self._counted_until = time.monotonic()
 
     def saved(self, cost: float) -> None:
-        """Takes what a save has cost, in seconds of training; later ones count more."""
+        """Records the cost of a save, in seconds of training, in a moving average."""
         self._cost = cost if self._cost is None else (self._cost + cost) / 2
         self._write()
 
     def end(self) -> None:
-        """Says that the run ended well."""
+        """Records that the run ended normally."""
         self._history.running = False
         self._write()
         self._counted_until = None
@@ -103,5 +103,5 @@ class CheckpointInterval:
         try:
             with durable.typed_errors(self._path):
                 durable.write_file(self._path, json.dumps(fields).encode())
-        except errors.OpError as error:  # the history is a hint; training does not depend on it
+        except errors.OpError as error:  # the history is only a hint; training does not depend on it
             logging.warning("%s", error)

@@ -1,4 +1,4 @@
-"""Device functions for replicas: variables spread over parameter servers, everything else on the worker."""
+"""Device functions for replicated training: variables on parameter servers, everything else on the worker."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Strategy = Callable[[Any], int]
 
 
 class RoundRobinStrategy:
-    """Gives each operation the next task in turn."""
+    """Assigns operations to tasks round robin."""
 
     def __init__(self, num_tasks: int) -> None:
         self._num_tasks = num_tasks
@@ -42,7 +42,7 @@ class RoundRobinStrategy:
 
 
 class RandomStrategy:
-    """Gives each operation any task, the same ones for equal seeds."""
+    """Assigns operations to random tasks, the same ones for equal seeds."""
 
     def __init__(self, num_ps_tasks: int, seed: int = 0) -> None:
         self._num_tasks = num_ps_tasks
@@ -54,7 +54,7 @@ class RandomStrategy:
 
 
 class GreedyLoadBalancingStrategy:
-    """Gives each operation the task that has the least load so far."""
+    """Assigns each operation to the task with the least load so far."""
 
     def __init__(self, num_tasks: int, load_fn: Callable[[Any], float]) -> None:
         self._load_fn = load_fn
@@ -68,7 +68,7 @@ class GreedyLoadBalancingStrategy:
 
 
 def byte_size_load_fn(op: Any) -> float:
-    """Returns how many bytes a variable takes, by its handle."""
+    """Returns the size of a variable in bytes, given its handle."""
     if "dtype" in op.attrs and "shape" in op.attrs:
         dtype, shape = op.attrs["dtype"], op.attrs["shape"]
     else:
@@ -77,7 +77,7 @@ def byte_size_load_fn(op: Any) -> float:
         dtype, shape = op.outputs[0].dtype, op.outputs[0].dims
     count = num_elements(shape)
     if count is None:
-        raise ValueError(f"the size of {op.name!r} is not known: its shape is not fully defined")
+        raise ValueError(f"the size of {op.name!r} is unknown: its shape is not fully defined")
     return float(dtype.size * count)
 
 
@@ -91,10 +91,10 @@ def replica_device_setter(
     ps_ops: Sequence[str] | None = None,
     ps_strategy: Strategy | None = None,
 ) -> Callable[[Any], str] | None:
-    """Returns a device function for `tf.device`, or None when there are no parameter servers.
+    """Returns a device function for `tf.device`, or None if there are no parameter servers.
 
-    cluster: names of jobs to addresses, or whatever gives those by `as_dict`; says how many tasks the job of
-    `ps_device` has. ps_strategy: gives the task of each operation whose type is in `ps_ops`.
+    cluster: a map from jobs to addresses, or an object whose `as_dict` returns one; defines how many tasks the job of
+    `ps_device` has. ps_strategy: returns the task of each operation whose type is in `ps_ops`.
     """
     if cluster is not None:
         jobs = _jobs(cluster)
@@ -129,6 +129,6 @@ def _jobs(cluster: Any) -> dict[Any, Any]:
         return cluster.as_dict()  # type: ignore[no-any-return]
     if isinstance(cluster, dict):
         return cluster
-    if hasattr(cluster, "job"):  # the ClusterDef message
+    if hasattr(cluster, "job"):  # a ClusterDef message
         return {job.name: dict(job.tasks) for job in cluster.job}
     raise TypeError(f"`cluster` must be a dictionary, a ClusterDef or a ClusterSpec, got {type(cluster).__name__}")

@@ -1,4 +1,4 @@
-"""basic_train_loop: calls a function in a supervised session until it is time to stop."""
+"""basic_train_loop: calls a function in a supervised session until it is to stop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def basic_train_loop(
     kwargs: dict[str, Any] | None = None,
     master: str = "",
 ) -> None:
-    """Calls `train_step_fn(session, *args, **kwargs)` until the supervisor stops; starts anew after AbortedError."""
+    """Calls `train_step_fn(session, *args, **kwargs)` until the supervisor stops; restarts after AbortedError."""
     while True:
         try:
             with supervisor.managed_session(master) as session:
@@ -27,4 +27,4 @@ def basic_train_loop(
                     train_step_fn(session, *(args or ()), **(kwargs or {}))
             return
         except errors.AbortedError as error:
-            logging.info("training starts anew from the last checkpoint: %s", error)
+            logging.info("training restarts from the last checkpoint: %s", error)

@@ -1,4 +1,4 @@
-"""ModeKeys: what a model is built for."""
+"""ModeKeys: the modes of a model function."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from thalweg._src.export import export
 
 @export("estimator.ModeKeys")
 class ModeKeys:
-    """The purposes that a model function builds a model for."""
+    """The modes for which a model function builds a model."""
 
     TRAIN = "train"
     EVAL = "eval"

@@ -1,4 +1,4 @@
-"""MonitoredSession: a session that starts itself, calls hooks, recovers, and stops cleanly."""
+"""MonitoredSession: a session that initializes itself, calls hooks, recovers, and stops cleanly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from thalweg._src.training.session_run_hook import SessionRunHook
 
 
 class _CoordinatedCreator(SessionCreator):
-    """Makes sessions with queue runners started and hooks told."""
+    """Creates sessions, starts their queue runners and notifies the hooks."""
 
     def __init__(self, creator: SessionCreator, hooks: Sequence[SessionRunHook], stop_grace_period_secs: float) -> None:
         self._creator = creator
@@ -44,7 +44,7 @@ class _CoordinatedCreator(SessionCreator):
 
 
 def _close_quietly(session: CoordinatedSession) -> None:
-    """Closes a session that nobody got, so that no thread is left; the first error is the one that counts."""
+    """Closes a session that was not returned to the caller, so that no thread is left; the first error is raised."""
     try:
         session.close()
     except Exception:
@@ -52,7 +52,7 @@ def _close_quietly(session: CoordinatedSession) -> None:
 
 
 class _MonitoredSession:
-    """What `MonitoredSession` and `SingularMonitoredSession` share."""
+    """Base class of `MonitoredSession` and `SingularMonitoredSession`."""
 
     StepContext = StepContext
 
@@ -98,7 +98,7 @@ class _MonitoredSession:
         return self._sess.run(fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata)
 
     def run_step_fn(self, step_fn: Callable[..., Any]) -> Any:
-        """Calls a function with a StepContext: it may run the plain session, and the one with hooks."""
+        """Calls a function with a StepContext, from which it can run the plain session and the one with hooks."""
         names = tuple(inspect.signature(step_fn).parameters)
         full = names if not inspect.ismethod(step_fn) else ("self", *names)
         if full not in (("step_context",), ("self", "step_context")):
@@ -120,7 +120,7 @@ class _MonitoredSession:
         return self
 
     def __exit__(self, exception_type: Any, exception_value: Any, traceback: Any) -> bool:
-        # The end of the input, and a step function's wish to stop, end training like everything else that went well.
+        # The end of the input and a step function's request to stop end training normally.
         if exception_type in (errors.OutOfRangeError, StopIteration):
             exception_type = None
         self._close(exception_type)
@@ -158,7 +158,7 @@ class _MonitoredSession:
 
 @export("train.MonitoredSession")
 class MonitoredSession(_MonitoredSession):
-    """A session with hooks that makes a new session, from the last checkpoint, when one is lost."""
+    """A session with hooks that is re-created from the last checkpoint when it is lost."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class MonitoredSession(_MonitoredSession):
 
 @export("train.SingularMonitoredSession")
 class SingularMonitoredSession(_MonitoredSession):
-    """A session with hooks that raises whatever happens to it, and gives access to the plain session."""
+    """A session with hooks that raises all errors, and gives access to the plain session."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Hooks that write down: values in the log, summaries for TensorBoard, profiles for a trace viewer."""
+"""Reporting hooks: values in the log, summaries for TensorBoard, profiles for a trace viewer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from thalweg._src.training.timers import NeverTriggerTimer, SecondOrStepTimer
 
 @export("estimator.LoggingTensorHook", "train.LoggingTensorHook")
 class LoggingTensorHook(SessionRunHook):
-    """Writes values into the log every so many steps or seconds, or at the end.
+    """Logs values every N steps or seconds, or at the end.
 
     The level is INFO: `tf.logging.set_verbosity(tf.logging.INFO)` shows it.
     """
@@ -77,7 +77,7 @@ class LoggingTensorHook(SessionRunHook):
 
 @export("estimator.SummarySaverHook", "train.SummarySaverHook")
 class SummarySaverHook(SessionRunHook):
-    """Writes summaries into an event file every so many steps or seconds."""
+    """Writes summaries to an event file every N steps or seconds."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class SummarySaverHook(SessionRunHook):
 
 
 def add_status(writer: Any, status: str, step: Any = None, checkpoint_path: str = "") -> None:
-    """Notes in an event file that a session started, stopped or saved a checkpoint."""
+    """Records in an event file that a session started, stopped or saved a checkpoint."""
     from tensorboard.compat.proto.event_pb2 import SessionLog
 
     message = SessionLog(status=SessionLog.SessionStatus.Value(status), checkpoint_path=checkpoint_path)
@@ -145,7 +145,7 @@ def add_status(writer: Any, status: str, step: Any = None, checkpoint_path: str 
 
 @export("estimator.ProfilerHook", "train.ProfilerHook")
 class ProfilerHook(SessionRunHook):
-    """Records a step now and then: as `timeline-<step>.json` for Perfetto or Chrome, as an event for TensorBoard."""
+    """Profiles a step at intervals: as `timeline-<step>.json` for Perfetto or Chrome, as an event for TensorBoard."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class ProfilerHook(SessionRunHook):
         self._global_step = required_global_step("ProfilerHook")
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        # The first step is never recorded: it is the one that compiles.
+        # The first step is never profiled, since it includes compilation.
         self._is_due = self._next_step is not None and self._timer.should_trigger_for_step(self._next_step)
         options = RunOptions(trace_level=RunOptions.FULL_TRACE) if self._is_due else None
         return SessionRunArgs({"global_step": self._global_step}, options=options)

@@ -1,4 +1,4 @@
-"""Scaffold: the operations that a session needs to start, save and report, given or found or made."""
+"""Scaffold: the operations that a session needs to start, save and report: given, found in collections, or created."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SAVED_MODEL_INITIALIZERS = "saved_model_initializers"
 
 @export("train.Scaffold")
 class Scaffold:
-    """Collects what is not given from the collections of the graph, or makes it, when it is finalized."""
+    """Takes what is not given from the collections of the graph, or creates it, when it is finalized."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Scaffold:
             self._init_fn = lambda sess: self._user_init_fn(self, sess)
 
     def finalize(self) -> Scaffold:
-        """Completes itself and finalizes the default graph."""
+        """Completes the scaffold and finalizes the default graph."""
         if self._init_op is None:
             self._init_op = Scaffold.get_or_default("init_op", GraphKeys.INIT_OP, _default_init_op)
         if self._ready_op is None:
@@ -123,7 +123,7 @@ class Scaffold:
 
     @staticmethod
     def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:
-        """Returns the only element of a collection, or makes and adds one."""
+        """Returns the only element of a collection, or creates and adds one."""
         found = get_collection(collection_key)
         if len(found) > 1:
             raise RuntimeError(
@@ -152,7 +152,7 @@ def _default_init_op() -> Operation:
 
 
 def merged_summaries() -> Tensor | None:
-    """Returns one summary of all in the graph; None if there is none."""
+    """Returns the merged summary of the graph; None if there is none."""
     found = get_collection(GraphKeys.SUMMARIES)
     if not found:
         return None
@@ -161,7 +161,7 @@ def merged_summaries() -> Tensor | None:
 
 
 def saver_or_default() -> Any:
-    """Returns the graph's only Saver, or one that saves all variables, which becomes that."""
+    """Returns the graph's only Saver, or adds one that saves all variables."""
     savers = get_collection(GraphKeys.SAVERS)
     if len(savers) > 1:
         raise RuntimeError(

@@ -1,4 +1,4 @@
-"""Session creators: how a monitored session gets a new session, the first one and after a loss."""
+"""Session creators: create the first session of a monitored session, and replacements for lost ones."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from thalweg._src.training.session_manager import SessionManager
 
 @export("train.SessionCreator")
 class SessionCreator:
-    """Makes sessions."""
+    """Base class of session creators."""
 
     def create_session(self) -> Any:
-        raise TypeError(f"{type(self).__name__} does not say how a session is created")
+        raise TypeError(f"{type(self).__name__} does not implement create_session")
 
 
 class _ManagedCreator(SessionCreator):
-    """Makes sessions by a SessionManager."""
+    """Creates sessions with a SessionManager."""
 
     def __init__(self, scaffold: Scaffold | None, master: str, config: Any) -> None:
         self._scaffold = scaffold or Scaffold()
@@ -42,7 +42,7 @@ class _ManagedCreator(SessionCreator):
 
 @export("train.ChiefSessionCreator")
 class ChiefSessionCreator(_ManagedCreator):
-    """Makes sessions by restoring the model, or initializing it."""
+    """Creates sessions by restoring or initializing the model."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class ChiefSessionCreator(_ManagedCreator):
 
 @export("train.WorkerSessionCreator")
 class WorkerSessionCreator(_ManagedCreator):
-    """Makes sessions by waiting until the chief has made the model ready."""
+    """Creates sessions by waiting until the chief has initialized the model."""
 
     def __init__(
         self,

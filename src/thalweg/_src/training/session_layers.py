@@ -11,11 +11,11 @@ from thalweg._src.config import RunMetadata, RunOptions
 from thalweg._src.input.coordinator import Coordinator
 from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook, SessionRunValues
 
-PREEMPTION_ERRORS = (errors.AbortedError, errors.UnavailableError)  # a new session may do better
+PREEMPTION_ERRORS = (errors.AbortedError, errors.UnavailableError)  # a new session may succeed
 
 
 class StepContext:
-    """What a step function is given: the plain session, a run with hooks, and a way to stop."""
+    """The argument of a step function: the plain session, a run with hooks, and a request to stop."""
 
     def __init__(self, session: Any, run_with_hooks_fn: Callable[..., Any]) -> None:
         self._session = session
@@ -26,7 +26,7 @@ class StepContext:
         return self._session
 
     def run_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
-        """Is `MonitoredSession.run`, with the hooks called around it."""
+        """Like `MonitoredSession.run`, with the hooks called around it."""
         return self._run_with_hooks_fn(*args, **kwargs)
 
     def request_stop(self) -> None:
@@ -55,7 +55,7 @@ class Layer:
         return step_fn(StepContext(raw_session, self.run))
 
     def should_stop(self) -> bool:
-        """Returns whether training should stop: this layer says so, or one inside, or there is no session any more."""
+        """Returns whether training should stop: due to this layer, an inner one, or a lost session."""
         if self._check_stop():
             return True
         if self._sess is None:
@@ -71,13 +71,13 @@ class Layer:
         try:
             self._sess.close()
         except PREEMPTION_ERRORS as error:
-            logging.error("the session could not be closed as it should: %s", error)
+            logging.error("the session could not be closed cleanly: %s", error)
         finally:
             self._sess = None
 
 
 class HookedSession(Layer):
-    """Calls hooks around each run, and adds what they ask for."""
+    """Calls hooks around each run, and adds their fetches and feeds."""
 
     def __init__(self, sess: Any, hooks: Sequence[SessionRunHook]) -> None:
         super().__init__(sess)
@@ -136,7 +136,7 @@ def _require_different(feeds: Any, others: Any, what: str) -> None:
 
 
 def _merge_options(options: Any, more: Any) -> None:
-    """Lets options ask for whatever either asks for."""
+    """Merges run options: each option is on if either side requests it."""
     for name in ("trace_level", "timeout_in_ms", "inter_op_thread_pool"):
         setattr(options, name, max(getattr(options, name), getattr(more, name)))
     for name in ("output_partition_graphs", "report_tensor_allocations_upon_oom"):
@@ -147,7 +147,7 @@ def _merge_options(options: Any, more: Any) -> None:
 
 
 class CoordinatedSession(Layer):
-    """Stops with the threads that work for a session, and raises what they failed with."""
+    """Stops together with the threads of a session, and raises their errors."""
 
     def __init__(self, sess: Any, coord: Coordinator, stop_grace_period_secs: float = 120) -> None:
         super().__init__(sess)
@@ -164,13 +164,13 @@ class CoordinatedSession(Layer):
         except PREEMPTION_ERRORS:
             raise
         except Exception:
-            # A thread that lost its machine is the cause of what this step met with.
+            # A thread that lost its machine is the cause of the error in this step.
             try:
                 self._coord.raise_requested_exception()
             except PREEMPTION_ERRORS:
                 raise
             except Exception as error:
-                logging.info("a thread of the session had failed as well: %s", error)
+                logging.info("a thread of the session failed as well: %s", error)
             raise
 
     def close(self) -> None:
@@ -180,12 +180,12 @@ class CoordinatedSession(Layer):
         finally:
             try:
                 super().close()
-            except Exception as error:  # what matters was raised by the threads
-                logging.info("the session could not be closed as it should: %s", error)
+            except Exception as error:  # the error of the threads is the one to raise
+                logging.info("the session could not be closed cleanly: %s", error)
 
 
 class RecoverableSession(Layer):
-    """Makes a new session when one is lost, and goes on."""
+    """Replaces a lost session by a new one, and continues."""
 
     def __init__(self, create_session: Callable[[], Any], raw_session: Callable[[], Any]) -> None:
         self._create = create_session
@@ -197,10 +197,10 @@ class RecoverableSession(Layer):
             try:
                 return self._create()
             except PREEMPTION_ERRORS as error:
-                logging.info("a session was lost while it was made, another one is tried: %s", error)
+                logging.info("a session was lost while it was created, trying again: %s", error)
 
     def _lost(self, error: BaseException) -> None:
-        logging.info("the session is lost, a new one goes on from the last checkpoint: %s", error)
+        logging.info("the session is lost, a new one continues from the last checkpoint: %s", error)
         self.close()
 
     def _check_stop(self) -> bool:

@@ -1,4 +1,4 @@
-"""SessionManager: makes sessions whose variables have values, from a checkpoint or from their initializers."""
+"""SessionManager: creates sessions with initialized variables, from a checkpoint or from initializers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from thalweg._src.graph.default import get_default_graph
 from thalweg._src.graph.graph import Graph
 from thalweg._src.session.session import Session
 
-Ready = tuple[bool, str | None]  # whether, and if not, why
+Ready = tuple[bool, str | None]  # whether it is ready, and if not, why
 
 
 @export("train.SessionManager")
 class SessionManager:
-    """Restores the model from a checkpoint, or initializes it, or waits until somebody else has."""
+    """Restores the model from a checkpoint, initializes it, or waits until another process has done so."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class SessionManager:
         init_feed_dict: dict[Any, Any] | None = None,
         init_fn: Callable[[Any], Any] | None = None,
     ) -> Session:
-        """Returns a session that is ready: restored if there is a checkpoint, initialized if not."""
+        """Returns a session that is ready: restored if there is a checkpoint, initialized otherwise."""
         session = Session(master, graph=self._graph, config=config)
         with _closed_on_failure(session):
             restored = self._restore(
@@ -100,7 +100,7 @@ class SessionManager:
         max_wait_secs: float = 7200,
         config: Any = None,
     ) -> tuple[Session, bool]:
-        """Returns a session, and whether a checkpoint made it ready; if not, the caller initializes it."""
+        """Returns a session, and whether it was restored from a checkpoint; otherwise the caller initializes it."""
         session = Session(master, graph=self._graph, config=config)
         with _closed_on_failure(session):
             restored = self._restore(
@@ -119,7 +119,7 @@ class SessionManager:
         return session, ready
 
     def wait_for_session(self, master: str, config: Any = None, max_wait_secs: float | None = float("inf")) -> Session:
-        """Returns a session that somebody else has made ready; DeadlineExceededError if nobody does in time."""
+        """Returns a session that another process has initialized; raises DeadlineExceededError on timeout."""
         until = time.monotonic() + (float("inf") if max_wait_secs is None else max_wait_secs)
         while True:
             session = Session(master, graph=self._graph, config=config)
@@ -142,7 +142,7 @@ class SessionManager:
     def _restore(
         self, session: Session, saver: Any, folder: Any, path: Any, wait_for_checkpoint: bool, max_wait_secs: float
     ) -> bool:
-        """Restores the checkpoint that is named, or the newest of a folder; tells whether there was one."""
+        """Restores the named checkpoint, or the newest of a folder; returns whether there was one."""
         if folder and path:
             raise ValueError("Can not provide both checkpoint_dir and checkpoint_filename_with_path.")
         if saver is None or not (folder or path):
@@ -161,7 +161,7 @@ class SessionManager:
         return True
 
     def _restore_newest(self, session: Session, saver: Any, folder: Any, state: Any) -> None:
-        """Restores the checkpoint that the folder names, or, if that is damaged or gone, the newest that is whole."""
+        """Restores the checkpoint named by the folder's state or, if it cannot be read, the newest intact one."""
         try:
             saver.restore(session, state.model_checkpoint_path)
         except (errors.DataLossError, errors.NotFoundError, errors.OutOfRangeError, ValueError) as error:
@@ -170,12 +170,12 @@ class SessionManager:
                 raise
             logging.warning("the checkpoint %s cannot be restored: %s", state.model_checkpoint_path, error)
             if saver.restore_latest_good(session, folder) is None:
-                raise  # rather than training from the start over what may still be saved
+                raise  # rather than training from scratch over a checkpoint that may be recoverable
 
     # -- readiness ----------------------------------------------------------------------------------------------------
 
     def _run_local_init(self, session: Session) -> Ready:
-        """Runs the local initializers as soon as the rest is ready for it."""
+        """Runs the local initializers as soon as the model is ready for them."""
         if self._local_init_op is None:
             return True, None
         ready, why = _ready(self._ready_for_local_init_op, session)
@@ -189,7 +189,7 @@ class SessionManager:
 
 
 def _ready(op: Any, session: Session) -> Ready:
-    """Returns whether an operation that reports what is missing reports nothing."""
+    """Returns whether an operation that reports uninitialized variables reports none."""
     if op is None:
         return True, None
     try:
@@ -203,7 +203,7 @@ def _ready(op: Any, session: Session) -> Ready:
 
 
 def _is_whole(state: Any) -> bool:
-    """Returns whether the newest checkpoint is sound, so that what failed lies elsewhere, as in another model."""
+    """Returns whether the newest checkpoint is intact, so that a failure has another cause (a different model)."""
     try:
         check_checkpoint(state.model_checkpoint_path)
     except errors.OpError:
@@ -213,7 +213,7 @@ def _is_whole(state: Any) -> bool:
 
 @contextlib.contextmanager
 def _closed_on_failure(session: Session) -> Iterator[None]:
-    """Leaves no session behind when something goes wrong before the caller has it."""
+    """Closes a session if an error occurs before the caller has it."""
     try:
         yield
     except BaseException:

@@ -1,4 +1,4 @@
-"""SessionRunHook: what is called around every step of a monitored session, and what it is given."""
+"""SessionRunHook: callbacks around each step of a monitored session, and their arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from thalweg._src.export import export
 
 @export("estimator.SessionRunArgs", "train.SessionRunArgs")
 class SessionRunArgs(NamedTuple):
-    """What a step is asked for: fetches, feeds and options."""
+    """The arguments of a step: fetches, feeds and options."""
 
     fetches: Any
     feed_dict: dict[Any, Any] | None = None
@@ -18,7 +18,7 @@ class SessionRunArgs(NamedTuple):
 
 @export("estimator.SessionRunValues", "train.SessionRunValues")
 class SessionRunValues(NamedTuple):
-    """What came of a step: the values of the fetches that a hook asked for, and what the step reported."""
+    """The results of a step: the values of the fetches that a hook requested, and the metadata of the step."""
 
     results: Any
     options: Any
@@ -27,7 +27,7 @@ class SessionRunValues(NamedTuple):
 
 @export("estimator.SessionRunContext", "train.SessionRunContext")
 class SessionRunContext:
-    """One call of `run`: what the caller asked for, the plain session, and whether somebody wants to stop."""
+    """One call of `run`: the caller's arguments, the plain session, and whether a stop was requested."""
 
     def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
         self._original_args = original_args
@@ -47,26 +47,26 @@ class SessionRunContext:
         return self._stop_requested
 
     def request_stop(self) -> None:
-        """Lets `should_stop` of the monitored session say yes from now on."""
+        """Makes `should_stop` of the monitored session return True from now on."""
         self._stop_requested = True
 
 
 @export("estimator.SessionRunHook", "train.SessionRunHook")
 class SessionRunHook:
-    """Does nothing; what extends it follows the life of a monitored session."""
+    """Base class of hooks, which are called during the lifetime of a monitored session."""
 
     def begin(self) -> None:
-        """Is called once, before there is a session; the last moment to add to the graph."""
+        """Called once before there is a session; the last opportunity to add to the graph."""
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Is called with every new session, one that replaces a lost one among them."""
+        """Called with every new session, including one that replaces a lost one."""
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Is called before each step; returns what to fetch and feed besides what the caller asked for."""
+        """Called before each step; returns what to fetch and feed in addition to the caller's arguments."""
         return None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Is called after each step that did not fail, with the values of what `before_run` asked for."""
+        """Called after each step that did not fail, with the values of what `before_run` requested."""
 
     def end(self, session: Any) -> None:
-        """Is called once, when training ends without an error."""
+        """Called once, when training ends without an error."""

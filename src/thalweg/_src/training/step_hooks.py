@@ -1,4 +1,4 @@
-"""Hooks that follow the global step: they stop at one, measure its rate, or wait for it."""
+"""Hooks on the global step: they stop at a step, measure the rate of steps, or wait for a step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from thalweg._src.variables.global_step import get_global_step
 
 
 def required_global_step(user: str) -> Any:
-    """Returns the tensor of the default graph's global step, which a hook cannot do without."""
+    """Returns the global step of the default graph, which a hook requires."""
     step = get_global_step()
     if step is None:
         raise RuntimeError(f"Global step should be created to use {user}.")
@@ -44,7 +44,7 @@ class StopAtStepHook(SessionRunHook):
         return SessionRunArgs(self._global_step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        # The step may have been read before it was counted up, or after; whoever is near reads it again.
+        # The step may have been read before or after its update; near the limit it is read again.
         last = self._last_step or 0
         if run_values.results + 1 >= last and run_context.session.run(self._global_step) >= last:
             run_context.request_stop()
@@ -52,7 +52,7 @@ class StopAtStepHook(SessionRunHook):
 
 @export("estimator.StepCounterHook", "train.StepCounterHook")
 class StepCounterHook(SessionRunHook):
-    """Writes how many steps a second there are, into the log and into an event file."""
+    """Reports the number of steps per second, in the log and in an event file."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class StepCounterHook(SessionRunHook):
         if seen == self._last_step:
             logging.log_first_n(
                 logging.WARN,
-                "the global step does not increase (now %s, before %s): does the training operation count it up?",
+                "the global step does not increase (now %s, before %s): does the training operation increment it?",
                 5,
                 seen,
                 self._last_step,
@@ -111,7 +111,7 @@ class StepCounterHook(SessionRunHook):
 
 @export("estimator.GlobalStepWaiterHook", "train.GlobalStepWaiterHook")
 class GlobalStepWaiterHook(SessionRunHook):
-    """Delays the first step until others have brought the global step to a value."""
+    """Delays the first step until other workers have advanced the global step to a value."""
 
     def __init__(self, wait_until_step: int) -> None:
         self._wait_until_step = wait_until_step

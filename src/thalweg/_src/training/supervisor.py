@@ -1,4 +1,4 @@
-"""Supervisor: the older way to train, with a session of one's own and services in threads."""
+"""Supervisor: the older API for training, with a plain session and background services."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Supervisor:
         self._graph.finalize()
 
     def _require_devices(self) -> None:
-        """Raises if replicas would each have their own copy of a variable."""
+        """Raises if each replica would have its own copy of a variable."""
         for op in self._graph.get_operations() if not self._is_chief else ():
             if op.type in _VARIABLES and not op.device:
                 raise ValueError(f"When using replicas, all Variables must have their device set: {op}")
@@ -177,7 +177,7 @@ class Supervisor:
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,
     ) -> Any:
-        """Returns a session that is ready, with the services and queue runners started if asked for."""
+        """Returns a session that is ready, with services and queue runners started if requested."""
         self._coord.clear_stop()
         if self._summary_writer is not None:
             self._summary_writer.reopen()
@@ -211,7 +211,7 @@ class Supervisor:
         start_standard_services: bool = True,
         close_summary_writer: bool = True,
     ) -> Iterator[Any]:
-        """Gives a session; leaving the block stops the services and threads, and raises what went wrong anywhere."""
+        """Yields a session; leaving the block stops the services and threads, and raises their errors."""
         sess = None
         try:
             sess = self.prepare_or_wait_for_session(
@@ -222,7 +222,7 @@ class Supervisor:
             self.request_stop(error)
         finally:
             try:
-                # A thread may still wait for a step that only the end of the session stops.
+                # A thread may still wait for a step, which only closing the session ends.
                 self.stop(close_summary_writer=close_summary_writer)
             finally:
                 if sess is not None:
@@ -230,7 +230,7 @@ class Supervisor:
                         sess.close()
 
     def _write_graph(self) -> None:
-        """Writes the graph beside the checkpoints and into the event file."""
+        """Writes the graph beside the checkpoints and to the event file."""
         if self._logdir:
             write_graph(self._graph.as_graph_def(add_shapes=True), self._logdir, "graph.pbtxt")
         if self._summary_writer is not None and not self._graph_added_to_summary:
@@ -281,7 +281,7 @@ class Supervisor:
         args: Sequence[Any] | None = None,
         kwargs: dict[str, Any] | None = None,
     ) -> LooperThread:
-        """Starts a thread that calls a function again and again until the supervisor stops."""
+        """Starts a thread that calls a function repeatedly until the supervisor stops."""
         return LooperThread.loop(self._coord, timer_interval_secs, target, args, kwargs)
 
     def stop(
@@ -290,7 +290,7 @@ class Supervisor:
         close_summary_writer: bool = True,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Stops the threads, and raises what one of them failed with; the session stays open."""
+        """Stops the threads, and raises the error of one that failed; the session stays open."""
         self._coord.request_stop()
         try:
             self._coord.join(
@@ -337,7 +337,7 @@ class Supervisor:
 
 
 def _chosen(given: Any, key: str, make: Callable[[], Any]) -> Any:
-    """Returns what is given, or the first of a collection, or something made, which joins the collection."""
+    """Returns the given value, the first of a collection, or a new one, which is added to the collection."""
     if given is not Supervisor.USE_DEFAULT:
         return given
     found = get_collection(key)
@@ -350,7 +350,7 @@ def _chosen(given: Any, key: str, make: Callable[[], Any]) -> Any:
 
 
 class SVSummaryThread(LooperThread):
-    """Writes the summaries every so many seconds."""
+    """Writes summaries at an interval in seconds."""
 
     def __init__(self, sv: Supervisor, sess: Any) -> None:
         super().__init__(sv.coord, sv.save_summaries_secs)
@@ -366,7 +366,7 @@ class SVSummaryThread(LooperThread):
 
 
 class SVStepCounterThread(LooperThread):
-    """Writes every so many seconds how many steps a second there are."""
+    """Writes the number of steps per second at an interval in seconds."""
 
     def __init__(self, sv: Supervisor, sess: Any, step_counter: Any = None) -> None:
         super().__init__(sv.coord, sv.save_summaries_secs)
@@ -391,7 +391,7 @@ class SVStepCounterThread(LooperThread):
 
 
 class SVTimerCheckpointThread(LooperThread):
-    """Saves a checkpoint every so many seconds."""
+    """Saves a checkpoint at an interval in seconds."""
 
     def __init__(self, sv: Supervisor, sess: Any) -> None:
         super().__init__(sv.coord, sv.save_model_secs)

@@ -1,4 +1,4 @@
-"""Timers of hooks: whether something is due again, counted in steps or in seconds."""
+"""Timers of hooks: whether an action is due again, in steps or in seconds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from thalweg._src.export import export
 
 @export("estimator.SecondOrStepTimer", "train.SecondOrStepTimer")
 class SecondOrStepTimer:
-    """Is due for the first step, then every so many seconds or steps, never twice for one step."""
+    """Triggers for the first step, then every N seconds or steps, at most once per step."""
 
     def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
         if every_secs is None and every_steps is None:
@@ -21,7 +21,7 @@ class SecondOrStepTimer:
         self.reset()
 
     def reset(self) -> None:
-        """Forgets when it was last due."""
+        """Resets the time of the last trigger."""
         self._last_triggered_step: int | None = None
         self._last_triggered_time: float | None = None
 
@@ -35,7 +35,7 @@ class SecondOrStepTimer:
         return self._every_steps is not None and step >= self._last_triggered_step + self._every_steps
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
-        """Counts from this step on; returns the seconds and the steps since the last time, None for the first."""
+        """Sets the last triggered step; returns the seconds and steps since the previous one, None for the first."""
         now = time.time()
         elapsed: tuple[float | None, int | None] = (None, None)
         if self._last_triggered_step is not None and self._last_triggered_time is not None:
@@ -48,7 +48,7 @@ class SecondOrStepTimer:
 
 
 class NeverTriggerTimer(SecondOrStepTimer):
-    """Is never due."""
+    """Never triggers."""
 
     def __init__(self) -> None:
         super().__init__(every_steps=1)

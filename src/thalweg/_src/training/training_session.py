@@ -18,7 +18,7 @@ USE_DEFAULT: Any = object()
 
 
 def _chosen(secs: Any, steps: Any, default_secs: Any, default_steps: Any) -> tuple[Any, Any]:
-    """Returns an interval in seconds and in steps; the defaults hold only if neither is given."""
+    """Returns an interval in seconds and in steps; the defaults apply only if neither is given."""
     if secs is USE_DEFAULT and steps is USE_DEFAULT:
         return default_secs, default_steps
     return None if secs is USE_DEFAULT else secs, None if steps is USE_DEFAULT else steps
@@ -48,12 +48,12 @@ def MonitoredTrainingSession(
     save_graph_def: bool = True,
     asynchronous_checkpoints: bool = False,
 ) -> MonitoredSession:
-    """Returns a session for training: it resumes from checkpoint_dir, saves there, and writes summaries.
+    """Returns a session for training that resumes from checkpoint_dir, saves there, and writes summaries.
 
     If neither `save_checkpoint_secs` nor `save_checkpoint_steps` is given, the interval is chosen: sqrt(2 c m) seconds,
-    where c is the measured cost of a save and m the mean time between failures of the runs in this folder (a day, until
-    more is known), at least 10 and at most 600 seconds. With `asynchronous_checkpoints` files are written while
-    training goes on.
+    where c is the measured cost of a save and m the mean time between failures of the runs in this folder (initially a
+    day), at least 10 and at most 600 seconds. With `asynchronous_checkpoints` files are written while training
+    continues.
     """
     scaffold = scaffold or Scaffold()
     if not is_chief:

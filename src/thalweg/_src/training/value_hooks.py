@@ -1,4 +1,4 @@
-"""Hooks that read or feed values: a loss that is no number, operations at the end, feeds from a function."""
+"""Hooks that read or feed values: a NaN loss, fetches at the end, feeds from a function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunCon
 
 @export("estimator.NanLossDuringTrainingError", "train.NanLossDuringTrainingError")
 class NanLossDuringTrainingError(RuntimeError):
-    """Says that the loss is no number any more."""
+    """Raised when the loss is NaN."""
 
     def __str__(self) -> str:
         return "NaN loss during training."
@@ -23,7 +23,7 @@ class NanLossDuringTrainingError(RuntimeError):
 
 @export("estimator.NanTensorHook", "train.NanTensorHook")
 class NanTensorHook(SessionRunHook):
-    """Looks at the loss in each step and fails, or stops, when it is NaN."""
+    """Checks the loss in each step and fails, or stops, if it is NaN."""
 
     def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
         self._loss_tensor = loss_tensor
@@ -44,7 +44,7 @@ class NanTensorHook(SessionRunHook):
 
 @export("estimator.FinalOpsHook", "train.FinalOpsHook")
 class FinalOpsHook(SessionRunHook):
-    """Runs fetches when training ends; `final_ops_values` are their values."""
+    """Runs fetches when training ends; `final_ops_values` holds their values."""
 
     def __init__(self, final_ops: Any, final_ops_feed_dict: dict[Any, Any] | None = None) -> None:
         self._final_ops = final_ops
@@ -63,7 +63,7 @@ class FinalOpsHook(SessionRunHook):
         except (errors.OutOfRangeError, StopIteration) as error:
             logging.warning(
                 "the final operations have no values, because the input has ended: %s. "
-                "They should not depend on input, as training goes on until that ends.",
+                "They should not depend on input, since training continues until it ends.",
                 error,
             )
             raise
@@ -71,7 +71,7 @@ class FinalOpsHook(SessionRunHook):
 
 @export("estimator.FeedFnHook", "train.FeedFnHook")
 class FeedFnHook(SessionRunHook):
-    """Feeds each step with what a function returns."""
+    """Feeds each step with the result of a function."""
 
     def __init__(self, feed_fn: Callable[[], dict[Any, Any]]) -> None:
         self.feed_fn = feed_fn

@@ -1,1 +1,1 @@
-"""Variables: creation, sharing by scope, assignment, partitioning, initial values."""
+"""Variables: creation, sharing by scope, assignment, partitioning, initializers."""

@@ -1,4 +1,4 @@
-"""Assignments: the functions that write variables and the questions whether they are initialized."""
+"""Assignment functions of variables, and tests whether they are initialized."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from thalweg._src.variables.variables import Variable, global_variables, local_v
 
 @contextlib.contextmanager
 def _written(ref: Any) -> Any:
-    """Gives the variable to write: what an assignment returned stands for its variable after that write."""
+    """Returns the variable to write: the result of an assignment denotes its variable after that write."""
     if isinstance(ref, Tensor):
         variable = getattr(ref, "_variable", None)
         if variable is None:
-            raise TypeError(f"only variables can be assigned to, and {ref.name!r} is a tensor")
+            raise TypeError(f"only variables can be assigned to, but {ref.name!r} is a tensor")
         with control_dependencies([ref]):
             yield variable
     else:
@@ -41,7 +41,7 @@ def _written(ref: Any) -> Any:
 def assign(
     ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
-    """Gives a variable, or a slice of one as in `assign(v[i], x)`, a new value; returns the value after the write."""
+    """Assigns a value to a variable, or to a slice as in `assign(v[i], x)`; returns the value after the write."""
     if isinstance(ref, Tensor) and hasattr(ref, "assign"):
         return ref.assign(value, name=name)
     with _written(ref) as variable:
@@ -130,7 +130,7 @@ def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = Fal
 def batch_scatter_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
-    """Replaces slices of a variable by indices that have its leading dimensions, each among its own batch."""
+    """Replaces slices of a variable by indices that have its leading dimensions, each within its own batch."""
     with name_scope(name, "batch_scatter_update", [indices, updates]):
         indices = convert_to_tensor(indices, name="indices")
         if indices.dims is None or not indices.dims:

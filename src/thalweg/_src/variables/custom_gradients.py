@@ -1,4 +1,4 @@
-"""Functions whose gradient is not that of their operations: computed from fresh values, or passed through."""
+"""Custom gradients: gradient checkpointing (recomputation), and pass-through gradients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from thalweg._src.variables.variable_scope import get_variable_scope, variable_s
 
 @export("recompute_grad")
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function like f whose gradient computes f again, so that nothing inside f is kept until then."""
+    """Returns a function like f that recomputes f in its gradient, so that no intermediate value of f is kept."""
 
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:
@@ -24,7 +24,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
         @custom_gradient
         def inner(*tensors: Any) -> Any:
             def grad(*grads: Any, variables: Any = None) -> Any:
-                # The wait for the gradients keeps the second computation from being merged with the first.
+                # The dependency on the gradients prevents common-subexpression elimination with the first computation.
                 with control_dependencies(list(grads)), variable_scope(scope, reuse=True):
                     again = f(*tensors, **kwargs)
                 sources = [*tensors, *(variables or ())]
@@ -42,7 +42,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
 @export("grad_pass_through")
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function like f through which gradients go as if it were the identity."""
+    """Returns a function like f whose gradient is that of the identity."""
 
     @functools.wraps(f)
     def decorated(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Training steps: the global step, which counts how often a model was updated."""
+"""The global step: a variable that counts the updates of a model."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def get_global_step(graph: Graph | None = None) -> Any:
 
 @export("train.create_global_step", "contrib.framework.create_global_step", "contrib.slim.create_global_step")
 def create_global_step(graph: Graph | None = None) -> Any:
-    """Makes the global step of a graph, an int64 variable that starts at 0."""
+    """Creates the global step of a graph, an int64 variable that starts at 0."""
     graph = graph or get_default_graph()
     if get_global_step(graph) is not None:
         raise ValueError('"global_step" already exists.')
@@ -68,7 +68,7 @@ def create_global_step(graph: Graph | None = None) -> Any:
     "contrib.slim.get_or_create_global_step",
 )
 def get_or_create_global_step(graph: Graph | None = None) -> Any:
-    """Returns the global step of a graph, made on first use."""
+    """Returns the global step of a graph, created on first use."""
     graph = graph or get_default_graph()
     step = get_global_step(graph)
     return create_global_step(graph) if step is None else step

@@ -1,4 +1,4 @@
-"""Initializers: functions of shape and dtype that give a variable its first value."""
+"""Initializers: functions from shape and dtype to the initial value of a variable."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from thalweg._src.ops.random import random_normal, random_uniform, truncated_nor
 from thalweg._src.ops.reshape import matrix_transpose, ones, reshape, zeros
 from thalweg._src.shapes import as_shape, is_fully_defined, show
 
-# The standard deviation of a unit normal distribution cut off at two of them.
+# The standard deviation of a standard normal distribution truncated at two standard deviations.
 _TRUNCATED_STDDEV = 0.87962566103423978
 
 
 class Initializer:
-    """What all initializers share: `initializer(shape, dtype)` gives a tensor, the configuration gives a copy."""
+    """Base class: `initializer(shape, dtype)` returns a tensor, and `from_config(get_config())` a copy."""
 
     dtype: DType
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        raise TypeError(f"{type(self).__name__} does not say what values it gives")
+        raise TypeError(f"{type(self).__name__} does not implement __call__")
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the arguments that make an equal initializer."""
+        """Returns the arguments that create an equal initializer."""
         return {"dtype": self.dtype.name}
 
     @classmethod
@@ -59,13 +59,13 @@ def _sizes(shape: Any) -> list[int]:
 
 
 def _full_sizes(shape: Any, partition_info: Any) -> list[int]:
-    """Returns the sizes of the whole variable, of which `shape` may be one part."""
+    """Returns the sizes of the whole variable, of which `shape` may be one partition."""
     return _sizes(shape if partition_info is None else partition_info.full_shape)
 
 
 @export("zeros_initializer", "initializers.zeros")
 class Zeros(Initializer):
-    """Gives zeros, false, or empty strings."""
+    """Returns zeros, false, or empty strings."""
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -76,7 +76,7 @@ class Zeros(Initializer):
 
 @export("ones_initializer", "initializers.ones")
 class Ones(Initializer):
-    """Gives ones."""
+    """Returns ones."""
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -87,7 +87,7 @@ class Ones(Initializer):
 
 @export("constant_initializer", "initializers.constant")
 class Constant(Initializer):
-    """Gives the values of a list; the last one fills what remains of the shape."""
+    """Returns the values of a list; the last value fills the rest of the shape."""
 
     def __init__(self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False) -> None:
         if not (np.isscalar(value) or isinstance(value, list | tuple | np.ndarray)):
@@ -110,7 +110,7 @@ class Constant(Initializer):
 
 @export("random_uniform_initializer", "initializers.random_uniform")
 class RandomUniform(Initializer):
-    """Gives values between minval and maxval, maxval excluded."""
+    """Returns uniform random values between minval and maxval, maxval excluded."""
 
     def __init__(
         self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = dtypes.float32
@@ -129,7 +129,7 @@ class RandomUniform(Initializer):
 
 @export("random_normal_initializer", "initializers.random_normal")
 class RandomNormal(Initializer):
-    """Gives values of a normal distribution."""
+    """Returns normally distributed random values."""
 
     def __init__(
         self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
@@ -148,7 +148,7 @@ class RandomNormal(Initializer):
 
 @export("truncated_normal_initializer", "initializers.truncated_normal")
 class TruncatedNormal(RandomNormal):
-    """Gives values of a normal distribution, those beyond two standard deviations drawn again."""
+    """Returns values of a normal distribution; values beyond two standard deviations are redrawn."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         return truncated_normal(shape, self.mean, self.stddev, self._dtype(dtype), seed=self.seed)
@@ -156,7 +156,7 @@ class TruncatedNormal(RandomNormal):
 
 @export("uniform_unit_scaling_initializer", "initializers.uniform_unit_scaling")
 class UniformUnitScaling(Initializer):
-    """Gives uniform values whose range keeps the variance of what a matrix product or convolution passes on."""
+    """Returns uniform values in a range that preserves the variance through a matrix product or convolution."""
 
     def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         self.factor = factor
@@ -174,7 +174,7 @@ class UniformUnitScaling(Initializer):
 
 @export("variance_scaling_initializer", "initializers.variance_scaling")
 class VarianceScaling(Initializer):
-    """Gives values whose variance is `scale` over the number of inputs, of outputs, or their mean."""
+    """Returns values whose variance is `scale` divided by the fan-in, the fan-out, or their mean."""
 
     def __init__(
         self,
@@ -219,7 +219,7 @@ class VarianceScaling(Initializer):
 
 
 def _fans(sizes: Sequence[int]) -> tuple[float, float]:
-    """Returns how many inputs and outputs a unit has: of a convolution, all of its window."""
+    """Returns fan-in and fan-out; those of a convolution include its window."""
     if not sizes:
         return 1.0, 1.0
     if len(sizes) == 1:
@@ -230,7 +230,7 @@ def _fans(sizes: Sequence[int]) -> tuple[float, float]:
 
 @export("glorot_uniform_initializer", "initializers.glorot_uniform")
 class GlorotUniform(VarianceScaling):
-    """Gives uniform values by the mean of inputs and outputs, after Glorot and Bengio."""
+    """Returns uniform values scaled by the mean of fan-in and fan-out, after Glorot and Bengio."""
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
@@ -241,7 +241,7 @@ class GlorotUniform(VarianceScaling):
 
 @export("glorot_normal_initializer", "initializers.glorot_normal")
 class GlorotNormal(VarianceScaling):
-    """Gives normal values by the mean of inputs and outputs, after Glorot and Bengio."""
+    """Returns normal values scaled by the mean of fan-in and fan-out, after Glorot and Bengio."""
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
@@ -252,7 +252,7 @@ class GlorotNormal(VarianceScaling):
 
 @export("initializers.identity")
 class Identity(Initializer):
-    """Gives a multiple of the identity matrix."""
+    """Returns a multiple of the identity matrix."""
 
     def __init__(self, gain: float = 1.0, dtype: Any = dtypes.float32) -> None:
         self.gain = gain
@@ -273,7 +273,7 @@ class Identity(Initializer):
 
 @export("orthogonal_initializer", "initializers.orthogonal")
 class Orthogonal(Initializer):
-    """Gives a matrix with orthonormal columns, or rows if they are fewer, times gain; other shapes as such a matrix."""
+    """Returns a matrix with orthonormal columns (or rows, if fewer) times gain; other shapes are reshaped matrices."""
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         self.gain = gain
@@ -295,7 +295,7 @@ class Orthogonal(Initializer):
 
 @export("initializers.he_normal")
 def he_normal(seed: int | None = None) -> VarianceScaling:
-    """Returns the initializer of He et al. for rectified units, normal."""
+    """Returns the normal initializer of He et al. for rectified units."""
     return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
 
 
@@ -306,7 +306,7 @@ def he_uniform(seed: int | None = None) -> VarianceScaling:
 
 @export("initializers.lecun_normal")
 def lecun_normal(seed: int | None = None) -> VarianceScaling:
-    """Returns the initializer of LeCun et al., normal."""
+    """Returns the normal initializer of LeCun et al."""
     return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
 
 

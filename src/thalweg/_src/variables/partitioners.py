@@ -1,4 +1,4 @@
-"""Partitioners: functions of shape and dtype that say into how many parts a variable is cut along each axis."""
+"""Partitioners: functions from shape and dtype to the number of partitions of a variable along each axis."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _element_bytes(dtype: Any, bytes_per_string_element: int) -> int:
 
 @export("fixed_size_partitioner")
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
-    """Returns a partitioner that makes a fixed number of parts along an axis, or as many as it has elements."""
+    """Returns a partitioner with a fixed number of partitions along an axis, at most one per element."""
 
     def partitioner(shape: TensorShape, **_: Any) -> list[int]:
         partitions = [1] * len(shape)
@@ -35,7 +35,7 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
 def variable_axis_size_partitioner(
     max_shard_bytes: int, axis: int = 0, bytes_per_string_element: int = 16, max_shards: int | None = None
 ) -> Partitioner:
-    """Returns a partitioner whose parts have at most `max_shard_bytes`, as far as one axis and `max_shards` allow."""
+    """Returns a partitioner that limits partitions to `max_shard_bytes`, as far as one axis and `max_shards` allow."""
     if max_shard_bytes < 1 or bytes_per_string_element < 1:
         raise ValueError(
             f"expected positive numbers of bytes, received max_shard_bytes={max_shard_bytes} and "
@@ -64,7 +64,7 @@ def variable_axis_size_partitioner(
 def min_max_variable_partitioner(
     max_partitions: int = 1, axis: int = 0, min_slice_size: int = 256 << 10, bytes_per_string_element: int = 16
 ) -> Partitioner:
-    """Returns a partitioner that makes at most `max_partitions` parts of at least `min_slice_size` bytes."""
+    """Returns a partitioner with at most `max_partitions` partitions of at least `min_slice_size` bytes."""
 
     def partitioner(shape: TensorShape, dtype: Any) -> list[int]:
         if axis >= len(shape):
@@ -89,7 +89,7 @@ def create_partitioned_variables(
     name: str | None = None,
     reuse: Any = None,
 ) -> list[Any]:
-    """Returns the parts of a variable that is cut as `slicing` says: how many parts along each axis."""
+    """Returns the partitions of a new variable; `slicing` is their number along each axis."""
     if len(shape) != len(slicing):
         raise ValueError(f"shape and slicing must have the same length: shape: {shape}, slicing: {slicing}")
     if len(shape) < 1:

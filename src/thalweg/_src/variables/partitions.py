@@ -1,4 +1,4 @@
-"""Variables in parts: how a variable is cut along one axis, and the parts as one thing."""
+"""Partitioned variables: how a variable is split along one axis, and its partitions as one object."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ Partitioner = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class PartitionInfo:
-    """Where a part lies in its whole variable: what initializers are told that depend on the whole."""
+    """Position of a partition in the whole variable, for initializers that depend on the whole."""
 
     full_shape: list[int]
     var_offset: list[int]
 
     def single_offset(self, shape: Sequence[int]) -> int:
-        """Returns where a part of this shape begins along the axis that was cut."""
+        """Returns the offset of a partition of this shape along the partitioned axis."""
         axis = self.single_slice_dim(shape)
         return 0 if axis is None else self.var_offset[axis]
 
     def single_slice_dim(self, shape: Sequence[int]) -> int | None:
-        """Returns the one axis along which a part of this shape is smaller than the whole."""
+        """Returns the one axis along which a partition of this shape is smaller than the whole."""
         if len(shape) != len(self.full_shape):
             raise ValueError(f"Expected equal length, but got shape={shape} and full_shape={self.full_shape}")
         if any(o + size > full for o, size, full in zip(self.var_offset, shape, self.full_shape)):
             raise ValueError(f"a part of shape {shape} at {self.var_offset} exceeds the whole, {self.full_shape}")
         axes = [axis for axis, (size, full) in enumerate(zip(shape, self.full_shape)) if size != full]
         if len(axes) > 1:
-            raise ValueError(f"a part of shape {shape} of {self.full_shape} is cut along several axes")
+            raise ValueError(f"a part of shape {shape} of {self.full_shape} is partitioned along several axes")
         return axes[0] if axes else None
 
 
 class SaveSliceInfo:
-    """Which slice of a whole variable a checkpoint keeps a part as."""
+    """The slice of a whole variable as which a checkpoint stores a partition."""
 
     def __init__(
         self,
@@ -59,13 +59,13 @@ class SaveSliceInfo:
 
     @property
     def spec(self) -> str:
-        """The slice as checkpoints write it: the full sizes, then offset and size along each axis."""
+        """The slice as written in checkpoints: the full sizes, then offset and size along each axis."""
         sizes = " ".join(str(size) for size in self.full_shape)
         return f"{sizes} {':'.join(f'{o},{s}' for o, s in zip(self.var_offset, self.var_shape))}"
 
 
 class PartitionedVariable:
-    """The parts of a variable in the order of their offsets; as a tensor, their concatenation."""
+    """The partitions of a variable in the order of their offsets; as a tensor, their concatenation."""
 
     __array_priority__ = 100
 
@@ -85,7 +85,7 @@ class PartitionedVariable:
             raise ValueError(f"len(shape) != len(partitions): {sizes} vs. {partitions}")
         slices = [variable._get_save_slice_info() for variable in variable_list]
         if None in slices:
-            raise ValueError(f"a part lacks its save_slice_info, among {[v.name for v in variable_list]}")
+            raise ValueError(f"a partition has no save_slice_info, among {[v.name for v in variable_list]}")
         if any(part.full_shape != sizes for part in slices):
             raise ValueError(
                 f"expected parts of a variable of shape {sizes}, received parts of "
@@ -134,7 +134,9 @@ class PartitionedVariable:
     def _partition_axis(self) -> int:
         axes = self._partition_axes()
         if len(axes) > 1:
-            raise NotImplementedError(f"a variable cut along several axes, {axes}, cannot be joined or assigned")
+            raise NotImplementedError(
+                f"a variable partitioned along several axes, {axes}, cannot be concatenated or assigned"
+            )
         return axes[0]
 
     def _get_variable_list(self) -> list[Any]:
@@ -144,7 +146,7 @@ class PartitionedVariable:
         return self._partitions
 
     def as_tensor(self) -> Tensor:
-        """Returns the whole value, read without the control dependencies in force."""
+        """Returns the whole value, read without the current control dependencies."""
         with control_dependencies(None):
             return self._concat()
 
@@ -159,12 +161,12 @@ class PartitionedVariable:
             return identity(whole, name=self._name)
 
     def _assign(self, method: str, value: Any, name: str | None, read_value: bool) -> list[Any]:
-        """Writes to each part its own slice; a list is taken to hold one value for each part."""
+        """Assigns to each partition its own slice; a list holds one value per partition."""
         axis = self._partition_axis()
         if isinstance(value, list | PartitionedVariable):
             values = list(value)
             if len(values) != len(self._variable_list):
-                raise ValueError(f"{len(values)} values for the {len(self._variable_list)} parts of {self._name}")
+                raise ValueError(f"{len(values)} values for the {len(self._variable_list)} partitions of {self._name}")
         else:
             whole = convert_to_tensor(value, self._dtype)
             values = split(whole, [variable.shape[axis].value for variable in self._variable_list], axis)
@@ -176,7 +178,7 @@ class PartitionedVariable:
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> list[Any]:
-        """Writes a whole value; returns what each part's assign returns."""
+        """Assigns a whole value; returns the results of the partitions' assign."""
         return self._assign("assign", value, name, read_value)
 
     def assign_add(
@@ -202,25 +204,27 @@ register_tensor_conversion_function(PartitionedVariable, _convert_partitioned, 5
 
 
 def partitions_of(partitioner: Partitioner, shape: TensorShape, dtype: DType) -> list[int]:
-    """Returns how many parts a partitioner makes along each axis, which must be one axis at most."""
+    """Returns the number of partitions along each axis, of which at most one may be partitioned."""
     if not shape.is_fully_defined():
-        raise ValueError(f"a variable in parts needs a shape without unknown sizes, received {shape}")
+        raise ValueError(f"a partitioned variable needs a fully defined shape, received {shape}")
     if shape.ndims is None or shape.ndims < 1:
         raise ValueError(f"a scalar cannot be partitioned: expected a shape of rank 1 or more, received {shape}")
     partitions = partitioner(shape=shape, dtype=dtype)
     if not isinstance(partitions, Sequence):
-        raise ValueError(f"the partitioner gave {partitions}, expected a sequence of numbers of parts")
+        raise ValueError(f"the partitioner returned {partitions}, expected a sequence of numbers of partitions")
     if len(partitions) != shape.ndims:
-        raise ValueError(f"the partitioner gave {partitions} for a variable of rank {shape.ndims}: {shape}")
+        raise ValueError(f"the partitioner returned {partitions} for a variable of rank {shape.ndims}: {shape}")
     if any(count < 1 for count in partitions):
-        raise ValueError(f"the partitioner gave {partitions}: each axis needs one part or more")
+        raise ValueError(f"the partitioner returned {partitions}: each axis needs one partition or more")
     if sum(count > 1 for count in partitions) > 1:
-        raise ValueError(f"the partitioner gave {partitions} for shape {shape}: only one axis may have several parts")
+        raise ValueError(
+            f"the partitioner returned {partitions} for shape {shape}: only one axis may have several partitions"
+        )
     return [int(count) for count in partitions]
 
 
 def slices_of(sizes: Sequence[int], partitions: Sequence[int]) -> Iterator[tuple[list[int], list[int]]]:
-    """Gives offset and shape of each part; the first ones are longer by one if the parts cannot be equal."""
+    """Yields offset and shape of each partition; if they cannot be equal, the first ones are longer by one."""
     axis = next((axis for axis, count in enumerate(partitions) if count > 1), 0)
     count = math.prod(partitions)
     if sizes[axis] < count:

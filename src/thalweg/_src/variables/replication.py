@@ -9,7 +9,7 @@ from thalweg._src.export import export
 
 @export("VariableSynchronization")
 class VariableSynchronization(enum.Enum):
-    """When the copies of a replicated variable are brought together."""
+    """When the replicas of a variable are aggregated."""
 
     AUTO = 0
     NONE = 1
@@ -19,7 +19,7 @@ class VariableSynchronization(enum.Enum):
 
 @export("VariableAggregation")
 class VariableAggregation(enum.Enum):
-    """How the copies of a replicated variable are brought together."""
+    """How the replicas of a variable are aggregated."""
 
     NONE = 0
     SUM = 1

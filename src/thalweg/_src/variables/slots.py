@@ -1,4 +1,4 @@
-"""Slots: variables that belong to another one, such as its momentum; named under it and kept on its device."""
+"""Slots: variables that accompany another one, such as its momentum, with its name as prefix and on its device."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool =
 def create_slot_with_initializer(
     primary: Any, initializer: Any, shape: TensorShape, dtype: Any, name: str, colocate_with_primary: bool = True
 ) -> Any:
-    """Returns a slot `<primary>/<name>` whose initial value an initializer makes."""
+    """Returns a slot `<primary>/<name>` with the initial value of an initializer."""
     return _make(primary, initializer, name, shape, dtype, colocate_with_primary)
 
 
 def create_zeros_slot(primary: Any, name: str, dtype: Any = None, colocate_with_primary: bool = True) -> Any:
-    """Returns a slot of zeros, as large as the primary variable or tensor."""
+    """Returns a slot of zeros with the shape of the primary variable or tensor."""
     dtype = dtypes.as_dtype(primary.dtype if dtype is None else dtype).base_dtype
     if primary.get_shape().is_fully_defined():
         return create_slot_with_initializer(
@@ -38,7 +38,7 @@ def create_zeros_slot(primary: Any, name: str, dtype: Any = None, colocate_with_
 
 
 def filled_with(value: float) -> Callable[..., Any]:
-    """Returns an initializer that gives one value everywhere."""
+    """Returns an initializer with one value everywhere."""
 
     def initializer(shape: Any, dtype: Any = dtypes.float32, partition_info: Any = None) -> Any:
         if value == 0:
@@ -50,7 +50,7 @@ def filled_with(value: float) -> Callable[..., Any]:
 
 
 def like(primary: Any, value: float) -> Any:
-    """Returns the initial value of a slot for a variable whose shape is known only in a step."""
+    """Returns the initial value of a slot for a variable whose shape is only known in a step."""
     dtype = primary.dtype.base_dtype
     return multiply(ones(shape(_initial(primary)), dtype), cast(value, dtype))
 
@@ -80,7 +80,7 @@ def _make(
         finally:
             scope.set_partitioner(partitioner)
     part = primary._get_save_slice_info() if isinstance(primary, Variable) else None
-    if part is not None:  # the slots of a partitioned variable's parts are parts of a partitioned slot
+    if part is not None:  # slots of the partitions of a variable are partitions of a partitioned slot
         own_name = slot.op.name[len(primary.op.name) + 1 :]
         slot._set_save_slice_info(
             Variable.SaveSliceInfo(f"{part.full_name}/{own_name}", part.full_shape, part.var_offset, part.var_shape)

@@ -1,4 +1,4 @@
-"""Templates: functions that make their variables in the first call and share them in all later ones."""
+"""Templates: functions that create their variables in the first call and share them in later ones."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Template:
         result = self._func(*args, **kwargs)
         if len(trainable) != before:
             raise ValueError(
-                f"a later call of the template made new trainable variables: {trainable[before:]}; "
+                f"a later call of the template created new trainable variables: {trainable[before:]}; "
                 "hint: tf.get_variable shares variables between calls, tf.Variable does not"
             )
         return result
@@ -94,7 +94,7 @@ class Template:
 
     @property
     def variable_scope_name(self) -> str | None:
-        """The scope's name, with which the names of the variables begin."""
+        """The name of the scope, which is the prefix of the variables' names."""
         if self._variable_scope is None:
             return None
         name = self._variable_scope.name
@@ -138,9 +138,9 @@ def make_template(
     custom_getter_: Any = None,
     **kwargs: Any,
 ) -> Template:
-    """Returns a function that makes its variables in its first call and shares them in all later ones.
+    """Returns a function that creates its variables in its first call and shares them in later ones.
 
-    The scope is opened by the first call, or now; its name is made unique unless `unique_name_` is given.
+    The scope is opened in the first call, or immediately; its name is made unique unless `unique_name_` is given.
     """
     if kwargs:
         func_ = functools.partial(func_, **kwargs)

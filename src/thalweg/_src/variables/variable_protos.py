@@ -1,4 +1,4 @@
-"""Variables as VariableDef messages, and back: how a graph's variables survive in a file."""
+"""Conversion between variables and VariableDef messages, for saving and restoring graphs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _within(scope: str | None, name: str) -> str:
 
 
 def variable_to_proto(variable: Any, export_scope: str | None = None) -> Any:
-    """Returns a variable as a VariableDef, with the names of its operations; None if it is outside of the scope."""
+    """Returns a variable as a VariableDef, with the names of its operations; None if it is outside the scope."""
     if export_scope and not variable.name.startswith(f"{export_scope.rstrip('/')}/"):
         return None
     message = _message()(
@@ -47,7 +47,7 @@ def variable_to_proto(variable: Any, export_scope: str | None = None) -> Any:
 
 
 def restore(variable: Any, message: Any, import_scope: str | None, graph: Graph) -> None:
-    """Makes a new, empty variable the one that a VariableDef describes."""
+    """Initializes a new, empty variable object from a VariableDef."""
     if getattr(getattr(message, "DESCRIPTOR", None), "name", "") != "VariableDef":
         raise TypeError(f"variable_def: expected a VariableDef message, received {type(message).__name__}")
 
@@ -56,7 +56,7 @@ def restore(variable: Any, message: Any, import_scope: str | None, graph: Graph)
 
     handle = element(message.variable_name)
     if handle.op.type != "VarHandleOp":
-        raise ValueError(f"{handle.name!r} is no variable: expected a VarHandleOp, received {handle.op.type}")
+        raise ValueError(f"{handle.name!r} is not a variable: expected a VarHandleOp, received {handle.op.type}")
     variable._handle = handle
     variable._dtype = handle.op.get_attr("dtype")
     variable.dims = handle.op.attrs["shape"]

@@ -1,4 +1,4 @@
-"""Variable scopes: variables by name, made once and shared wherever the same name is asked for again."""
+"""Variable scopes: variables by name, created once and shared wherever the same name is requested again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AUTO_REUSE = _ReuseMode.AUTO_REUSE
 
 @export("VariableScope")
 class VariableScope:
-    """The defaults that `get_variable` uses: a name prefix, reuse, initializer, and the rest."""
+    """The defaults of `get_variable`: name prefix, reuse, initializer, and others."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class VariableScope:
 
     @property
     def original_name_scope(self) -> str:
-        """The name scope that was made with this variable scope."""
+        """The name scope that was opened with this variable scope."""
         return self._name_scope
 
     @property
@@ -128,7 +128,7 @@ class VariableScope:
         self._custom_getter = custom_getter
 
     def get_collection(self, name: str) -> list[Any]:
-        """Returns the members of a collection whose names begin with this scope's."""
+        """Returns the members of a collection whose names start with this scope's name."""
         return get_default_graph().get_collection(name, f"{self._name}/" if self._name else "")
 
     def trainable_variables(self) -> list[Any]:
@@ -160,8 +160,8 @@ class VariableScope:
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
-        """Returns the variable of this name under this scope, whatever name scope is in force."""
-        # The name depends on variable scopes alone.
+        """Returns the variable of this name under this scope, whatever the current name scope is."""
+        # The name depends on variable scopes only.
         with name_scope(None):
             if dtype is not None and initializer is not None and not callable(initializer):
                 found = convert_to_tensor(initializer).dtype.base_dtype
@@ -188,7 +188,7 @@ class VariableScope:
 
 
 class _ScopeStore(threading.local):
-    """The current variable scope and how often each name was opened, each thread its own."""
+    """The current variable scope and how often each name was opened, per thread."""
 
     def __init__(self) -> None:
         self.current = VariableScope(False)
@@ -200,7 +200,7 @@ class _ScopeStore(threading.local):
                 self.counts[key] = 0
 
     def unique(self, prefix: str) -> str:
-        """Returns a scope name that was not opened yet inside the current one."""
+        """Returns a scope name that has not been opened inside the current scope."""
         base = f"{self.current.name}/{prefix}" if self.current.name else prefix
         if not self.counts.get(base):
             return prefix
@@ -221,7 +221,7 @@ def variable_store() -> VariableStore:
 
 @export("get_variable_scope")
 def get_variable_scope() -> VariableScope:
-    """Returns the variable scope in force."""
+    """Returns the current variable scope."""
     return _scope_store().current
 
 
@@ -249,7 +249,7 @@ def get_variable(
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
-    """Returns the variable of this name in the current variable scope, made if it may be and does not exist."""
+    """Returns the variable of this name in the current variable scope, created on first use if `reuse` allows it."""
     return get_variable_scope().get_variable(
         variable_store(),
         name,
@@ -288,7 +288,7 @@ def get_local_variable(
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
-    """Returns a variable of the local collection: of this process, not saved, not trained."""
+    """Returns a variable of the local collection: private to this process, neither saved nor trained."""
     return get_variable(
         name,
         shape=shape,
@@ -339,7 +339,7 @@ class variable_scope:
         self._name_or_scope = name_or_scope
         self._default_name = default_name
         self._values = values
-        self._reuse = reuse or None  # reuse is inherited, so False says nothing
+        self._reuse = reuse or None  # reuse is inherited, so False has no effect
         self._auxiliary_name_scope = auxiliary_name_scope
         self._custom_getter = custom_getter
         self._changes = {
@@ -372,7 +372,7 @@ class variable_scope:
             stack.enter_context(graph.as_default())
         target = self._name_or_scope
         if target is None and self._reuse:
-            raise ValueError("reuse=True needs name_or_scope: default_name makes a new scope")
+            raise ValueError("reuse=True needs name_or_scope: default_name creates a new scope")
         entered = stack.enter_context(self._name_scope(get_default_graph()))
         if isinstance(target, VariableScope):
             return stack.enter_context(_jump(target, self._derive(target, target.name, target.original_name_scope)))
@@ -386,7 +386,7 @@ class variable_scope:
 
     @contextlib.contextmanager
     def _name_scope(self, graph: Graph) -> Iterator[str]:
-        """Enters the name scope that goes with the variable scope: a new one of the same last part."""
+        """Enters the name scope of the variable scope: a new one with the same last component."""
         target = self._name_or_scope
         if isinstance(target, VariableScope):
             target = target.name.rpartition("/")[2]
@@ -400,7 +400,7 @@ class variable_scope:
             yield f"{current}/" if current else ""
 
     def _derive(self, base: VariableScope, name: str, original_name_scope: str) -> VariableScope:
-        """Returns a scope that is like `base` but for what was given."""
+        """Returns a copy of `base` with the given settings replaced."""
         scope = VariableScope(self._reuse or base.reuse, name=name, name_scope=original_name_scope)
         for key, value in self._changes.items():
             setattr(scope, key, getattr(base, key) if value is None else value)
@@ -409,7 +409,7 @@ class variable_scope:
 
 
 def _wrap(outer: Getter | None, inner: Getter | None) -> Getter | None:
-    """Returns the getter that calls the new one with the old one as what it gets from."""
+    """Returns a getter that calls the new one with the old one as its inner getter."""
     if outer is None or inner is None:
         return inner if outer is None else outer
 
@@ -421,7 +421,7 @@ def _wrap(outer: Getter | None, inner: Getter | None) -> Getter | None:
 
 @contextlib.contextmanager
 def _prolong(scope: VariableScope) -> Iterator[VariableScope]:
-    """Makes a longer scope current; names inside start afresh when it is opened again."""
+    """Makes a nested scope current; names inside start afresh when it is opened again."""
     store = _scope_store()
     before = store.current
     store.counts[scope.name] = store.counts.get(scope.name, 0) + 1
@@ -435,7 +435,7 @@ def _prolong(scope: VariableScope) -> Iterator[VariableScope]:
 
 @contextlib.contextmanager
 def _jump(target: VariableScope, scope: VariableScope) -> Iterator[VariableScope]:
-    """Makes a scope current that was opened before; what was opened inside is forgotten afterwards."""
+    """Makes an existing scope current; names opened inside are forgotten afterwards."""
     store = _scope_store()
     before = store.current
     store.counts[target.name] = store.counts.get(target.name, 0) + 1
@@ -463,7 +463,7 @@ def variable_op_scope(
     use_resource: bool | None = None,
     constraint: Any = None,
 ) -> variable_scope:
-    """Is the older form of `variable_scope`, with the values first."""
+    """The older form of `variable_scope`, with the values first."""
     return variable_scope(
         name_or_scope,
         default_name,

@@ -1,4 +1,4 @@
-"""The variable store: the variables of a graph by full name, made once and shared."""
+"""The variable store: the variables of a graph by full name, created once and shared."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class VariableStore:
         self.partitioned: dict[str, PartitionedVariable] = {}
 
     def get(self, name: str, custom_getter: Getter | None = None, **kwargs: Any) -> Any:
-        """Returns the variable of this name, found or made as `reuse` says, through the custom getter if any."""
+        """Returns the variable of this name, found or created as `reuse` says, through the custom getter if any."""
         if custom_getter is None:
             return self._get(name, **kwargs)
         if not callable(custom_getter):
@@ -82,7 +82,8 @@ class VariableStore:
             return self._share_parts(name, shape, dtype, reuse, None)
         if f"{name}/part_0" in self.variables:
             raise ValueError(
-                f"variable {name!r} was made in parts ({name}/part_0) and is now asked for whole: pass a partitioner"
+                f"variable {name!r} was created in partitions ({name}/part_0) but is requested as a whole: "
+                "pass a partitioner"
             )
         return self._single(name, shape, dtype, initializer, regularizer, reuse, None, settings)
 
@@ -103,8 +104,8 @@ class VariableStore:
             return self._share(name, shape, dtype, reuse)
         if reuse is True:
             raise ValueError(
-                f"variable {name!r} does not exist and the scope only reuses: no tf.get_variable made it; "
-                "hint: reuse=tf.AUTO_REUSE makes what is missing"
+                f"variable {name!r} does not exist and the scope only reuses variables: no tf.get_variable "
+                "created it; hint: reuse=tf.AUTO_REUSE creates missing variables"
             )
         initial_value, made_dtype = _initial_value(name, initializer, shape, dtype, partition_info)
         variable: Any = Variable(initial_value, name=name, dtype=made_dtype, **settings)
@@ -124,10 +125,10 @@ class VariableStore:
         partitioner: Partitioner,
         settings: dict[str, Any],
     ) -> PartitionedVariable:
-        """Returns the variable as parts `<name>/part_0` and so on, each initialized by itself."""
+        """Returns the variable as partitions `<name>/part_0` and so on, each initialized separately."""
         if name in self.variables:
             raise ValueError(
-                f"variable {name!r} was made whole and is now asked for in parts: leave out the partitioner"
+                f"variable {name!r} was created as a whole but is requested in partitions: leave out the partitioner"
             )
         value = None
         if initializer is not None and not callable(initializer):
@@ -138,8 +139,8 @@ class VariableStore:
             return self._share_parts(name, shape, dtype, reuse, partitions)
         if reuse is True:
             raise ValueError(
-                f"partitioned variable {name!r} does not exist and the scope only reuses: no tf.get_variable made it; "
-                "hint: reuse=tf.AUTO_REUSE makes what is missing"
+                f"partitioned variable {name!r} does not exist and the scope only reuses variables: no tf.get_variable "
+                "created it; hint: reuse=tf.AUTO_REUSE creates missing variables"
             )
         sizes = [int(size or 0) for size in shape or ()]
         parts = []
@@ -186,7 +187,7 @@ class VariableStore:
         found = self.variables[name]
         if reuse is False:
             raise ValueError(
-                f"variable {name!r} already exists, made at {found.op.made_at}; "
+                f"variable {name!r} already exists, created at {found.op.made_at}; "
                 "hint: reuse=True or reuse=tf.AUTO_REUSE of the scope shares it"
             )
         _require_same(f"share variable {name}", found, shape, dtype)
@@ -203,7 +204,7 @@ def _require_same(what: str, found: Any, shape: shapes.Shape, dtype: DType) -> N
 
 
 def _names(function: Any, argument: str) -> bool:
-    """Returns whether a function names an argument itself."""
+    """Returns whether a function has a parameter of this name."""
     return argument in inspect.signature(function).parameters
 
 
@@ -215,7 +216,7 @@ def _takes(function: Any, argument: str) -> bool:
 def _initial_value(
     name: str, initializer: Any, shape: shapes.Shape, dtype: DType, partition_info: PartitionInfo | None
 ) -> tuple[Any, DType | None]:
-    """Returns the initial value, or the function that makes it, and the dtype to make the variable with."""
+    """Returns the initial value, or a function that creates it, and the dtype of the variable."""
     if initializer is None:
         if shape is None:
             raise ValueError(f"variable {name!r} has neither initializer nor shape: expected one of them")
@@ -231,7 +232,7 @@ def _initial_value(
     if all(p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         return initializer, None
     raise ValueError(
-        f"variable {name!r} needs a shape without unknown sizes, received {shapes.show(shape)}; "
+        f"variable {name!r} needs a fully defined shape, received {shapes.show(shape)}; "
         "without a shape the initializer must be a value or a callable with no arguments."
     )
 

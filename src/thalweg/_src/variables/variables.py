@@ -1,4 +1,4 @@
-"""Variables: state that lives from step to step, as the user's program holds it."""
+"""Variables of the graph: the user's view of state that persists between steps."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from thalweg._src.variables.variable_protos import restore, variable_to_proto
 
 
 class _Creators(threading.local):
-    """The functions of `variable_creator_scope` in force, each thread its own; innermost last."""
+    """The current functions of `variable_creator_scope`, per thread; innermost last."""
 
     def __init__(self) -> None:
         self.stack: list[Callable[..., Any]] = []
@@ -45,7 +45,7 @@ def _creators() -> _Creators:
 @export("variable_creator_scope")
 @contextlib.contextmanager
 def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
-    """Lets `variable_creator(next_creator, **kwargs)` make every variable inside."""
+    """Makes `variable_creator(next_creator, **kwargs)` create every variable inside the scope."""
     stack = _creators().stack
     stack.append(variable_creator)
     try:
@@ -56,7 +56,7 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
 
 @export("Variable")
 class Variable:
-    """A tensor that keeps its value between steps; operations read it, `assign` and its kin write it."""
+    """A tensor that keeps its value between steps; operations read it, `assign` and related methods write it."""
 
     __array_priority__ = 100
     _in_graph_mode = True
@@ -90,7 +90,7 @@ class Variable:
     ) -> None:
         """Adds handle, initializer and a read to the default graph; a callable initial value is called there."""
         if hasattr(self, "_handle"):
-            return  # a variable creator made this one
+            return  # a variable creator has created this one
         if variable_def is not None:
             if initial_value is not None:
                 raise ValueError("variable_def and initial_value are mutually exclusive.")
@@ -140,7 +140,7 @@ class Variable:
             graph = get_default_graph()
             handle_name = scope.rstrip("/")
             with graph._attr_scope({"_class": (f"loc:@{handle_name}",)}):
-                # The first value is made where the variable is, whatever device function is in force.
+                # The initial value is computed where the variable is, whatever the current device function says.
                 with name_scope("Initializer"), graph.device(None):
                     value = initial_value() if from_function else initial_value
                     value = convert_to_tensor(value, dtype, name="initial_value")
@@ -204,7 +204,7 @@ class Variable:
         return TensorShape(self.dims)
 
     def set_shape(self, shape: Any) -> None:
-        """Merges what the caller knows of the shape into what is known."""
+        """Merges the given shape into the static shape."""
         self.dims = shapes.merge(self.dims, shapes.as_shape(shape))
         self._graph_element.set_shape(self.dims)
 
@@ -226,7 +226,7 @@ class Variable:
 
     @property
     def initializer(self) -> Operation:
-        """The operation that gives the variable its initial value."""
+        """The operation that assigns the initial value to the variable."""
         return self._initializer
 
     @property
@@ -263,12 +263,12 @@ class Variable:
         return self._graph_element
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """Returns the variable as a VariableDef message; None if it is outside of the scope."""
+        """Returns the variable as a VariableDef message; None if it is outside the scope."""
         return variable_to_proto(self, export_scope)
 
     @staticmethod
     def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
-        """Returns the variable of a VariableDef message, whose operations are in the default graph already."""
+        """Returns the variable of a VariableDef message whose operations are already in the default graph."""
         variable = object.__new__(Variable)
         restore(variable, variable_def, import_scope, get_default_graph())
         return variable
@@ -283,7 +283,7 @@ class Variable:
 
     @contextlib.contextmanager
     def _at_handle(self) -> Iterator[None]:
-        """Keeps operations on the handle from asking for a device of their own, which could contradict it."""
+        """Keeps operations on the handle from requesting a device of their own, which could contradict it."""
         graph = self.graph
         if not graph.scopes.devices and not graph.scopes.colocated:
             yield
@@ -298,21 +298,21 @@ class Variable:
         return value
 
     def value(self) -> Tensor:
-        """Returns a tensor with the value at the moment it runs: new each time, so that control dependencies hold."""
+        """Returns a tensor with the value when it runs: a new read each time, so that control dependencies apply."""
         if self._cached is not None:
             return self._cached
         with self._at_handle():
             return self._read()
 
     def read_value(self) -> Tensor:
-        """Returns a tensor that reads the variable after the control dependencies in force."""
+        """Returns a tensor that reads the variable after the current control dependencies."""
         with name_scope("Read"):
             with self._at_handle():
                 value = self._read()
             return identity(value)
 
     def initialized_value(self) -> Tensor:
-        """Returns the value, or the initial value while there is none: for initial values made of other variables."""
+        """Returns the value, or the initial value before initialization, for initializers that use variables."""
         with init_scope(), self._at_handle():
             return state.initialized_value(self._handle, self._initial_value)
 
@@ -321,11 +321,11 @@ class Variable:
             return state.var_is_initialized_op(self._handle, name=name)
 
     def eval(self, session: Any = None) -> Any:
-        """Runs the variable in the given or the default session and returns its value."""
+        """Evaluates the variable in the given or the default session."""
         return self._graph_element.eval(session=session)
 
     def load(self, value: Any, session: Any = None) -> None:
-        """Gives the variable a value in a session without adding operations to the graph."""
+        """Assigns a value in a session without adding operations to the graph."""
         session = self.graph.session_for(session, self.name)
         session.run(self._initializer, {self._initializer.inputs[1]: value})
 
@@ -431,12 +431,12 @@ class Variable:
             return state.resource_count_up_to(self._handle, limit=limit, T=self._dtype, name=name)
 
     def __iadd__(self, other: Any) -> Any:
-        """Is a new tensor, and the variable keeps its value: `v += x` binds the name anew."""
-        log_first_n(WARN, "Variable += value makes a tensor; variable.assign_add(value) changes the variable.", 1)
+        """Returns a new tensor and leaves the variable unchanged: `v += x` rebinds the name."""
+        log_first_n(WARN, "Variable += value creates a tensor; variable.assign_add(value) changes the variable.", 1)
         return self + other
 
     def __isub__(self, other: Any) -> Any:
-        log_first_n(WARN, "Variable -= value makes a tensor; variable.assign_sub(value) changes the variable.", 1)
+        log_first_n(WARN, "Variable -= value creates a tensor; variable.assign_sub(value) changes the variable.", 1)
         return self - other
 
 
@@ -453,7 +453,7 @@ install_operators(Variable)
 
 
 def create_variable(**kwargs: Any) -> Any:
-    """Makes a variable through the creators of `variable_creator_scope` in force, the innermost first."""
+    """Creates a variable through the current functions of `variable_creator_scope`, innermost first."""
     creators = _creators()
 
     def build(**given: Any) -> Any:
@@ -481,13 +481,13 @@ def global_variables(scope: str | None = None) -> list[Any]:
 
 @export("local_variables")
 def local_variables(scope: str | None = None) -> list[Any]:
-    """Returns the variables of this process alone."""
+    """Returns the variables private to this process."""
     return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
 @export("trainable_variables")
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """Returns the variables that optimizers change."""
+    """Returns the variables that optimizers update."""
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
@@ -503,7 +503,7 @@ def moving_average_variables(scope: str | None = None) -> list[Any]:
 
 @export("initialize_variables", "variables_initializer", "initializers.variables")
 def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operation:
-    """Returns an operation that initializes the variables, all at once."""
+    """Returns an operation that initializes the variables."""
     return group(*[variable.initializer for variable in var_list], name=name)
 
 

@@ -2,7 +2,7 @@
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 
-from thalweg._src.compat.jit_scope import (
+from thalweg._src.compat.switches import (
     experimental_jit_scope as experimental_jit_scope,
 )
 

@@ -13,7 +13,7 @@ from thalweg._src.checkpoint.reader import (
 from thalweg._src.checkpoint.state import (
     checkpoints_iterator as checkpoints_iterator,
 )
-from thalweg._src.compat.version_switches import (
+from thalweg._src.compat.switches import (
     is_tensor as is_tensor,
 )
 from thalweg._src.contrib.framework.arg_scope import (

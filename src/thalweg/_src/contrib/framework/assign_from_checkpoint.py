@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 def assign_from_checkpoint(
     model_path: Any, var_list: Any, ignore_missing_vars: bool = False
 ) -> tuple[Any, dict[Any, Any]]:
-    """Returns an operation that gives variables their values from a checkpoint, and what to feed to it."""
+    """Returns an operation that assigns values from a checkpoint to variables, and its feeds."""
     reader = load_checkpoint(model_path)
     assigns, feeds = [], {}
     for name, variable in (var_list if isinstance(var_list, dict) else grouped_by_name(var_list)).items():

@@ -34,7 +34,7 @@ def test_an_unknown_device_alone():
     text = refused([y], changed={"random_uniform/RandomUniform": {"device": ""}})
     assert "cannot be placed on '/device:GPU:7': no such device" in text
     assert f"nearest is {GPU[1]}, but '" in text and "asks for /device:GPU:7" in text
-    assert "stay together" not in text  # there is nobody but the node
+    assert "colocated nodes" not in text  # the node is alone
 
 
 def test_an_unknown_device_in_a_group():
@@ -43,9 +43,9 @@ def test_an_unknown_device_in_a_group():
         b, c = tf.sin(a, name="b"), tf.cos(a, name="c")
     text = refused([b, c], changed={"b": {"device": "/device:GPU:9"}})
     assert "'b' cannot be placed on '/device:GPU:9': no such device" in text
-    assert "3 nodes that stay together" in text
-    assert "'b' (Sin) asks for /device:GPU:9, has kernels for CPU, GPU, made at test_impossible.py:" in text
-    assert "'c' (Cos) asks for no device, has kernels for CPU, GPU, made at test_impossible.py:" in text
+    assert "3 colocated nodes" in text
+    assert "'b' (Sin) asks for /device:GPU:9, has kernels for CPU, GPU, made at test_infeasible.py:" in text
+    assert "'c' (Cos) asks for no device, has kernels for CPU, GPU, made at test_infeasible.py:" in text
     assert f"nearest is {GPU[1]}, but 'b' asks for /device:GPU:9; allow_soft_placement=True" in text
     assert text.index("'b' (Sin)") < text.index("'c' (Cos)")  # who is in the way comes first
     assert f"expected: one of {', '.join(ALL)}" in text
@@ -68,7 +68,7 @@ def test_no_kernel():
     assert "'y' cannot be placed on '/device:GPU:0': Sin has no kernel for it" in text
     assert "kernels exist for CPU" in text
     assert f"nearest is {CPU[0]}, but 'y' asks for /device:GPU:0; place the operation on a device that has one" in text
-    assert "made at: test_impossible.py:" in text
+    assert "made at: test_infeasible.py:" in text
 
 
 def test_no_kernel_for_another_member_of_the_group():
@@ -88,8 +88,8 @@ def test_no_kind_of_device_has_all_kernels():
     with tf.colocate_with(a.op):
         b = tf.sin(a, name="b")
     text = refused([b], without(Sin={"CPU"}, RandomUniform={"GPU"}), soft=True)
-    assert "no kind of device has kernels for all that stay with it" in text
-    assert "kernels exist for no type" in text and "2 nodes that stay together" in text
+    assert "no device type has kernels for all nodes colocated with it" in text
+    assert "kernels exist for no type" in text and "2 colocated nodes" in text
     assert "has no kernel for it; colocate fewer operations" in text
 
 
@@ -110,7 +110,7 @@ def test_large_groups_are_cut_short():
     with tf.colocate_with(a.op):
         others = [tf.sin(a, name=f"n{i}") for i in range(40)]
     text = refused(others, changed={"n33": {"device": "/device:CPU:5"}})
-    assert "41 nodes that stay together\n    'n33' (Sin) asks for /device:CPU:5" in text
+    assert "41 colocated nodes\n    'n33' (Sin) asks for /device:CPU:5" in text
     assert "and 29 others" in text and text.count("made at") == 13
 
 

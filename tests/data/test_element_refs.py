@@ -1,4 +1,4 @@
-"""What stands for elements before a batch: the same batches, positions and errors, and memory that is used again."""
+"""References to elements before a batch: the same batches, positions and errors, and memory that is reused."""
 
 import contextlib
 import os
@@ -13,8 +13,8 @@ import thalweg as tf
 from tests.data.running import elements, take
 from tests.data.test_models import positions
 from thalweg._src.data import random_sources
+from thalweg._src.data.element_refs import RecordRefs
 from thalweg._src.data.function import Function
-from thalweg._src.data.stand_ins import Texts
 from thalweg._src.data.vectorize import decoded
 from thalweg._src.formats import record_blocks
 from thalweg._src.formats.records import framed
@@ -124,7 +124,7 @@ def test_functions_that_only_decode(name, tmp_path):
 
 
 def test_rows_are_used_again():
-    texts = Texts(tf.uint8)
+    texts = RecordRefs(tf.uint8)
     rng = random.Random(1)
     rows = np.arange(40, dtype=np.uint8).reshape(10, 4)
     held = []
@@ -135,7 +135,7 @@ def test_rows_are_used_again():
             chosen, held = held[:5], held[5:]
             numbers = texts.numbers(chosen)[0]
             assert [bytes(row.tolist()) for row in numbers] == [texts.saved(place) for place in chosen]
-            texts.drop(chosen)
+            texts.release(chosen)
     assert len(texts._rows) < 60
     other = texts.put(np.zeros((2, 3), np.uint8))
     assert other == [b"\0\0\0"] * 2 and texts.numbers([*held[:1], *other]) is None
@@ -144,13 +144,13 @@ def test_rows_are_used_again():
 def test_epochs_that_are_not_finished_leave_nothing(tmp_path, monkeypatch):
     """What a shuffle still holds when its epoch is cut short must not stay for ever."""
     made = []
-    make = Texts.__init__
+    make = RecordRefs.__init__
 
     def remember(self, dtype):
         make(self, dtype)
         made.append(self)
 
-    monkeypatch.setattr(Texts, "__init__", remember)
+    monkeypatch.setattr(RecordRefs, "__init__", remember)
     path = _file(tmp_path, EVEN)
     dataset = lambda: tf.data.TFRecordDataset(path).map(_decode)  # noqa: E731
     assert len(elements(lambda: dataset().shuffle(30).take(2).repeat(50).batch(5))) == 20
@@ -166,13 +166,13 @@ def test_epochs_that_are_not_finished_leave_nothing(tmp_path, monkeypatch):
 def made_here(monkeypatch):
     """The results of attempts to make an element in the thread of a step."""
     found = []
-    make = IteratorResource._make_here
+    make = IteratorResource._produce_inline
 
     def watched(self, *args):
         found.append(make(self, *args))
         return found[-1]
 
-    monkeypatch.setattr(IteratorResource, "_make_here", watched)
+    monkeypatch.setattr(IteratorResource, "_produce_inline", watched)
     return found
 
 
@@ -254,7 +254,7 @@ def test_long_records_are_not_laid_side_by_side(tmp_path):
     path = _file(tmp_path, records)
     found = elements(lambda: tf.data.TFRecordDataset(path).map(lambda s: tf.decode_raw(s, tf.uint8)).batch(4))
     assert [bytes(row) for batch in found for row in batch] == records
-    texts = Texts(tf.uint8)
+    texts = RecordRefs(tf.uint8)
     assert texts.put(np.zeros((2, 40_000), np.uint8)) == [bytes(40_000)] * 2
 
 

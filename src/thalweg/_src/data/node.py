@@ -1,4 +1,4 @@
-"""Datasets in the graph: a node whose inputs are other datasets, parameters, and what functions captured."""
+"""Dataset nodes of the graph, whose inputs are other datasets, parameters, and captured tensors of functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from thalweg._src.ops.math import cast
 
 
 class Node:
-    """A dataset as a variant tensor and the structure of its elements; `Dataset` adds what users do with it."""
+    """A dataset as a variant tensor and the structure of its elements; `Dataset` adds the user's methods."""
 
     _variant: Tensor
     _structure: Any
@@ -47,8 +47,8 @@ class Node:
         return f"<{type(self).__name__} shapes: {self.output_shapes}, types: {self.output_types}>"
 
 
-def made(
-    kind: type[Elements],
+def add_dataset(
+    elements_type: type[Elements],
     structure: Any,
     parents: Sequence[Node] = (),
     values: Sequence[Tensor] = (),
@@ -56,34 +56,34 @@ def made(
     name: str | None = None,
     **options: Any,
 ) -> Tensor:
-    """Adds a dataset to the graph: passes of a kind over other datasets, with parameters and functions."""
-    definition = Definition(kind, structure, len(parents), len(values), functions, options)
+    """Adds a dataset to the graph: a type of pass over other datasets, with parameters and functions."""
+    definition = Definition(elements_type, structure, len(parents), len(values), functions, options)
     inputs = [*(parent._variant for parent in parents), *values]
     inputs += [tensor for function in functions for tensor in function.captured]
     token = keep_definition(get_default_graph(), definition)
-    variant: Tensor = dataset_op(inputs, token=token, name=name or f"{kind.__name__}Dataset")
+    variant: Tensor = dataset_op(inputs, token=token, name=name or f"{elements_type.__name__}Dataset")
     return variant
 
 
 def parameter(value: Any, dtype: DType = dtypes.int64, name: str | None = None) -> Tensor:
-    """Returns a parameter of a dataset as a tensor; integers may come in either size."""
+    """Returns a parameter of a dataset as a tensor; int32 and int64 are both accepted."""
     if isinstance(value, Tensor) and value.dtype is dtypes.int32 and dtype is dtypes.int64:
         return cast(value, dtypes.int64)  # type: ignore[no-any-return]
     return convert_to_tensor(value, dtype, name=name)
 
 
 def static(tensor: Tensor) -> Any:
-    """Returns the value of a scalar parameter if the graph tells it."""
+    """Returns the value of a scalar parameter if it is known statically."""
     value = complete(static_value(tensor))
     return None if value is None else value.item()
 
 
-def states_function(
+def trace_state_function(
     function: Callable[..., Any], state: Any, element: Any, what: str, new_state: Callable[[Any], Any]
 ) -> tuple[Function, Any]:
     """Traces a function of a state and an element; returns it with the structure of the state.
 
-    Shapes of the state that the function does not keep are widened until it does.
+    Shapes of the state that the function changes are widened until they are stable.
     """
     structure = structure_of(state)
     while True:
