@@ -207,8 +207,14 @@ _CONTRIB = {  # files below `python` in each part of contrib; they show the name
     "training": """training.bucket_ops training.evaluation training.hparam training.sampling_ops
         training.sequence_queueing_state_saver training.training""",
 }
-CONTRIB: dict[str, tuple[str, ...]] = {f"{part}.python.{path}": (f"contrib.{part}",) for part, paths in _CONTRIB.items() for path in paths.split()}
-_TABLES: dict[str, dict[str, tuple[str, ...]]] = {"thalweg.python": PYTHON, "thalweg.core": CORE, "thalweg.contrib": CONTRIB}
+CONTRIB: dict[str, tuple[str, ...]] = {
+    f"{part}.python.{path}": (f"contrib.{part}",) for part, paths in _CONTRIB.items() for path in paths.split()
+}
+_TABLES: dict[str, dict[str, tuple[str, ...]]] = {
+    "thalweg.python": PYTHON,
+    "thalweg.core": CORE,
+    "thalweg.contrib": CONTRIB,
+}
 _OTHERS = ("contextlib", "inspect", "tensorboard")  # packages other than this one
 _NEIGHBOURS = {path.rpartition(".")[2]: path for path in PYTHON}
 

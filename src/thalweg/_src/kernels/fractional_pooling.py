@@ -50,7 +50,9 @@ def _shuffled_steps(length: int, count: int, generator: Philox) -> list[int]:
 class _Windows:
     """The cells of an image under each window: places along rows and columns, and which of them count."""
 
-    def __init__(self, sequences: Sequence[Tensor], sizes: Sequence[int], overlapping: bool, device: torch.device) -> None:
+    def __init__(
+        self, sequences: Sequence[Tensor], sizes: Sequence[int], overlapping: bool, device: torch.device
+    ) -> None:
         self.sizes = sizes
         self.places, self.counted = [], []
         for sequence, size in zip(sequences, sizes):
