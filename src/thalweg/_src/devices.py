@@ -15,7 +15,7 @@ _SHORT_TYPES = frozenset(("CPU", "GPU", "TPU", "MPS", "XPU"))  # those that may 
 
 @export("DeviceSpec")
 class DeviceSpec:
-    """Is a device name taken apart; a field that is None is left open."""
+    """A parsed device name; a field that is None is unspecified."""
 
     __slots__ = ("device_index", "device_type", "job", "replica", "task")
 
@@ -46,28 +46,28 @@ class DeviceSpec:
 
     @classmethod
     def from_string(cls, spec: str) -> DeviceSpec:
-        """Makes a spec from a name such as `/job:worker/cpu:0`."""
+        """Returns the spec of a name such as `/job:worker/cpu:0`."""
         return cls(*_parse(spec))
 
     def parse_from_string(self, spec: str) -> DeviceSpec:
-        """Replaces all fields by those of a name, and gives this spec."""
+        """Replaces all fields by those of a name, and returns this spec."""
         return self._assign(_parse(spec))
 
     def merge_from(self, dev: DeviceSpec) -> None:
-        """Takes over the fields that `dev` names."""
+        """Replaces the fields that `dev` specifies."""
         self._assign(_merge(self._fields(), dev._fields()))
 
     def make_merged_spec(self, dev: DeviceSpec) -> DeviceSpec:
-        """Makes a spec with the fields that `dev` names and this one's for the rest."""
+        """Returns a spec with the fields that `dev` specifies, and those of this one otherwise."""
         return type(self)(*_merge(self._fields(), dev._fields()))
 
     def replace(self, **fields: Any) -> DeviceSpec:
-        """Makes a spec with some fields changed."""
+        """Returns a spec with some fields replaced."""
         current = dict(zip(("job", "replica", "task", "device_type", "device_index"), self._fields()))
         return type(self)(**(current | fields))
 
     def to_string(self) -> str:
-        """Writes the canonical name."""
+        """Returns the canonical name."""
         return _format(self._fields())
 
     def _fields(self) -> _Fields:
@@ -88,7 +88,7 @@ class DeviceSpec:
 
 
 def canonical_name(device: DeviceSpec | str | None) -> str:
-    """Writes a device name in full words and upper-case type, the empty string for none."""
+    """Returns the canonical form of a device name, the empty string for none."""
     if device is None:
         return ""
     return device.to_string() if isinstance(device, DeviceSpec) else _canonical(device)
@@ -101,14 +101,14 @@ def merge_devices(outer: str, inner: str) -> str:
 
 
 def merge_device(spec: DeviceSpec | str | None) -> Callable[[Any], str]:
-    """Makes a device function that fills the fields an operation's device leaves open."""
+    """Returns a device function that fills the unspecified fields of an operation's device."""
     outer = canonical_name(spec)
     return lambda op: merge_devices(outer, op.device or "")
 
 
 @lru_cache(maxsize=4096)
 def matches(pattern: str, name: str) -> bool:
-    """Returns whether a device has every field that the pattern names."""
+    """Returns whether a device has every field that the pattern specifies."""
     return all(want is None or want == have for want, have in zip(_parse(pattern), _parse(name)))
 
 

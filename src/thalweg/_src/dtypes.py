@@ -17,7 +17,7 @@ _BY_ENUM: dict[int, DType] = {}
 
 @export("DType", "dtypes.DType")
 class DType:
-    """Is the type of a tensor's elements; there is one object for each type."""
+    """The element type of a tensor; one object for each type."""
 
     __slots__ = (
         "_as_ref",
@@ -55,7 +55,7 @@ class DType:
     _numpy: Any
 
     def __new__(cls, type_enum: int) -> DType:
-        """Gives the one type with this number."""
+        """Returns the type with this number."""
         try:
             return _BY_ENUM[int(type_enum)]
         except KeyError:
@@ -69,7 +69,7 @@ class DType:
 
     @property
     def as_numpy_dtype(self) -> Any:
-        """Is the NumPy type that holds such elements."""
+        """The NumPy type of the elements."""
         if self._numpy is not None:
             return self._numpy
         if self.base_dtype is bfloat16:
@@ -78,12 +78,12 @@ class DType:
 
     @property
     def min(self) -> Any:
-        """Is the least value that can be represented."""
+        """The smallest value that can be represented."""
         return self._extreme("min")
 
     @property
     def max(self) -> Any:
-        """Is the greatest value that can be represented."""
+        """The largest value that can be represented."""
         return self._extreme("max")
 
     def _extreme(self, which: str) -> Any:
@@ -97,7 +97,7 @@ class DType:
 
     @property
     def limits(self) -> tuple[int, Any]:
-        """Is the range of intensities of an image stored in this type."""
+        """The range of intensities of an image stored in this type."""
         if self.is_integer:
             return 0, self.max
         if self.is_bool:
@@ -107,7 +107,7 @@ class DType:
         raise ValueError(f"{self.name} has no limits.")
 
     def is_compatible_with(self, other: Any) -> builtins.bool:
-        """Returns whether a value of `other` can be used where this type is asked for."""
+        """Returns whether a value of type `other` can be used as this type."""
         other = as_dtype(other)
         return self is other or self is other.base_dtype
 

@@ -475,7 +475,7 @@ def decode_and_crop_jpeg(contents: TensorLike, crop_window: TensorLike, channels
 
 
 def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
-    """What strings in base64 stand for, with - and _ in place of + and /, with or without padding.
+    """Decodes web-safe base64 strings, with or without padding.
 
     Args:
         input: The input tensor.
@@ -574,7 +574,7 @@ def digamma(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def dynamic_stitch(indices: Sequence[TensorLike], data: Sequence[TensorLike], name: str | None = None) -> Tensor:
-    """
+    """Interleaves slices of several tensors: `indices` are their rows in the result, and the last one wins.
 
     Args:
         indices: List of integer tensors: rows of the result that the data go to.
@@ -635,7 +635,7 @@ def erf(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def erfc(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 - erf(x), exact for great x.
+    """1 - erf(x), accurate for large x.
 
     Args:
         x: The input tensor.
@@ -817,7 +817,7 @@ def floor(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """What a division rounded down leaves.
+    """The remainder of division rounded down, with the sign of y.
 
     Args:
         x: The input tensor.
@@ -1624,7 +1624,7 @@ def tile(input: TensorLike, multiples: TensorLike, name: str | None = None) -> T
 
 
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y, cut off towards 0.
+    """x / y, truncated towards zero.
 
     Args:
         x: The input tensor.
@@ -1635,7 +1635,7 @@ def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor
 
 
 def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """What a division cut off towards 0 leaves.
+    """The remainder of division truncated towards zero, with the sign of x.
 
     Args:
         x: The input tensor.

@@ -15,21 +15,21 @@ T = TypeVar("T")
 
 
 class Choice(IntEnum):
-    """Is an integer with a name, as the enums of protocol messages are."""
+    """An integer with a name, as the enums of protocol messages are."""
 
     @classmethod
     def Name(cls, number: int) -> str:
-        """Gives the name of a number."""
+        """Returns the name of a number."""
         return cls(number).name
 
     @classmethod
     def Value(cls, name: str) -> int:
-        """Gives the number of a name."""
+        """Returns the number of a name."""
         return cls[name].value
 
 
 class Repeated(list[T]):
-    """Is the list in a repeated field; it takes only values of the field's type."""
+    """The list of a repeated field; it accepts only values of the field's type."""
 
     def __init__(self, convert: Callable[[Any], T], make: Callable[..., T], values: Iterable[Any]) -> None:
         super().__init__(map(convert, values))
@@ -37,7 +37,7 @@ class Repeated(list[T]):
         self._make = make
 
     def add(self, **fields: Any) -> T:
-        """Appends a message with these fields and gives it."""
+        """Appends a message with these fields and returns it."""
         self.append(self._make(**fields))
         return self[-1]
 
@@ -50,7 +50,7 @@ class Repeated(list[T]):
         super().extend(map(self._convert, values))
 
     def insert(self, index: SupportsIndex, value: Any) -> None:
-        """Puts a value before the index."""
+        """Inserts a value before the index."""
         super().insert(index, self._convert(value))
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -115,7 +115,7 @@ class Message:
             self.MergeFrom(other)
 
     def MergeFrom(self, other: Self) -> None:
-        """Takes over what the other message sets: replaces values, merges messages and maps, extends lists."""
+        """Merges the set fields of another message: replaces values, merges messages and maps, extends lists."""
         _require_same(self, other)
         for name, value in other._set_fields().items():
             if isinstance(value, Message):
@@ -133,7 +133,7 @@ class Message:
             object.__delattr__(self, name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Gives the set fields as plain values, in the form that protobuf's `json_format.ParseDict` reads."""
+        """Returns the set fields as plain values, in the form that protobuf's `json_format.ParseDict` reads."""
         return {name: _plain(value) for name, value in self._set_fields().items()}
 
     def _written(self) -> Iterator[tuple[str, Any]]:

@@ -119,7 +119,7 @@ def most_general(a: Shape, b: Shape) -> Shape:
 
 
 def broadcast(a: Shape, b: Shape) -> Shape:
-    """Gives the shape of an elementwise operation on two tensors."""
+    """Returns the shape of an elementwise operation on two tensors."""
     if a == b:
         return a
     if a is None or b is None:
@@ -155,7 +155,7 @@ def show(shape: Shape) -> str:
 
 @export("Dimension")
 class Dimension:
-    """Is one size of a shape, perhaps unknown; arithmetic with an unknown size is unknown."""
+    """One size of a shape, possibly unknown; arithmetic with an unknown size gives an unknown size."""
 
     __slots__ = ("_value",)
 
@@ -166,7 +166,7 @@ class Dimension:
 
     @property
     def value(self) -> int | None:
-        """Is the size, or None."""
+        """The size, or None."""
         return self._value
 
     def is_compatible_with(self, other: Any) -> bool:
@@ -180,7 +180,7 @@ class Dimension:
             raise ValueError(f"Dimensions {self} and {other} are not compatible.")
 
     def merge_with(self, other: Any) -> Dimension:
-        """Joins what is known of the two."""
+        """Returns the size that both have, if one of them is known."""
         self.assert_is_compatible_with(other)
         return Dimension(other if self._value is None else self._value)
 
@@ -275,7 +275,7 @@ def _compare(function: Callable[[int, int], bool], a: Any, b: Any) -> bool | Non
 
 @export("TensorShape")
 class TensorShape:
-    """Is the shape of a tensor as far as the graph tells: rank and sizes, each perhaps unknown."""
+    """The static shape of a tensor: rank and sizes, each possibly unknown."""
 
     __slots__ = ("_dims",)
 
@@ -286,24 +286,24 @@ class TensorShape:
 
     @property
     def dims(self) -> list[Dimension] | None:
-        """Is the list of Dimensions, None when the rank is unknown."""
+        """The list of Dimensions, None if the rank is unknown."""
         return None if self._dims is None else [Dimension(size) for size in self._dims]
 
     @property
     def rank(self) -> int | None:
-        """Is the number of dimensions, None when unknown."""
+        """The number of dimensions, None if unknown."""
         return None if self._dims is None else len(self._dims)
 
     ndims = rank
 
     def as_list(self) -> list[int | None]:
-        """Gives the sizes, None for an unknown one."""
+        """Returns the sizes, None for an unknown one."""
         if self._dims is None:
             raise ValueError("as_list() needs a shape of known rank.")
         return list(self._dims)
 
     def num_elements(self) -> int | None:
-        """Counts the elements, None when a size is unknown."""
+        """Returns the number of elements, None if a size is unknown."""
         return num_elements(self._dims)
 
     def is_fully_defined(self) -> bool:
@@ -336,30 +336,30 @@ class TensorShape:
             raise ValueError(f"Shapes {self} and {other} must have the same rank.")
 
     def merge_with(self, other: Any) -> TensorShape:
-        """Joins what two shapes of one tensor say about it."""
+        """Returns the shape that combines what is known from both shapes of one tensor."""
         return TensorShape(merge(self._dims, as_shape(other)))
 
     def concatenate(self, other: Any) -> TensorShape:
-        """Appends the dimensions of `other`."""
+        """Returns this shape followed by the dimensions of `other`."""
         return TensorShape(concatenate(self._dims, as_shape(other)))
 
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
-        """Keeps what the two agree on."""
+        """Returns the most specific shape that is compatible with both."""
         return TensorShape(most_general(self._dims, as_shape(other)))
 
     def with_rank(self, rank: int) -> TensorShape:
-        """Adds the knowledge that the rank is `rank`."""
+        """Returns this shape with the rank `rank`; raises ValueError if its rank is another."""
         self.assert_has_rank(rank)
         return unknown_shape(rank) if self._dims is None else self
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
-        """Gives this shape, or raises ValueError when its rank is less."""
+        """Returns this shape, or raises ValueError if its rank is smaller."""
         if self._dims is not None and len(self._dims) < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank}.")
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
-        """Gives this shape, or raises ValueError when its rank is greater."""
+        """Returns this shape, or raises ValueError if its rank is greater."""
         if self._dims is not None and len(self._dims) > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}.")
         return self
@@ -428,18 +428,18 @@ def as_dimension(value: Any) -> Dimension:
 
 
 def unknown_shape(rank: int | None = None, *, ndims: int | None = None) -> TensorShape:
-    """Makes a shape of unknown sizes, and of unknown rank when none is given."""
+    """Returns a shape of unknown sizes, and of unknown rank if none is given."""
     rank = ndims if rank is None else rank
     return TensorShape(None if rank is None else (None,) * rank)
 
 
 @export("dimension_value", "compat.dimension_value")
 def dimension_value(dimension: Dimension | int | None) -> int | None:
-    """Gives the size that an entry of a shape stands for."""
+    """Returns the size of a Dimension, an integer or None."""
     return dimension._value if isinstance(dimension, Dimension) else dimension
 
 
 @export("dimension_at_index", "compat.dimension_at_index")
 def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
-    """Gives one dimension, an unknown one when the rank is."""
+    """Returns one dimension of a shape, an unknown one if the rank is unknown."""
     return TensorShape(shape)[index]

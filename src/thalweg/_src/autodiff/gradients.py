@@ -32,7 +32,7 @@ from thalweg._src.shapes import compatible, merge, show
 
 @export("AggregationMethod")
 class AggregationMethod:
-    """How partial gradients are added: all at once, or pairwise as they come, with less memory."""
+    """Selects how partial gradients are summed: in one operation, or pairwise with less memory."""
 
     ADD_N = 0
     DEFAULT = ADD_N

@@ -16,9 +16,9 @@ GRADIENTS: Registry[GradientFunction | None] = Registry("gradient", Loader("thal
 
 @export("RegisterGradient")
 class RegisterGradient:
-    """Decorates `def rule(op, *output_gradients) -> input_gradients`; None stands for no gradient.
+    """Decorator that registers `def rule(op, *output_gradients) -> input_gradients`; None means no gradient.
 
-    A gradient may be given as a function without arguments, which is called only if somebody wants that gradient.
+    A gradient may be returned as a function without arguments, which is called only if the gradient is needed.
     """
 
     def __init__(self, *op_types: str) -> None:
@@ -37,7 +37,7 @@ gradient = RegisterGradient
 
 @export("NoGradient", "NotDifferentiable", "no_gradient")
 def no_gradient(*op_types: str) -> None:
-    """Says that gradients do not flow through these ops."""
+    """Registers op types as not differentiable."""
     caller = sys._getframe(1).f_globals["__name__"]
     for op_type in op_types:
         GRADIENTS.register(op_type, None, caller)

@@ -57,6 +57,7 @@ class CheckpointReader:
 
 @export("train.NewCheckpointReader")
 def NewCheckpointReader(filepattern: Any) -> CheckpointReader:
+    """Returns a reader of the checkpoint with a prefix."""
     return CheckpointReader(filepattern)
 
 
@@ -94,11 +95,7 @@ def prefix_of(ckpt_dir_or_file: Any) -> str:
 
 @export("train.init_from_checkpoint", "contrib.framework.init_from_checkpoint")
 def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Any) -> None:
-    """Lets variables take their initial values from a checkpoint.
-
-    The map says which: name in the checkpoint to a variable, its name, or its parts; or a scope in the checkpoint, with
-    "/" at its end, to a scope of the graph.
-    """
+    """Initializes variables from a checkpoint."""
     prefix = prefix_of(ckpt_dir_or_file)
     reader = CheckpointReader(prefix)
     shapes = reader.get_variable_to_shape_map()

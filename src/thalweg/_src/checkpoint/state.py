@@ -110,7 +110,7 @@ def get_checkpoint_state(checkpoint_dir: Any, latest_filename: str | None = None
 
 @export("train.checkpoint_exists")
 def checkpoint_exists(checkpoint_prefix: Any) -> bool:
-    """Returns whether there is a checkpoint of this prefix."""
+    """Returns whether a checkpoint with this prefix exists."""
     from thalweg._src.formats.table_checkpoint import table_files
 
     prefix = os.fspath(checkpoint_prefix)
@@ -188,7 +188,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[Any]) -> list[float]:
 def remove_checkpoint(
     checkpoint_prefix: Any, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
-    """Deletes a checkpoint; its index goes first, so that what is left after an interruption is none."""
+    """Deletes a checkpoint, its index first, so that an interruption leaves no partial checkpoint."""
     from thalweg._src.formats.bundle import data_files
     from thalweg._src.formats.table_checkpoint import table_files
 

@@ -52,11 +52,7 @@ def warm_start(
     var_name_to_vocab_info: Mapping[str, VocabInfo] | None = None,
     var_name_to_prev_var_name: Mapping[str, str] | None = None,
 ) -> None:
-    """Lets variables take their initial values from a checkpoint of an earlier model.
-
-    Which: those that a pattern matches, among the trainable ones; names or variables in a list; None: only those with
-    vocabularies.
-    """
+    """Initializes variables from a checkpoint of an earlier model."""
     infos, names = dict(var_name_to_vocab_info or {}), dict(var_name_to_prev_var_name or {})
     grouped = _grouped(vars_to_warm_start)
     prefix = prefix_of(ckpt_to_initialize_from)

@@ -13,7 +13,7 @@ _horizon = datetime.date(2019, 10, 16)  # the day of TensorFlow 1.15.0
 
 @export("compat.forward_compatible")
 def forward_compatible(year: int, month: int, day: int) -> bool:
-    """Returns whether what TensorFlow changed on a date may be used: what came before 1.15, or the scope's date."""
+    """Returns whether a program may use what TensorFlow added on a date: before 1.15, or the scope's date."""
     return _horizon > datetime.date(year, month, day)
 
 

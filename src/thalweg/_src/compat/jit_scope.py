@@ -14,11 +14,7 @@ from thalweg._src.graph.default import get_default_graph
 def experimental_jit_scope(
     compile_ops: bool | Callable[..., bool] = True, separate_compiled_gradients: bool = False
 ) -> Iterator[None]:
-    """Has the operations made in it compiled together, as far as they can be.
-
-    compile_ops: False keeps them from it; a function is asked for each operation, by its NodeDef
-    separate_compiled_gradients: is accepted; gradients are made where `tf.gradients` is called, and belong to its scope
-    """
+    """Context manager: operations created inside are compiled together where possible."""
     wanted = (lambda node_def: bool(compile_ops(node_def))) if callable(compile_ops) else bool(compile_ops)
     with get_default_graph()._attr_scope({"_XlaCompile": wanted}):
         yield

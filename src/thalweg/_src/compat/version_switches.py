@@ -28,7 +28,7 @@ def disable_v2_behavior() -> None:
 
 @export("disable_resource_variables")
 def disable_resource_variables() -> None:
-    """Does nothing: variables have resource semantics whatever is asked, which no correct program can tell."""
+    """Does nothing: variables always have resource semantics."""
 
 
 @export("enable_resource_variables")
@@ -38,6 +38,7 @@ def enable_resource_variables() -> None:
 
 @export("resource_variables_enabled")
 def resource_variables_enabled() -> bool:
+    """Returns True: variables always have resource semantics."""
     return True
 
 
@@ -75,5 +76,5 @@ def disable_v2_tensorshape() -> None:
 
 @export("is_tensor", "contrib.framework.is_tensor")
 def is_tensor(x: Any) -> bool:
-    """Returns whether a value is a tensor, a variable, or rows of one."""
+    """Returns whether a value is a tensor, a variable, IndexedSlices or a sparse tensor."""
     return isinstance(x, Tensor | IndexedSlices | SparseTensor) or hasattr(x, "_as_graph_element")

@@ -135,7 +135,7 @@ class _TransitionCell(_ChainCell):
 
 @export("contrib.crf.CrfForwardRnnCell")
 class CrfForwardRnnCell(_TransitionCell):
-    """Adds, in logs, the scores of all sequences that end in each tag."""
+    """Computes the log-sum-exp of the scores of all sequences that end in each tag."""
 
     def call(self, inputs: Any, state: Any) -> Any:
         """Runs one step of the forward algorithm."""
@@ -145,7 +145,7 @@ class CrfForwardRnnCell(_TransitionCell):
 
 @export("contrib.crf.CrfDecodeForwardRnnCell")
 class CrfDecodeForwardRnnCell(_TransitionCell):
-    """Keeps the score of the best sequence that ends in each tag, and gives the tag before it."""
+    """Computes the score of the best sequence that ends in each tag, and returns back-pointers."""
 
     def call(self, inputs: Any, state: Any) -> Any:
         """Runs one step of the Viterbi algorithm."""
@@ -155,7 +155,7 @@ class CrfDecodeForwardRnnCell(_TransitionCell):
 
 @export("contrib.crf.CrfDecodeBackwardRnnCell")
 class CrfDecodeBackwardRnnCell(_ChainCell):
-    """Walks from a tag to the one before it, which the forward cell has noted."""
+    """Follows the back-pointers of the forward cell from a tag to its predecessor."""
 
     @property
     def state_size(self) -> Any:

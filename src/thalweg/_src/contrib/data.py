@@ -29,7 +29,7 @@ def padded_batch_and_drop_remainder(batch_size: Any, padded_shapes: Any, padding
 def sliding_window_batch(
     window_size: Any, stride: Any = None, window_shift: Any = None, window_stride: Any = 1
 ) -> Transformation:
-    """Returns a transformation to batches of neighbouring elements, each so many further than the one before."""
+    """Returns a transformation to batches of sliding windows."""
     if stride is not None and window_shift is not None:
         raise ValueError("Cannot specify both `stride` and `window_shift`")
     shift = window_shift if window_shift is not None else 1 if stride is None else stride

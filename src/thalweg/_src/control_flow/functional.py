@@ -78,7 +78,7 @@ def map_fn(
     infer_shape: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Returns fn of each element of elems, stacked; dtype: the structure of fn's results if it is another."""
+    """Applies `fn` to each element of `elems` and stacks the results."""
     _require(fn)
     with name_scope(name, "map", nest.flatten(elems)):
         source = _Elements(elems)
@@ -182,7 +182,7 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Combines the elements as foldl does and returns every state on the way, stacked."""
+    """Combines elements as `foldl` does and returns all intermediate states, stacked."""
     _require(fn)
     with name_scope(name, "scan", nest.flatten(elems)):
         source = _Elements(elems)

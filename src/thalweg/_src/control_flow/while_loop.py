@@ -40,10 +40,9 @@ def while_loop(
 ) -> Any:
     """Repeats `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` is true, and returns the last loop_vars.
 
-    shape_invariants: the shapes that hold in every iteration, where those of the first values do not. What the
-    gradient needs of each iteration is kept in memory; swap_memory lets it go from an accelerator to the host, and from
-    there to disk when there is too much of it; recompute keeps no more than the loop variables, and computes the body
-    once more.
+    The values of each iteration that the gradient needs are kept in memory. `swap_memory` moves them from an
+    accelerator to the host, and from there to disk if they are too large; `recompute` keeps only the loop variables and
+    computes the body again.
     """
     if not loop_vars and not isinstance(loop_vars, Tensor):
         raise ValueError("A while loop needs at least one loop variable, and loop_vars has none.")

@@ -73,7 +73,7 @@ class TextLineDataset(_FileDataset):
 
 @export("data.FixedLengthRecordDataset")
 class FixedLengthRecordDataset(_FileDataset):
-    """Pieces of so many bytes, between a header and a footer of each file."""
+    """Records of fixed length from binary files."""
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ _KEY = TensorSpec((), dtypes.int64)
 
 @export("data.experimental.Reducer", "contrib.data.Reducer")
 class Reducer:
-    """How the elements of a group become one: a first state, a state from each element, a result."""
+    """Functions that reduce the elements of a group to one: initial state, update, result."""
 
     def __init__(
         self, init_func: Callable[..., Any], reduce_func: Callable[..., Any], finalize_func: Callable[..., Any]

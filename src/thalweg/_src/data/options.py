@@ -42,7 +42,7 @@ class ThreadingOptions(Group):
 
 @export("data.experimental.MapVectorizationOptions")
 class MapVectorizationOptions(Group):
-    """Whether maps may be done over batches, which they are here wherever that gives the same."""
+    """Options of map vectorization, which is applied wherever it preserves the result."""
 
 
 @export("data.experimental.StatsOptions")
@@ -88,7 +88,7 @@ class Option:
 
 @export("data.Options")
 class Options:
-    """What may be said about how a dataset is run. Elements come in order and alike whatever it says."""
+    """Options for how a dataset runs; they do not change its elements or their order."""
 
     experimental_deterministic = Option()
     experimental_distribute = Option()

@@ -24,7 +24,7 @@ Signature = list[tuple[DType, Shape]]  # of the tensors that stand for something
 
 @export("TypeSpec", "data.experimental.Structure")
 class Spec:
-    """What is known of a leaf before the pipeline runs: type and static shape."""
+    """The static type and shape of a dataset component."""
 
     __slots__ = ("_dtype", "dims")
     value_class: Any = Tensor

@@ -69,7 +69,7 @@ def _typed_errors(path: Any = None) -> Iterator[None]:
 
 @export("gfile.FastGFile", "gfile.GFile", "gfile.Open", "io.gfile.GFile")
 class GFile:
-    """Is a file, opened when it is first used; text is UTF-8 unless the mode has a "b"."""
+    """A file, opened at first use; text is UTF-8 unless the mode contains "b"."""
 
     def __init__(self, name: Any, mode: str = "r") -> None:
         plain = mode.replace("b", "")
@@ -192,16 +192,19 @@ class FileStatistics:
 
 @export("io.gfile.exists")
 def exists(path: Any) -> bool:
+    """Returns whether a file or folder exists."""
     return os.path.exists(_path(path))
 
 
 @export("io.gfile.isdir")
 def isdir(path: Any) -> bool:
+    """Returns whether a path is a folder."""
     return os.path.isdir(_path(path))
 
 
 @export("io.gfile.stat")
 def stat(path: Any) -> FileStatistics:
+    """Returns size, modification time and type of a file."""
     with _typed_errors(path):
         found = os.stat(_path(path))
     return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(_path(path)))
@@ -302,6 +305,7 @@ def walk(
 
 @export("io.gfile.join")
 def join(path: Any, *paths: Any) -> Any:
+    """Joins parts of a path."""
     return os.path.join(path, *paths)
 
 

@@ -36,10 +36,10 @@ class QueueRunnerDef(Message):
 
 @export("train.QueueRunner", "train.queue_runner.QueueRunner")
 class QueueRunner:
-    """Operations that fill a queue, each run again and again in a thread of its own.
+    """Runs the enqueue operations of a queue in threads.
 
-    When the input of all of them has ended the queue is closed; when the coordinator stops, or one of them fails, it is
-    closed and whoever waits to enter it is cancelled.
+    The queue is closed when all inputs have ended; when the coordinator stops or an operation fails, pending enqueue
+    operations are cancelled as well.
     """
 
     def __init__(

@@ -59,10 +59,9 @@ def _as_names(names: Any, count: int) -> list[str] | None:
 
 @export("QueueBase", "io.QueueBase", "queue.QueueBase")
 class QueueBase:
-    """What every queue does: elements go in and come out, one or many at a time, waiting where they must.
+    """The base class of queues: enqueue and dequeue operations block while the queue is full or empty.
 
-    An element has one or more components. Steps that put elements into a full queue wait for room, those that take
-    elements out of an empty one wait for elements.
+    An element has one or more components, each a tensor.
     """
 
     def __init__(self, dtypes: Any, shapes: Any, names: Any, queue_ref: Tensor) -> None:

@@ -14,7 +14,7 @@ from thalweg._src.ops import readers as ops
 
 @export("ReaderBase")
 class ReaderBase:
-    """What every reader does: takes the names of files from a queue, and gives their records with a key each."""
+    """The base class of readers: takes file names from a queue and returns (key, record) pairs."""
 
     def __init__(self, reader_ref: Tensor, supports_serialize: bool = False) -> None:
         self._reader_ref = reader_ref
@@ -66,7 +66,7 @@ def _container() -> str:
 
 @export("WholeFileReader")
 class WholeFileReader(ReaderBase):
-    """Gives each file as one record, its name being the key."""
+    """Reads each file as one record, with its name as the key."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(ops.whole_file_reader_op(container=_container(), name=name), supports_serialize=True)
@@ -74,7 +74,7 @@ class WholeFileReader(ReaderBase):
 
 @export("TextLineReader")
 class TextLineReader(ReaderBase):
-    """Gives the lines of text files."""
+    """Reads the lines of text files."""
 
     def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
         super().__init__(
@@ -84,7 +84,7 @@ class TextLineReader(ReaderBase):
 
 @export("FixedLengthRecordReader")
 class FixedLengthRecordReader(ReaderBase):
-    """Gives records of equal length, between a header and a footer, every hop_bytes."""
+    """Reads records of fixed length between a header and a footer, one every `hop_bytes`."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class FixedLengthRecordReader(ReaderBase):
 
 @export("TFRecordReader")
 class TFRecordReader(ReaderBase):
-    """Gives the records of record files."""
+    """Reads the records of TFRecord files."""
 
     def __init__(self, name: str | None = None, options: Any = None) -> None:
         compression = TFRecordOptions.get_compression_type_string(options)
@@ -119,7 +119,7 @@ class TFRecordReader(ReaderBase):
 
 @export("IdentityReader")
 class IdentityReader(ReaderBase):
-    """Gives the names in the queue themselves, as keys and as values."""
+    """Returns the queued strings themselves, as keys and as values."""
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(ops.identity_reader_op(container=_container(), name=name), supports_serialize=True)

@@ -23,7 +23,7 @@ from thalweg._src.ops.control import group
 
 @export("contrib.lookup.LookupInterface")
 class LookupInterface(ABC):
-    """What every table has: types, a name, a size, and a search."""
+    """The interface of lookup tables: key and value types, name, size and lookup."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)
@@ -107,7 +107,7 @@ class _Table(LookupInterface):
 
 @export("contrib.lookup.TableInitializerBase")
 class TableInitializerBase(ABC):
-    """What fills a static table."""
+    """The base class of initializers of static tables."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
         self._key_dtype = dtypes.as_dtype(key_dtype)
@@ -163,7 +163,7 @@ class KeyValueTensorInitializer(TableInitializerBase):
 
 @export("lookup.TextFileIndex", "contrib.lookup.TextFileIndex")
 class TextFileIndex:
-    """The places of a line that are no column of it."""
+    """Constants for the whole line and the line number in place of a column."""
 
     WHOLE_LINE = -2
     LINE_NUMBER = -1
@@ -329,6 +329,7 @@ def tables_initializer(name: str = "init_all_tables") -> Operation:
 
 @export("initialize_all_tables")
 def initialize_all_tables(name: str = "init_all_tables") -> Operation:
+    """Returns an operation that initializes all tables; the deprecated name of `tables_initializer`."""
     return tables_initializer(name)
 
 

@@ -47,7 +47,7 @@ from thalweg._src.ops.where import where
 
 @export("losses.Reduction")
 class Reduction:
-    """How weighted losses become the result: as they are, summed, or averaged in one of three ways."""
+    """How weighted losses are reduced: not at all, to a sum, or to one of three means."""
 
     NONE = "none"
     SUM = "weighted_sum"
@@ -89,6 +89,7 @@ def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:
 
 @export("losses.get_losses", "contrib.losses.get_losses", "contrib.slim.losses.get_losses")
 def get_losses(scope: str | None = None, loss_collection: Any = GraphKeys.LOSSES) -> list[Any]:
+    """Returns the losses of a collection."""
     return get_collection(loss_collection, scope)
 
 
@@ -98,6 +99,7 @@ def get_losses(scope: str | None = None, loss_collection: Any = GraphKeys.LOSSES
     "contrib.slim.losses.get_regularization_losses",
 )
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
+    """Returns the regularization losses."""
     return get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
@@ -337,7 +339,7 @@ def sigmoid_cross_entropy(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """Returns the weighted cross entropy of classes that do not exclude each other; smoothing draws labels to 1/2."""
+    """Returns the weighted cross entropy of independent classes; smoothing moves labels towards 1/2."""
     _require(multi_class_labels=multi_class_labels, logits=logits)
     with name_scope(scope, "sigmoid_cross_entropy_loss", [logits, multi_class_labels, weights]) as name:
         logits = convert_to_tensor(logits)
@@ -359,7 +361,7 @@ def softmax_cross_entropy(
     loss_collection: Any = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO_WEIGHTS,
 ) -> Tensor:
-    """Returns the weighted cross entropy of exclusive classes; smoothing draws labels to 1 / classes."""
+    """Returns the weighted cross entropy of exclusive classes; smoothing moves labels towards 1 / classes."""
     _require(onehot_labels=onehot_labels, logits=logits)
     with name_scope(scope, "softmax_cross_entropy_loss", [logits, onehot_labels, weights]) as name:
         logits = convert_to_tensor(logits)

@@ -18,7 +18,7 @@ _NAME = re.compile(r"^[A-Za-z_]\w*$")
 
 @export("Module")
 class Module(AutoTrackable):
-    """What holds variables as attributes; a checkpoint saves them by the names of these."""
+    """A base class for objects that hold variables as attributes; checkpoints save them by attribute name."""
 
     def __init__(self, name: str | None = None) -> None:
         if name is None:

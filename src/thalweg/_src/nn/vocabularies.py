@@ -173,7 +173,7 @@ def index_table_from_file(
     value_column_index: int = TextFileIndex.LINE_NUMBER,
     delimiter: str = "\t",
 ) -> Any:
-    """Returns a table from the words of a file, one a line, to their numbers."""
+    """Returns a table from words to ids; the file has one word per line."""
     if not isinstance(vocabulary_file, Tensor) and not vocabulary_file:
         raise ValueError(f"vocabulary_file: expected the name of a file, received {vocabulary_file!r}")
     if num_oov_buckets < 0:
@@ -245,7 +245,7 @@ def index_to_string_table_from_file(
     value_column_index: int = TextFileIndex.WHOLE_LINE,
     delimiter: str = "\t",
 ) -> HashTable:
-    """Returns a table from numbers to the words of a file, one a line."""
+    """Returns a table from ids to words; the file has one word per line."""
     if not isinstance(vocabulary_file, Tensor) and not vocabulary_file:
         raise ValueError(f"vocabulary_file: expected the name of a file, received {vocabulary_file!r}")
     if vocab_size is not None and vocab_size < 1:
@@ -277,7 +277,7 @@ def index_to_string_table_from_tensor(
 
 @export("contrib.lookup.string_to_index")
 def string_to_index(tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None) -> Any:
-    """Returns the places of words in a list."""
+    """Returns the indices of words in a list."""
     return index_table_from_tensor(mapping, default_value=default_value, name=name).lookup(tensor)
 
 

@@ -114,7 +114,10 @@ def uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Draws classes of [0, range_max) with equal chances; returns them and the expected counts of true and drawn."""
+    """Samples classes uniformly from [0, range_max).
+
+    Returns the sampled classes, and the expected counts of the true and of the sampled classes.
+    """
     attrs = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
     return _draw(uniform_op, true_classes, seed, name, **attrs)
 
@@ -129,7 +132,10 @@ def log_uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Draws class k with a chance of log((k + 2) / (k + 1)) / log(range_max + 1), for classes in falling frequency."""
+    """Samples class k with probability log((k + 2) / (k + 1)) / log(range_max + 1).
+
+    This fits classes that are sorted by decreasing frequency.
+    """
     attrs = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
     return _draw(log_uniform_op, true_classes, seed, name, **attrs)
 

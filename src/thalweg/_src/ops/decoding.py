@@ -97,7 +97,7 @@ decode_base64 = export("decode_base64", "io.decode_base64")(
         "input: string -> output: string",
         infer=unchanged,
         differentiable=False,
-        doc="What strings in base64 stand for, with - and _ in place of + and /, with or without padding.",
+        doc="Decodes web-safe base64 strings, with or without padding.",
     )
 )
 decode_raw_op = op(
@@ -151,11 +151,7 @@ def as_string(
     fill: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Returns numbers written out as C's printf does.
-
-    precision: digits after the point. scientific, shortest: as `%e` and `%g`. width: padded on the left to so many
-    characters, with what `fill` says: a space, "0", or "-" to pad on the right.
-    """
+    """Formats numbers as strings, as C's printf does."""
     return as_string_op(
         input, precision=precision, scientific=scientific, shortest=shortest, width=width, fill=fill, name=name
     )
@@ -201,11 +197,7 @@ def decode_csv(
     na_value: str = "",
     select_cols: Any = None,
 ) -> list[Tensor]:
-    """Returns the columns of records of CSV, one record a string.
-
-    record_defaults: for each column what an empty field means, which also decides its type; an empty tensor where a
-    field is required. select_cols: the columns wanted, in rising order.
-    """
+    """Parses CSV records into one tensor per column."""
     columns = [] if select_cols is None else list(select_cols)
     if any(a >= b for a, b in itertools.pairwise(columns)):
         raise ValueError("select_cols is not strictly increasing.")

@@ -365,8 +365,22 @@ def _stitched(c: Inference) -> Sequence[Shape]:
 
 
 _STITCH = "indices: N*int32, data: N*T -> merged: T"
-dynamic_stitch = export("dynamic_stitch")(op("DynamicStitch", _STITCH, T=attr.types(), infer=_stitched))
-parallel_dynamic_stitch = op("ParallelDynamicStitch", _STITCH, T=attr.types(), infer=_stitched)
+dynamic_stitch = export("dynamic_stitch")(
+    op(
+        "DynamicStitch",
+        _STITCH,
+        T=attr.types(),
+        infer=_stitched,
+        doc="Interleaves slices of several tensors: `indices` are their rows in the result, and the last one wins.",
+    )
+)
+parallel_dynamic_stitch = op(
+    "ParallelDynamicStitch",
+    _STITCH,
+    T=attr.types(),
+    infer=_stitched,
+    doc="Interleaves slices of several tensors; of several slices for one row any may win.",
+)
 
 
 @export("dynamic_partition")

@@ -216,7 +216,7 @@ def extract_glimpse(
     uniform_noise: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Cuts a window out of each image; where it leaves the image it has noise."""
+    """Extracts a window from each image; parts outside the image are filled with noise."""
     return extract_glimpse_op(
         input, size, offsets, centered=centered, normalized=normalized, uniform_noise=uniform_noise, name=name
     )

@@ -106,14 +106,23 @@ div_op = binary("Div", dtypes.NUMERIC, "x / y; integers are cut off towards 0.",
 realdiv = export("realdiv")(binary("RealDiv", dtypes.NUMERIC, "x / y."))
 floordiv_op = binary("FloorDiv", dtypes.NUMERIC, "x / y, rounded down.", _each(lambda x, y: x // y))
 truncatediv = export("truncatediv")(
-    binary("TruncateDiv", dtypes.NUMERIC, "x / y, cut off towards 0.", _each(_quotient))
+    binary("TruncateDiv", dtypes.NUMERIC, "x / y, truncated towards zero.", _each(_quotient))
 )
-mod_op = binary("Mod", dtypes.INDEX | dtypes.FLOATING, "What a division cut off towards 0 leaves.")
+mod_op = binary("Mod", dtypes.INDEX | dtypes.FLOATING, "The remainder of division truncated towards zero.")
 floormod = export("floormod", "mod", "math.floormod", "math.mod")(
-    binary("FloorMod", dtypes.REAL, "What a division rounded down leaves.", _each(lambda x, y: x % y))
+    binary(
+        "FloorMod",
+        dtypes.REAL,
+        "The remainder of division rounded down, with the sign of y.",
+        _each(lambda x, y: x % y),
+    )
 )
 truncatemod = export("truncatemod")(
-    binary("TruncateMod", dtypes.INDEX | dtypes.FLOATING, "What a division cut off towards 0 leaves.")
+    binary(
+        "TruncateMod",
+        dtypes.INDEX | dtypes.FLOATING,
+        "The remainder of division truncated towards zero, with the sign of x.",
+    )
 )
 div_no_nan_op = binary("DivNoNan", ANALYTIC, "x / y, and 0 where y is 0.")
 xdivy = export("math.xdivy")(binary("Xdivy", ANALYTIC, "x / y, and 0 where x is 0."))
@@ -442,7 +451,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
 
 @export("cast", "dtypes.cast")
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
-    """Converts the elements to a type: floats are cut off at the point, anything but 0 is True."""
+    """Converts elements to another type; floats are truncated towards zero, and nonzero numbers become True."""
     wanted = dtypes.as_dtype(dtype).base_dtype
     if isinstance(x, IndexedSlices):
         return IndexedSlices(cast(x.values, wanted, name), x.indices, x.dense_shape)
@@ -481,36 +490,43 @@ def _inside(limit: Any, dtype: DType) -> Any:
 
 @export("to_float")
 def to_float(x: Any, name: str = "ToFloat") -> Any:
+    """Converts a tensor to float32."""
     return cast(x, dtypes.float32, name)
 
 
 @export("to_double")
 def to_double(x: Any, name: str = "ToDouble") -> Any:
+    """Converts a tensor to float64."""
     return cast(x, dtypes.float64, name)
 
 
 @export("to_int32")
 def to_int32(x: Any, name: str = "ToInt32") -> Any:
+    """Converts a tensor to int32."""
     return cast(x, dtypes.int32, name)
 
 
 @export("to_int64")
 def to_int64(x: Any, name: str = "ToInt64") -> Any:
+    """Converts a tensor to int64."""
     return cast(x, dtypes.int64, name)
 
 
 @export("to_bfloat16")
 def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
+    """Converts a tensor to bfloat16."""
     return cast(x, dtypes.bfloat16, name)
 
 
 @export("to_complex64")
 def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
+    """Converts a tensor to complex64."""
     return cast(x, dtypes.complex64, name)
 
 
 @export("to_complex128")
 def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
+    """Converts a tensor to complex128."""
     return cast(x, dtypes.complex128, name)
 
 
@@ -556,7 +572,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
 @export("accumulate_n", "math.accumulate_n")
 def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
-    """Adds tensors of one shape and type as they come, with less memory than all of them take at once."""
+    """Adds tensors of one shape and type pairwise, with less memory than keeping all of them."""
     tensors = _tensors(inputs)
     known = shapes.as_shape(shape)
     for tensor in tensors:

@@ -79,7 +79,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
 
 @export("nn.crelu")
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
-    """Returns relu(x) and relu(-x) side by side along an axis."""
+    """Returns relu(x) and relu(-x) concatenated along an axis."""
     with name_scope(name, "CRelu", [features]):
         features = convert_to_tensor(features, name="features")
         return relu(concat([features, -features], axis))
@@ -512,7 +512,7 @@ in_top_k_op = op(
 
 @export("math.in_top_k", "nn.in_top_k")
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
-    """Tells for each row whether its target is among the k largest predictions."""
+    """Returns for each row whether its target is among the k largest predictions."""
     with name_scope(name, "in_top_k"):
         return in_top_k_op(predictions, targets, k)
 

@@ -182,7 +182,7 @@ reverse_op = op(
 
 @export("reverse", "reverse_v2", "manip.reverse")
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
-    """Returns a tensor turned around along the given dimensions."""
+    """Reverses a tensor along the given axes."""
     axis = np.zeros(0, np.int32) if isinstance(axis, list | tuple) and not axis else axis
     return reverse_op(tensor, axis, name=name)
 
@@ -228,7 +228,7 @@ def reverse_sequence(
     seq_dim: int | None = None,
     batch_dim: int | None = None,
 ) -> Tensor:
-    """Returns sequences turned around, each up to its length."""
+    """Reverses each sequence up to its length."""
     along = seq_dim if seq_axis is None else seq_axis
     batch = batch_dim if batch_axis is None else batch_axis
     if along is None:

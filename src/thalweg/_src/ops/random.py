@@ -390,7 +390,7 @@ def _categorical(
 
 @export("random_crop", "image.random_crop")
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """Cuts a block of the given size from a random place of the tensor."""
+    """Crops a block of the given size at a random position."""
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")
         size = convert_to_tensor(size, dtypes.int32, name="size")

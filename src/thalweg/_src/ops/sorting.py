@@ -114,7 +114,7 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | 
 def argsort(
     values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the places of the values in order along an axis; equal values keep theirs."""
+    """Returns the indices that sort values along an axis; the sort is stable."""
     with name_scope(name, "argsort", [values]):
         return _ordered(values, axis, direction, places=True)
 

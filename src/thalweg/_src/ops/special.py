@@ -34,7 +34,7 @@ def _betainc(c: Inference) -> Sequence[Shape]:
 
 
 erf = export("erf", "math.erf")(unary("Erf", dtypes.FLOATING, "The Gauss error function."))
-erfc = export("erfc", "math.erfc")(unary("Erfc", dtypes.FLOATING, "1 - erf(x), exact for great x."))
+erfc = export("erfc", "math.erfc")(unary("Erfc", dtypes.FLOATING, "1 - erf(x), accurate for large x."))
 erfinv = export("math.erfinv")(unary("Erfinv", dtypes.FLOATING, "The inverse of erf."))
 ndtri = export("math.ndtri")(unary("Ndtri", dtypes.FLOATING, "The quantile of the normal distribution."))
 lgamma = export("lgamma", "math.lgamma")(unary("Lgamma", dtypes.FLOATING, "log |gamma(x)|."))

@@ -216,10 +216,10 @@ def get_loss_scale(identifier: Any) -> LossScale | None:
 
 @export("mixed_precision.MixedPrecisionLossScaleOptimizer", "train.experimental.MixedPrecisionLossScaleOptimizer")
 class MixedPrecisionLossScaleOptimizer(Optimizer):
-    """Another optimizer on a scaled loss, whose gradients it sees at their true size.
+    """Wraps an optimizer: scales the loss and unscales the gradients.
 
-    With a dynamic loss scale, a step with gradients that are not finite changes neither variables nor slots nor the
-    global step, only the scale.
+    With a dynamic loss scale, a step whose gradients are not finite updates only the scale: variables, slots and the
+    global step stay unchanged.
     """
 
     def __init__(self, opt: Optimizer, loss_scale: Any) -> None:
@@ -311,7 +311,7 @@ def enable_mixed_precision_graph_rewrite(opt: Optimizer, loss_scale: Any = "dyna
     "mixed_precision.disable_mixed_precision_graph_rewrite", "train.experimental.disable_mixed_precision_graph_rewrite"
 )
 def disable_mixed_precision_graph_rewrite() -> None:
-    """Takes back `enable_mixed_precision_graph_rewrite`; optimizers that it made go on scaling their losses."""
+    """Disables the mixed-precision rewrite; optimizers already wrapped keep scaling their losses."""
     global _enabled
     if not _enabled:
         logging.warning("disable_mixed_precision_graph_rewrite: mixed precision was not enabled")

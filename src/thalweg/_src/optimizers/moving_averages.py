@@ -94,7 +94,7 @@ def weighted_moving_average(
 
 @export("train.ExponentialMovingAverage")
 class ExponentialMovingAverage:
-    """Keeps shadow copies that follow variables or tensors, each step by the fraction 1 - decay."""
+    """Maintains shadow variables: moving averages of variables or tensors."""
 
     def __init__(
         self, decay: Any, num_updates: Any = None, zero_debias: bool = False, name: str = "ExponentialMovingAverage"

@@ -140,7 +140,7 @@ SCOPED: dict[str, dict[str, str]] = {
         "graph": "The graph it belongs to.",
         "name": "Its name, unique in the graph.",
         "inputs": "Its input tensors.",
-        "device": "The device asked for, as a string.",
+        "device": "The requested device, as a string.",
         "stack": "The lines of user code that made the operation.",
     },
     "Tensor": {"op": "The operation that computes it.", "dtype": "Element type.", "shape": "Static shape."},
@@ -367,7 +367,7 @@ SCOPED: dict[str, dict[str, str]] = {
     "histogram_fixed_width histogram_fixed_width_bins": {"values": "The numbers to count."},
     "import_graph_def": {"name": 'Prefix of the imported names; "import" by default.'},
     "kernel": {"priority": "Among kernels that serve a node the highest number wins."},
-    "register_tensor_conversion_function": {"priority": "Functions with a lower number are asked first."},
+    "register_tensor_conversion_function": {"priority": "Functions with a lower number are tried first."},
     "lin_space": {"start": "The first value.", "num": "Number of values."},
     "range": {
         "start": "The first value; with one argument, the limit.",

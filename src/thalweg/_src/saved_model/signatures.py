@@ -138,7 +138,7 @@ def _info_of(tensor: Any, dtype: DType, what: str) -> Any:
 
 @export("saved_model.is_valid_signature", "saved_model.signature_def_utils.is_valid_signature")
 def is_valid_signature(signature_def: Any) -> bool:
-    """Returns whether a signature has what its method promises to those who serve it."""
+    """Returns whether a signature has the inputs and outputs that its method requires."""
     if signature_def is None or not signature_def.inputs or not signature_def.outputs:
         return False
     if signature_def.method_name == PREDICT_METHOD_NAME:

@@ -31,7 +31,7 @@ class _Execution:
 
 @export("CriticalSection", "contrib.framework.CriticalSection")
 class CriticalSection:
-    """Lets one execution at a time through, of all steps and sessions that share it."""
+    """Runs one function at a time among all steps and sessions that share it."""
 
     def __init__(
         self,

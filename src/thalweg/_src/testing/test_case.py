@@ -78,7 +78,7 @@ class CheckedThread:
 
 @export("test.TestCase")
 class TestCase(absltest.TestCase):
-    """Is a test of graphs: each starts with an empty default graph and with fixed seeds."""
+    """A test case with an empty default graph and fixed seeds for each test."""
 
     def __init__(self, methodName: str = "runTest") -> None:
         super().__init__(methodName)

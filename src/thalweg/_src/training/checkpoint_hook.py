@@ -26,7 +26,7 @@ _SLOWDOWN = 0.1  # of its speed, that training loses while a snapshot is written
 
 @export("estimator.CheckpointSaverListener", "train.CheckpointSaverListener")
 class CheckpointSaverListener:
-    """Does nothing; what extends it is told of every checkpoint."""
+    """Base class of listeners that are called before and after each checkpoint."""
 
     def begin(self) -> None:
         """Is called before there is a session."""

@@ -19,7 +19,7 @@ def basic_train_loop(
     kwargs: dict[str, Any] | None = None,
     master: str = "",
 ) -> None:
-    """Calls `train_step_fn(session, *args, **kwargs)` until the supervisor stops; starts anew after AbortedError."""
+    """Calls `train_step_fn(session, *args, **kwargs)` until the supervisor stops; restarts after AbortedError."""
     while True:
         try:
             with supervisor.managed_session(master) as session:

@@ -7,7 +7,7 @@ from thalweg._src.export import export
 
 @export("estimator.ModeKeys")
 class ModeKeys:
-    """The purposes that a model function builds a model for."""
+    """The modes a model is built for: training, evaluation, prediction."""
 
     TRAIN = "train"
     EVAL = "eval"

@@ -9,7 +9,7 @@ from thalweg._src.export import export
 
 @export("estimator.SessionRunArgs", "train.SessionRunArgs")
 class SessionRunArgs(NamedTuple):
-    """What a step is asked for: fetches, feeds and options."""
+    """Fetches, feeds and options that a hook adds to a step."""
 
     fetches: Any
     feed_dict: dict[Any, Any] | None = None
@@ -18,7 +18,7 @@ class SessionRunArgs(NamedTuple):
 
 @export("estimator.SessionRunValues", "train.SessionRunValues")
 class SessionRunValues(NamedTuple):
-    """What came of a step: the values of the fetches that a hook asked for, and what the step reported."""
+    """The values of a hook's fetches and the metadata of the step."""
 
     results: Any
     options: Any
@@ -27,7 +27,7 @@ class SessionRunValues(NamedTuple):
 
 @export("estimator.SessionRunContext", "train.SessionRunContext")
 class SessionRunContext:
-    """One call of `run`: what the caller asked for, the plain session, and whether somebody wants to stop."""
+    """The context of one `run` call: its arguments, the session, and a request to stop."""
 
     def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
         self._original_args = original_args
@@ -53,7 +53,7 @@ class SessionRunContext:
 
 @export("estimator.SessionRunHook", "train.SessionRunHook")
 class SessionRunHook:
-    """Does nothing; what extends it follows the life of a monitored session."""
+    """Base class of hooks that are called around session creation and each step."""
 
     def begin(self) -> None:
         """Is called once, before there is a session; the last moment to add to the graph."""

@@ -9,7 +9,7 @@ from thalweg._src.export import export
 
 @export("estimator.SecondOrStepTimer", "train.SecondOrStepTimer")
 class SecondOrStepTimer:
-    """Is due for the first step, then every so many seconds or steps, never twice for one step."""
+    """Decides when a periodic action is due, by seconds or by steps."""
 
     def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
         if every_secs is None and every_steps is None:

@@ -23,7 +23,7 @@ class NanLossDuringTrainingError(RuntimeError):
 
 @export("estimator.NanTensorHook", "train.NanTensorHook")
 class NanTensorHook(SessionRunHook):
-    """Looks at the loss in each step and fails, or stops, when it is NaN."""
+    """Stops or fails when the loss is NaN."""
 
     def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
         self._loss_tensor = loss_tensor

@@ -65,7 +65,7 @@ def _full_sizes(shape: Any, partition_info: Any) -> list[int]:
 
 @export("zeros_initializer", "initializers.zeros")
 class Zeros(Initializer):
-    """Gives zeros, false, or empty strings."""
+    """Initializes with zeros, False or empty strings."""
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -76,7 +76,7 @@ class Zeros(Initializer):
 
 @export("ones_initializer", "initializers.ones")
 class Ones(Initializer):
-    """Gives ones."""
+    """Initializes with ones."""
 
     def __init__(self, dtype: Any = dtypes.float32) -> None:
         self.dtype = dtypes.as_dtype(dtype)
@@ -87,7 +87,7 @@ class Ones(Initializer):
 
 @export("constant_initializer", "initializers.constant")
 class Constant(Initializer):
-    """Gives the values of a list; the last one fills what remains of the shape."""
+    """Initializes with constant values; the last one fills the rest of the shape."""
 
     def __init__(self, value: Any = 0, dtype: Any = dtypes.float32, verify_shape: bool = False) -> None:
         if not (np.isscalar(value) or isinstance(value, list | tuple | np.ndarray)):
@@ -110,7 +110,7 @@ class Constant(Initializer):
 
 @export("random_uniform_initializer", "initializers.random_uniform")
 class RandomUniform(Initializer):
-    """Gives values between minval and maxval, maxval excluded."""
+    """Initializes with uniformly distributed values in [minval, maxval)."""
 
     def __init__(
         self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = dtypes.float32
@@ -129,7 +129,7 @@ class RandomUniform(Initializer):
 
 @export("random_normal_initializer", "initializers.random_normal")
 class RandomNormal(Initializer):
-    """Gives values of a normal distribution."""
+    """Initializes with normally distributed values."""
 
     def __init__(
         self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
@@ -148,7 +148,7 @@ class RandomNormal(Initializer):
 
 @export("truncated_normal_initializer", "initializers.truncated_normal")
 class TruncatedNormal(RandomNormal):
-    """Gives values of a normal distribution, those beyond two standard deviations drawn again."""
+    """Initializes with normally distributed values, resampled beyond two standard deviations."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         return truncated_normal(shape, self.mean, self.stddev, self._dtype(dtype), seed=self.seed)
@@ -156,7 +156,7 @@ class TruncatedNormal(RandomNormal):
 
 @export("uniform_unit_scaling_initializer", "initializers.uniform_unit_scaling")
 class UniformUnitScaling(Initializer):
-    """Gives uniform values whose range keeps the variance of what a matrix product or convolution passes on."""
+    """Initializes with uniform values that keep the variance through a matrix product or convolution."""
 
     def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         self.factor = factor
@@ -174,7 +174,7 @@ class UniformUnitScaling(Initializer):
 
 @export("variance_scaling_initializer", "initializers.variance_scaling")
 class VarianceScaling(Initializer):
-    """Gives values whose variance is `scale` over the number of inputs, of outputs, or their mean."""
+    """Initializes with values whose variance is `scale` divided by fan-in, fan-out or their mean."""
 
     def __init__(
         self,
@@ -230,7 +230,7 @@ def _fans(sizes: Sequence[int]) -> tuple[float, float]:
 
 @export("glorot_uniform_initializer", "initializers.glorot_uniform")
 class GlorotUniform(VarianceScaling):
-    """Gives uniform values by the mean of inputs and outputs, after Glorot and Bengio."""
+    """Initializes with a uniform distribution scaled by the mean of fan-in and fan-out (Glorot, Bengio)."""
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
@@ -241,7 +241,7 @@ class GlorotUniform(VarianceScaling):
 
 @export("glorot_normal_initializer", "initializers.glorot_normal")
 class GlorotNormal(VarianceScaling):
-    """Gives normal values by the mean of inputs and outputs, after Glorot and Bengio."""
+    """Initializes with a truncated normal distribution scaled by the mean of fan-in and fan-out (Glorot, Bengio)."""
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
@@ -252,7 +252,7 @@ class GlorotNormal(VarianceScaling):
 
 @export("initializers.identity")
 class Identity(Initializer):
-    """Gives a multiple of the identity matrix."""
+    """Initializes with a multiple of the identity matrix."""
 
     def __init__(self, gain: float = 1.0, dtype: Any = dtypes.float32) -> None:
         self.gain = gain
@@ -273,7 +273,7 @@ class Identity(Initializer):
 
 @export("orthogonal_initializer", "initializers.orthogonal")
 class Orthogonal(Initializer):
-    """Gives a matrix with orthonormal columns, or rows if they are fewer, times gain; other shapes as such a matrix."""
+    """Initializes with an orthogonal matrix times `gain`; other shapes are flattened to a matrix."""
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
         self.gain = gain
@@ -301,6 +301,7 @@ def he_normal(seed: int | None = None) -> VarianceScaling:
 
 @export("initializers.he_uniform")
 def he_uniform(seed: int | None = None) -> VarianceScaling:
+    """Returns the initializer of He et al. for rectified units, with a uniform distribution."""
     return VarianceScaling(2.0, "fan_in", "uniform", seed)
 
 
@@ -312,6 +313,7 @@ def lecun_normal(seed: int | None = None) -> VarianceScaling:
 
 @export("initializers.lecun_uniform")
 def lecun_uniform(seed: int | None = None) -> VarianceScaling:
+    """Returns the initializer of LeCun et al., with a uniform distribution."""
     return VarianceScaling(1.0, "fan_in", "uniform", seed)
 
 

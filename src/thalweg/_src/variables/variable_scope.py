@@ -463,7 +463,7 @@ def variable_op_scope(
     use_resource: bool | None = None,
     constraint: Any = None,
 ) -> variable_scope:
-    """Is the older form of `variable_scope`, with the values first."""
+    """Deprecated form of `variable_scope`, with the values first."""
     return variable_scope(
         name_or_scope,
         default_name,

@@ -65,7 +65,7 @@ def _creators() -> _Creators:
 @export("variable_creator_scope")
 @contextlib.contextmanager
 def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
-    """Lets `variable_creator(next_creator, **kwargs)` make every variable inside."""
+    """Context manager: `variable_creator(next_creator, **kwargs)` creates every variable inside."""
     stack = _creators().stack
     stack.append(variable_creator)
     try:
@@ -76,7 +76,7 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
 
 @export("Variable")
 class Variable:
-    """A tensor that keeps its value between steps; operations read it, `assign` and its kin write it."""
+    """A tensor that keeps its value between steps; `assign` and similar operations update it."""
 
     __array_priority__ = 100
     _in_graph_mode = True
@@ -502,7 +502,7 @@ def _then(creator: Callable[..., Any], next_creator: Callable[..., Any]) -> Call
 
 @export("all_variables", "global_variables")
 def global_variables(scope: str | None = None) -> list[Any]:
-    """Returns the variables that all tasks share, those whose names match the scope."""
+    """Returns the global variables, those shared by all tasks, filtered by scope."""
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
@@ -520,11 +520,13 @@ def trainable_variables(scope: str | None = None) -> list[Any]:
 
 @export("model_variables")
 def model_variables(scope: str | None = None) -> list[Any]:
+    """Returns the variables of the collection `MODEL_VARIABLES`."""
     return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
 @export("moving_average_variables")
 def moving_average_variables(scope: str | None = None) -> list[Any]:
+    """Returns the variables that have a moving average."""
     return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
@@ -536,11 +538,13 @@ def variables_initializer(var_list: Sequence[Any], name: str = "init") -> Operat
 
 @export("global_variables_initializer", "initialize_all_variables", "initializers.global_variables")
 def global_variables_initializer() -> Operation:
+    """Returns an operation that initializes all global variables."""
     return variables_initializer(global_variables())
 
 
 @export("initialize_local_variables", "local_variables_initializer", "initializers.local_variables")
 def local_variables_initializer() -> Operation:
+    """Returns an operation that initializes all local variables."""
     return variables_initializer(local_variables())
 
 

@@ -40,7 +40,7 @@ def arg_scope_func_key(op: Any) -> str:
 
 @export("contrib.framework.has_arg_scope", "contrib.slim.has_arg_scope")
 def has_arg_scope(func: Any) -> bool:
-    """Returns whether a function takes arguments from scopes."""
+    """Returns whether a function takes default arguments from `arg_scope`."""
     return arg_scope_func_key(func) in _ARGUMENTS
 
 
@@ -55,7 +55,7 @@ def arg_scoped_arguments(func: Any) -> tuple[str, ...]:
 @export("contrib.framework.arg_scope", "contrib.slim.arg_scope")
 @contextlib.contextmanager
 def arg_scope(list_ops_or_scope: Any, **kwargs: Any) -> Iterator[Scope]:
-    """Gives arguments to all functions of a list inside, or puts a scope in force that `with ... as` gave before."""
+    """Context manager that sets default arguments of functions, or re-enters a scope returned by `with ... as`."""
     if isinstance(list_ops_or_scope, dict):
         if kwargs:
             raise ValueError(
@@ -93,7 +93,7 @@ def _full_name(function: Any) -> str:
 
 @export("contrib.framework.add_arg_scope", "contrib.slim.add_arg_scope")
 def add_arg_scope(func: _Function) -> _Function:
-    """Lets a function take arguments from scopes; those of the call itself win."""
+    """Decorator: the function takes default arguments from `arg_scope`."""
     key = arg_scope_func_key(func)
 
     @functools.wraps(func)

@@ -81,7 +81,7 @@ def deprecated_args(
 def deprecated_arg_values(
     date: str | None, instructions: str, warn_once: bool = True, **deprecated_kwargs: Any
 ) -> Callable[[Function], Function]:
-    """Returns a decorator that warns when an argument has a value that will go."""
+    """Returns a decorator that warns when an argument has a deprecated value."""
     _require_instructions(instructions)
     if not deprecated_kwargs:
         raise ValueError("Specify which argument values are deprecated.")

@@ -43,7 +43,7 @@ def zero_initializer(ref: Any, use_locking: bool = True, name: str | None = None
 
 @export("contrib.framework.VariableDeviceChooser")
 class VariableDeviceChooser:
-    """Gives each variable the next parameter server in turn; to be called for each."""
+    """Assigns variables to parameter servers in turn."""
 
     def __init__(
         self,

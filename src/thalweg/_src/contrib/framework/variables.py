@@ -147,21 +147,25 @@ def get_variables(
 
 @export("contrib.framework.get_model_variables", "contrib.slim.get_model_variables")
 def get_model_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    """Returns the model variables, filtered by scope and suffix."""
     return get_variables(scope, suffix, GraphKeys.MODEL_VARIABLES)
 
 
 @export("contrib.framework.get_local_variables", "contrib.slim.get_local_variables")
 def get_local_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    """Returns the local variables, filtered by scope and suffix."""
     return get_variables(scope, suffix, GraphKeys.LOCAL_VARIABLES)
 
 
 @export("contrib.framework.get_trainable_variables", "contrib.slim.get_trainable_variables")
 def get_trainable_variables(scope: Any = None, suffix: str | None = None) -> list[Any]:
+    """Returns the trainable variables, filtered by scope and suffix."""
     return get_variables(scope, suffix, GraphKeys.TRAINABLE_VARIABLES)
 
 
 @export("contrib.framework.get_variables_by_suffix", "contrib.slim.get_variables_by_suffix")
 def get_variables_by_suffix(suffix: str, scope: Any = None) -> list[Any]:
+    """Returns the variables whose names end with a suffix."""
     return get_variables(scope, suffix)
 
 

@@ -27,7 +27,7 @@ _LEAST = 1e-10  # keeps roots and logs of squared distances finite
 
 @export("contrib.image.dense_image_warp")
 def dense_image_warp(image: Any, flow: Any, name: str = "dense_image_warp") -> Tensor:
-    """Reads each output pixel at its place minus the flow there, between pixels bilinearly; edges go on outside."""
+    """Warps images: each output pixel is sampled bilinearly at its position minus the flow."""
     with name_scope(name, "dense_image_warp", [image, flow]):
         image, flow = convert_to_tensor(image, name="image"), convert_to_tensor(flow, name="flow")
         batch, height, width, channels = _sizes(image)

@@ -26,7 +26,7 @@ _TO_YIQ = np.array([[0.299, 0.596, 0.211], [0.587, -0.274, -0.523], [0.114, -0.3
 def adjust_hsv_in_yiq(
     image: Any, delta_hue: Any = 0, scale_saturation: Any = 1, scale_value: Any = 1, name: str | None = None
 ) -> Tensor:
-    """Turns the hue of RGB images by an angle in radians and scales saturation and value."""
+    """Rotates the hue of RGB images by an angle in radians and scales saturation and value."""
     with name_scope(name, "adjust_hsv_in_yiq", [image]):
         image = convert_to_tensor(image, name="image")
         hue, saturation, value = (cast(x, dtypes.float32) for x in (delta_hue, scale_saturation, scale_value))

@@ -57,7 +57,7 @@ def convolution(
     scope: Any = None,
     conv_dims: int | None = None,
 ) -> Tensor:
-    """Convolves sequences, images or volumes, whichever the rank of the inputs says."""
+    """Convolves sequences, images or volumes, depending on the rank of the inputs."""
     layout = _layout(data_format, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW")
     with layer_scope(scope, "Conv", inputs, reuse, RENAMED) as opened:
         inputs = convert_to_tensor(inputs)

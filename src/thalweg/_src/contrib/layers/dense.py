@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from thalweg._src import dtypes
@@ -15,6 +14,7 @@ from thalweg._src.contrib.layers.outputs import (
     collect_named_outputs,
     finished,
     get_variable_collections,
+    preset,
 )
 from thalweg._src.export import export
 from thalweg._src.graph.convert import convert_to_tensor
@@ -77,10 +77,15 @@ def fully_connected(
         return finished(outputs, opened, normalizer_fn, normalizer_params, activation_fn, outputs_collections)
 
 
-relu = export("contrib.layers.relu", "contrib.slim.relu")(functools.partial(fully_connected, activation_fn=nn.relu))
-relu6 = export("contrib.layers.relu6", "contrib.slim.relu6")(functools.partial(fully_connected, activation_fn=nn.relu6))
-elu = export("contrib.layers.elu", "contrib.slim.elu")(functools.partial(fully_connected, activation_fn=nn.elu))
-linear = export("contrib.layers.linear", "contrib.slim.linear")(functools.partial(fully_connected, activation_fn=None))
+def _with_activation(name: str, activation_fn: Any, doc: str) -> Any:
+    function = preset(fully_connected, name, doc, activation_fn=activation_fn)
+    return export(f"contrib.layers.{name}", f"contrib.slim.{name}")(function)
+
+
+relu = _with_activation("relu", nn.relu, "Applies a fully connected layer with the ReLU activation.")
+relu6 = _with_activation("relu6", nn.relu6, "Applies a fully connected layer with the ReLU6 activation.")
+elu = _with_activation("elu", nn.elu, "Applies a fully connected layer with the ELU activation.")
+linear = _with_activation("linear", None, "Applies a fully connected layer without activation.")
 
 
 @export("contrib.layers.bias_add", "contrib.slim.bias_add")

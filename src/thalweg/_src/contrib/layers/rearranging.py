@@ -168,7 +168,7 @@ def sequence_to_images(
 @export("contrib.layers.poincare_normalize", "contrib.slim.poincare_normalize")
 @add_arg_scope
 def poincare_normalize(x: Any, axis: int = 1, epsilon: float = 1e-5, name: str | None = None) -> Tensor:
-    """Brings vectors along an axis into the unit ball, if they are outside."""
+    """Projects vectors outside the unit ball into it."""
     with name_scope(name, "poincare_normalize", [x]):
         x = convert_to_tensor(x, name="x")
         inverse = rsqrt(reduce_sum(square(x), axis, keepdims=True))

@@ -23,10 +23,10 @@ from thalweg._src.optimizers.optimizers import AdamOptimizer, MomentumOptimizer
 
 @export("contrib.opt.DecoupledWeightDecayExtension")
 class DecoupledWeightDecayExtension:
-    """A class to put before an optimizer in a list of bases: it shrinks variables before the optimizer's update.
+    """Mixin that adds decoupled weight decay to an optimizer class.
 
-    `weight_decay` is the part of a variable that each step takes away, whatever the learning rate; it is not seen by
-    momentum or by mean squares, as a penalty in the loss would be.
+    Each step subtracts the fraction `weight_decay` of a variable, independent of the learning rate. Unlike a penalty in
+    the loss, the decay does not enter the optimizer's moment estimates.
     """
 
     _use_locking: bool

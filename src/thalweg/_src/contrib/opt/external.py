@@ -22,9 +22,9 @@ Function = Callable[[Any], Any]
 
 @export("contrib.opt.ExternalOptimizerInterface")
 class ExternalOptimizerInterface:
-    """Joins variables, loss and constraints to a solver; a subclass calls the solver in `_minimize`.
+    """Base class for external solvers; a subclass calls the solver in `_minimize`.
 
-    Tensors in `equalities` are to be zero at the solution, those in `inequalities` not negative.
+    At the solution, tensors in `equalities` are zero and those in `inequalities` are not negative.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ def _pack(tensors: Sequence[Any]) -> Any:
 
 @export("contrib.opt.ScipyOptimizerInterface")
 class ScipyOptimizerInterface(ExternalOptimizerInterface):
-    """Hands the loss to `scipy.optimize.minimize`; further arguments are its own, such as `method` and `options`."""
+    """Minimizes the loss with `scipy.optimize.minimize`; further arguments are passed to it."""
 
     _DEFAULT_METHOD = "L-BFGS-B"
 

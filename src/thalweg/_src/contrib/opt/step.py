@@ -60,9 +60,9 @@ class LazyAdamGSOptimizer(AdamGSOptimizer):
 
 @export("contrib.opt.RegAdagradOptimizer")
 class RegAdagradOptimizer(AdagradOptimizer):
-    """Adagrad that, within `avoid_updating_slots()`, makes its step and leaves its sums of squares alone.
+    """Adagrad that does not update its accumulators within `avoid_updating_slots()`.
 
-    Gradients of regularizers, applied so, do not slow the learning of the loss down.
+    Applied this way, gradients of regularizers do not reduce the effective learning rate of the loss.
     """
 
     def __init__(

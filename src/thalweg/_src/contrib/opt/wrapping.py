@@ -147,9 +147,9 @@ class VariableClippingOptimizer(WrappingOptimizer):
 
 @export("contrib.opt.MultitaskOptimizerWrapper")
 class MultitaskOptimizerWrapper:
-    """Lets another optimizer leave a variable and its slots alone in steps where its gradient is zero everywhere.
+    """Wraps an optimizer so that a step skips variables whose gradient is zero everywhere.
 
-    With one loss for each of several tasks, a step for one task then does not move the momentum of the others.
+    With one loss for each of several tasks, a step for one task then leaves the momentum of the others unchanged.
     """
 
     def __init__(self, opt: Optimizer) -> None:

@@ -74,7 +74,7 @@ class FusedRNNCellAdaptor(FusedRNNCell):
 
 @export("contrib.rnn.TimeReversedFusedRNN")
 class TimeReversedFusedRNN(FusedRNNCell):
-    """Runs another fused cell from the end of each sequence to its beginning."""
+    """Runs another fused cell over the reversed sequences."""
 
     def __init__(self, cell: FusedRNNCell) -> None:
         self._cell = cell

@@ -20,7 +20,7 @@ from thalweg._src.variables.variable_scope import get_variable, get_variable_sco
 
 @export("contrib.rnn.LSTMBlockCell")
 class LSTMBlockCell(LSTMCell):
-    """Is an LSTMCell under the constructor of TensorFlow's fused one; the step is fused where that pays."""
+    """An LSTMCell with the constructor of TensorFlow's fused LSTM cell."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class LSTMBlockCell(LSTMCell):
 
 @export("contrib.rnn.GRUBlockCellV2")
 class GRUBlockCellV2(GRUCell):
-    """Is a GRUCell under the constructor of TensorFlow's fused one."""
+    """A GRUCell with the constructor of TensorFlow's fused GRU cell."""
 
     def __init__(
         self, num_units: int | None = None, cell_size: int | None = None, reuse: Any = None, name: str = "gru_cell"
@@ -58,7 +58,7 @@ class GRUBlockCellV2(GRUCell):
 
 @export("contrib.rnn.GRUBlockCell")
 class GRUBlockCell(GRUBlockCellV2):
-    """Is GRUBlockCellV2 with older names of variables."""
+    """GRUBlockCellV2 with the older variable names."""
 
     _names = ("w_ru", "b_ru", "w_c", "b_c")
 

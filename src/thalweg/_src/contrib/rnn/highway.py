@@ -49,7 +49,7 @@ class HighwayWrapper(CellWrapper):
 
 @export("contrib.rnn.CompiledWrapper")
 class CompiledWrapper(CellWrapper):
-    """Passes everything on: steps are compiled whenever that pays, whether or not somebody asks."""
+    """Returns the outputs of the cell unchanged: steps are compiled automatically where that is faster."""
 
     def __init__(self, cell: Any, compile_stateful: bool = False) -> None:
         super().__init__(cell)

@@ -71,7 +71,7 @@ def stack_bidirectional_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
-    """Is `stack_bidirectional_dynamic_rnn` for lists of inputs, unrolled in the graph."""
+    """Stacks bidirectional RNN layers over a list of inputs, unrolled in the graph."""
     _require_layers(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
     states_fw, states_bw = [], []
     with variable_scope(scope or "stack_bidirectional_rnn"):

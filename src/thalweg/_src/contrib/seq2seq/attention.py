@@ -38,7 +38,7 @@ def hardmax(logits: Any, name: str | None = None) -> Tensor:
 
 @export("contrib.seq2seq.AttentionMechanism")
 class AttentionMechanism:
-    """Is the base class of all attention mechanisms."""
+    """The base class of attention mechanisms."""
 
     @property
     def alignments_size(self) -> Any:
@@ -226,7 +226,7 @@ class AttentionWrapperState(NamedTuple):
 
 @export("contrib.seq2seq.AttentionWrapper")
 class AttentionWrapper(RNNCell):
-    """Lets a cell attend to memories: what it attended to goes into its next step, and out."""
+    """Wraps a cell with attention over one or more memories."""
 
     def __init__(
         self,

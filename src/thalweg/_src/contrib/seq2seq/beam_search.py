@@ -43,7 +43,7 @@ class BeamSearchDecoderState(NamedTuple):
 
 @export("contrib.seq2seq.BeamSearchDecoderOutput")
 class BeamSearchDecoderOutput(NamedTuple):
-    """What one step adds to each beam: a score, a symbol, and which beam it goes on from."""
+    """The result of one step for each beam: score, symbol and parent beam."""
 
     scores: Any
     predicted_ids: Any

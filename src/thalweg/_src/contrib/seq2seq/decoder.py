@@ -26,7 +26,7 @@ from thalweg._src.shapes import TensorShape
 
 @export("contrib.seq2seq.Decoder")
 class Decoder:
-    """What `dynamic_decode` asks of a decoder."""
+    """The interface of decoders for `dynamic_decode`."""
 
     @property
     def batch_size(self) -> Any:
@@ -135,10 +135,7 @@ def dynamic_decode(
     scope: Any = None,
     **kwargs: Any,
 ) -> tuple[Any, Any, Any]:
-    """Runs a decoder until all sequences are finished; returns outputs, the last state and the lengths.
-
-    impute_finished: outputs of finished sequences are zero and their states stay.
-    """
+    """Runs a decoder until all sequences are finished; returns outputs, the last state and the lengths."""
     with rnn_scope(scope, "decoder"):
         if maximum_iterations is not None:
             maximum_iterations = convert_to_tensor(maximum_iterations, dtypes.int32, name="maximum_iterations")

@@ -28,7 +28,7 @@ from thalweg._src.shapes import TensorShape
 
 @export("contrib.seq2seq.Helper")
 class Helper:
-    """What a BasicDecoder asks of a helper."""
+    """The interface of helpers for `BasicDecoder`."""
 
     @property
     def batch_size(self) -> Any:
@@ -106,7 +106,7 @@ class CustomHelper(Helper):
 
 @export("contrib.seq2seq.TrainingHelper")
 class TrainingHelper(Helper):
-    """Gives the decoder known sequences, whatever it makes of them."""
+    """Feeds given sequences, independent of the outputs."""
 
     def __init__(self, inputs: Any, sequence_length: Any, time_major: bool = False, name: str | None = None) -> None:
         with name_scope(name, "TrainingHelper", nest.flatten(inputs)):
@@ -175,7 +175,7 @@ def _embedding(embedding: Any) -> Callable[[Any], Any]:
 
 @export("contrib.seq2seq.ScheduledEmbeddingTrainingHelper")
 class ScheduledEmbeddingTrainingHelper(TrainingHelper):
-    """Gives known sequences, but at random the decoder's own symbols."""
+    """Feeds given sequences, replaced at random by the embeddings of sampled symbols."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ def _drawn(logits: Any, seed: int | None) -> Tensor:
 
 @export("contrib.seq2seq.GreedyEmbeddingHelper")
 class GreedyEmbeddingHelper(Helper):
-    """Gives the decoder its own most likely symbols, until it makes the end token."""
+    """Feeds back the most likely symbol, until the end token."""
 
     def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
         self._embedding_fn = _embedding(embedding)
@@ -260,7 +260,7 @@ class GreedyEmbeddingHelper(Helper):
 
 @export("contrib.seq2seq.SampleEmbeddingHelper")
 class SampleEmbeddingHelper(GreedyEmbeddingHelper):
-    """Gives the decoder symbols drawn by its own logits, until it makes the end token."""
+    """Feeds back a symbol sampled from the logits, until the end token."""
 
     def __init__(
         self,
@@ -282,7 +282,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
 @export("contrib.seq2seq.InferenceHelper")
 class InferenceHelper(Helper):
-    """Gives the decoder what a function samples from its outputs."""
+    """Feeds back what a function samples from the outputs."""
 
     def __init__(
         self,

@@ -18,9 +18,9 @@ from thalweg._src.shapes import TensorShape
 
 @export("contrib.seq2seq.ScheduledOutputTrainingHelper")
 class ScheduledOutputTrainingHelper(TrainingHelper):
-    """Gives known sequences, but at random the decoder's last outputs, perhaps through a function.
+    """Feeds given sequences, replaced at random by the last outputs.
 
-    auxiliary_inputs are put beside the inputs in every step, whichever those are.
+    `auxiliary_inputs` are concatenated to the inputs in every step.
     """
 
     def __init__(

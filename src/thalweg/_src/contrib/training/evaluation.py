@@ -196,7 +196,7 @@ def slim_evaluate_once(
     session_config: Any = None,
     hooks: Sequence[SessionRunHook] | None = None,
 ) -> Any:
-    """Is `evaluate_once` for a number of batches, with summaries written to a folder."""
+    """Evaluates one checkpoint over a number of batches and writes summaries."""
     return evaluate_once(
         checkpoint_path,
         master=master,
@@ -233,7 +233,7 @@ def slim_evaluation_loop(
     timeout_fn: Callable[[], bool] | None = None,
     hooks: Sequence[SessionRunHook] | None = None,
 ) -> Any:
-    """Is `evaluate_repeatedly` for a number of batches, with summaries written to a folder."""
+    """Evaluates checkpoints repeatedly and writes summaries."""
     return evaluate_repeatedly(
         checkpoint_dir,
         master=master,

@@ -90,7 +90,7 @@ def slim_train_op(
     gradient_multipliers: Any = None,
     check_numerics: bool = True,
 ) -> Tensor:
-    """Is `create_train_op` with clipping and multipliers as arguments."""
+    """Returns a training operation with gradient clipping and multipliers."""
 
     def transform(pairs: Gradients) -> Gradients:
         if gradient_multipliers:
@@ -134,6 +134,7 @@ def clip_gradient_norms(gradients_to_variables: Gradients, max_norm: Any) -> Gra
 
 @export("contrib.training.clip_gradient_norms_fn")
 def clip_gradient_norms_fn(max_norm: Any) -> Callable[[Gradients], Gradients]:
+    """Returns a function that clips the norm of each gradient in a list of (gradient, variable) pairs."""
     return lambda pairs: clip_gradient_norms(pairs, max_norm)
 
 

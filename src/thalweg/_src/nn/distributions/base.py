@@ -28,7 +28,7 @@ from thalweg._src.shapes import TensorShape, as_shape, broadcast, concatenate
 
 @export("distributions.ReparameterizationType", "contrib.distributions.ReparameterizationType")
 class ReparameterizationType:
-    """Says whether gradients flow through samples to the parameters; each type equals itself alone."""
+    """Whether gradients flow through samples to the parameters; instances compare by identity."""
 
     def __init__(self, rep_type: str) -> None:
         self._rep_type = rep_type

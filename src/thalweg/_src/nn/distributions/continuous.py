@@ -226,7 +226,7 @@ class StudentT(ScalarDistribution):
 
 @export("distributions.Uniform", "contrib.distributions.Uniform")
 class Uniform(ScalarDistribution):
-    """Equal chances between `low` and `high`."""
+    """The uniform distribution on [low, high)."""
 
     _of_shape = ("low", "high")
 

@@ -208,7 +208,7 @@ def log_combinations(total: Tensor, counts: Tensor) -> Tensor:
 
 @export("distributions.Multinomial", "contrib.distributions.Multinomial")
 class Multinomial(Distribution):
-    """How often each class comes in `total_count` draws."""
+    """Counts of each class in `total_count` draws."""
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ def _registered(a: type, b: type) -> Divergence | None:
 def kl_divergence(
     distribution_a: Any, distribution_b: Any, allow_nan_stats: bool = True, name: str | None = None
 ) -> Tensor:
-    """Returns the expected log of how much more probable samples of a are under a than under b."""
+    """Returns the Kullback-Leibler divergence KL(a || b)."""
     function = _registered(type(distribution_a), type(distribution_b))
     if function is None:
         raise NotImplementedError(

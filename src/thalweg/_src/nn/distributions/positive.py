@@ -113,7 +113,7 @@ def _gamma_from_gamma(a: Gamma, b: Gamma, name: str | None = None) -> Tensor:
 
 @export("distributions.Exponential", "contrib.distributions.Exponential")
 class Exponential(Gamma):
-    """The time until something that happens `rate` times a second."""
+    """The exponential distribution with rate `rate`."""
 
     _of_shape = ("rate",)
 

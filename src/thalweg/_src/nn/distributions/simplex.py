@@ -209,7 +209,7 @@ def _concentrations(concentration: Any, validate_args: bool) -> Tensor:
 
 @export("distributions.Dirichlet", "contrib.distributions.Dirichlet")
 class Dirichlet(_OfShares):
-    """Shares of several classes, which add up to 1."""
+    """The Dirichlet distribution over probability vectors."""
 
     def __init__(
         self, concentration: Any, validate_args: bool = False, allow_nan_stats: bool = True, name: str = "Dirichlet"
@@ -276,7 +276,7 @@ def _dirichlet_from_dirichlet(a: Dirichlet, b: Dirichlet, name: str | None = Non
 
 @export("distributions.DirichletMultinomial", "contrib.distributions.DirichletMultinomial")
 class DirichletMultinomial(_OfShares):
-    """How often each class comes in `total_count` draws, by shares that are drawn first."""
+    """Counts of each class in `total_count` draws, with Dirichlet-distributed probabilities."""
 
     def __init__(
         self,

@@ -234,7 +234,7 @@ class EmbeddingColumn(DenseColumn):
 
 @export("feature_column.indicator_column")
 class IndicatorColumn(DenseColumn):
-    """How often, or with what weight, each category occurs in an example."""
+    """A multi-hot (or weighted) vector of the categories of an example."""
 
     _fields = ("categorical_column",)
 

@@ -56,7 +56,7 @@ def input_layer(
     cols_to_vars: Any = None,
     cols_to_output_tensors: Any = None,
 ) -> Tensor:
-    """Returns the numbers of all columns side by side, [batch, width], in the order of the columns' names."""
+    """Returns all columns concatenated, [batch, width], ordered by column name."""
     columns = _sorted(feature_columns, DenseColumn, "DenseColumn")
     _require_features(features)
     collections = variable_collections(weight_collections)

@@ -36,10 +36,10 @@ _SHARED_BY_COPIES = (Graph, Tensor, Operation, Variable, PartitionedVariable, Va
 
 @export("layers.Layer")
 class Layer:
-    """What all layers share; a subclass makes its variables in `build` and computes in `call`.
+    """The base class of layers; a subclass creates variables in `build` and computes in `call`.
 
-    Variables are named under a variable scope that the first call opens: the name given, or one made from the name of
-    the class.
+    Variables are created in a variable scope that the first call opens, with the given name or one derived from the
+    name of the class.
     """
 
     built = False

@@ -57,7 +57,7 @@ def dropout(
 
 @export("layers.Flatten")
 class Flatten(Layer):
-    """Makes all axes but the first one."""
+    """Flattens all dimensions but the first."""
 
     def __init__(self, data_format: str | None = "channels_last", **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -89,5 +89,5 @@ class Flatten(Layer):
 
 @export("layers.flatten")
 def flatten(inputs: Any, name: str | None = None, data_format: str | None = "channels_last") -> Tensor:
-    """Makes all axes but the first one."""
+    """Flattens all dimensions but the first."""
     return Flatten(data_format, name=name)(inputs)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Layers as functions: one call makes a layer and uses it once."""
+"""Functional interface of layers: each call creates a layer and applies it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ _PLAIN = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def function_of(layer_class: type[Layer], shares: bool = True) -> Callable[..., Any]:
-    """Returns the function that takes the inputs and then what the layer's constructor takes.
+    """Returns a function of the inputs and the constructor arguments of a layer.
 
-    With `shares` a last argument, `reuse`, says whether variables of the same name are shared.
+    Args:
+        layer_class: the class of the layer.
+        shares: whether the function has a last argument, `reuse`, to share variables of the same name.
     """
     own = [p for p in inspect.signature(layer_class).parameters.values() if p.kind is _PLAIN]
     last = [inspect.Parameter("reuse", _PLAIN, default=None)] if shares else []
@@ -28,6 +30,9 @@ def function_of(layer_class: type[Layer], shares: bool = True) -> Callable[..., 
         return layer_class(**given)(inputs)
 
     function.__name__ = function.__qualname__ = snake_case(layer_class.__name__)
-    function.__doc__ = f"Makes a {layer_class.__name__} and applies it. {layer_class.__doc__}"
+    summary = (layer_class.__doc__ or "").partition("\n")[0]
+    function.__doc__ = (
+        f"{summary}\n\nCreates a layer of the class `{layer_class.__name__}` and applies it to the inputs."
+    )
     function.__signature__ = signature  # type: ignore[attr-defined]
     return function

@@ -27,9 +27,10 @@ from thalweg._src.shapes import Dimension, Shape, TensorShape, is_fully_defined
 
 @export("linalg.LinearOperator")
 class LinearOperator:
-    """A matrix by what it does: a subclass gives `_shape`, `_shape_tensor` and `_to_dense`, and what it does faster.
+    """The base class of linear operators.
 
-    Hints (`is_square` and the like) are True, False, or None if nobody says; they are believed.
+    A subclass defines `_shape`, `_shape_tensor` and `_to_dense`, and other methods where it has faster ones. Hints such
+    as `is_square` are True, False, or None for unknown; they are not checked.
     """
 
     def __init__(

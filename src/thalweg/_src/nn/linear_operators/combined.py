@@ -221,7 +221,7 @@ class LinearOperatorInversion(_Of):
 
 @export("linalg.LinearOperatorBlockDiag")
 class LinearOperatorBlockDiag(_Parts):
-    """Operators along a diagonal, zeros beside them."""
+    """A block-diagonal matrix of operators."""
 
     def __init__(
         self,

@@ -353,7 +353,7 @@ class LinearOperatorScaledIdentity(_Sized):
 
 @export("linalg.LinearOperatorZeros")
 class LinearOperatorZeros(_Sized):
-    """Nothing but zeros."""
+    """The zero matrix."""
 
     def __init__(
         self,

@@ -136,7 +136,7 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
 @export("linalg.LinearOperatorHouseholder")
 class LinearOperatorHouseholder(LinearOperator):
-    """The reflection at the plane that stands on a vector."""
+    """The reflection about the hyperplane orthogonal to a vector."""
 
     def __init__(
         self,

@@ -278,7 +278,7 @@ def sparse_precision_at_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Is the older name of `precision_at_k`."""
+    """Deprecated name of `precision_at_k`."""
     to = (metrics_collections, updates_collections)
     return precision_at_k(labels, predictions, k, class_id, weights, *to, name=name)
 
@@ -293,5 +293,5 @@ def sparse_average_precision_at_k(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Is the older name of `average_precision_at_k`."""
+    """Deprecated name of `average_precision_at_k`."""
     return average_precision_at_k(labels, predictions, k, weights, metrics_collections, updates_collections, name)

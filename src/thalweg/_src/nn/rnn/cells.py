@@ -31,7 +31,7 @@ from thalweg._src.variables.variables import trainable_variables
 
 @export("nn.rnn_cell.RNNCell", "contrib.rnn.RNNCell")
 class RNNCell(Layer):
-    """What all cells share; a subclass says `state_size` and `output_size` and defines `call(inputs, state)`."""
+    """The base class of cells; a subclass defines `state_size`, `output_size` and `call(inputs, state)`."""
 
     def __init__(self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any) -> None:
         super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)

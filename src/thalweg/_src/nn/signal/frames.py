@@ -58,7 +58,7 @@ def frame(
     axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
-    """Cuts an axis into frames, one every frame_step; an incomplete one at the end is left out, or filled."""
+    """Splits an axis into frames, one every `frame_step`; an incomplete last frame is dropped or padded."""
     with name_scope(name, "frame", [signal, frame_length, frame_step, pad_value]):
         signal = convert_to_tensor(signal, name="signal")
         length, step = _number(frame_length, "frame_length"), _number(frame_step, "frame_step")

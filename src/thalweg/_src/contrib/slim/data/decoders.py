@@ -48,7 +48,7 @@ class TFExampleDecoder:
 
 @export("contrib.slim.tfexample_decoder.ItemHandler")
 class ItemHandler(ABC):
-    """What makes an item from the features under some keys."""
+    """The base class of handlers that turn features into an item."""
 
     def __init__(self, keys: Any) -> None:
         self._keys = list(keys) if isinstance(keys, list | tuple) else [keys]

@@ -18,7 +18,7 @@ from thalweg._src.input.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffle
 
 @export("contrib.slim.dataset.Dataset")
 class Dataset:
-    """What is known of a dataset: its files, the class that reads them, what decodes a record, how many there are."""
+    """The description of a dataset: files, reader, decoder and number of samples."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ def single_pass_read(
 
 @export("contrib.slim.data_provider.DataProvider")
 class DataProvider:
-    """What gives the tensors of items by their names."""
+    """The base class of data providers: returns tensors by item name."""
 
     def __init__(self, items_to_tensors: Mapping[str, Any], num_samples: int | None) -> None:
         self._items_to_tensors = items_to_tensors

@@ -82,7 +82,7 @@ def resnet_arg_scope(
     batch_norm_epsilon: float = 1e-5,
     batch_norm_scale: bool = True,
 ) -> Any:
-    """Returns the arguments that the networks are meant to be built with."""
+    """Returns the default arguments of the networks' layers."""
     normalizer_params = {
         "decay": batch_norm_decay,
         "epsilon": batch_norm_epsilon,

@@ -21,7 +21,7 @@ _FILTERS = (64, 128, 256, 512, 512)
 
 @export("contrib.slim.nets.vgg.vgg_arg_scope")
 def vgg_arg_scope(weight_decay: float = 0.0005) -> Any:
-    """Returns the arguments that the networks are meant to be built with."""
+    """Returns the default arguments of the networks' layers."""
     with (
         arg_scope(
             [conv2d, fully_connected],
