@@ -14,6 +14,7 @@ from thalweg._src.nn import losses as plain
 from thalweg._src.nn.losses import add_loss, get_losses, get_regularization_losses, get_total_loss
 from thalweg._src.ops.math import cast
 from thalweg._src.ops.nn import relu
+from thalweg._src.ops.reshape import squeeze
 
 __all__ = [
     "absolute_difference",
@@ -91,7 +92,7 @@ def cosine_distance(
     scope: str | None = None,
     dim: Any = None,
 ) -> Tensor:
-    """Returns one minus the cosine between unit vectors."""
+    """Returns the cosine distance of unit vectors."""
     return plain.cosine_distance(labels, predictions, axis if dim is None else dim, weights, scope)
 
 
@@ -119,7 +120,5 @@ def sparse_softmax_cross_entropy(logits: Any, labels: Any, weights: Any = 1.0, s
     """Returns the cross entropy of mutually exclusive classes, for integer labels."""
     labels = convert_to_tensor(labels)
     if labels.dims is not None and len(labels.dims) == 2 and labels.dims[1] == 1:
-        from thalweg._src.ops.reshape import squeeze
-
         labels = squeeze(labels, [1])
     return plain.sparse_softmax_cross_entropy(labels, logits, weights, scope)

@@ -142,7 +142,7 @@ PARAMETERS: dict[str, str] = {
     "checkpoint_prefixes": "Prefixes of the checkpoints.",
     "min_interval_secs": "Smallest time between two checkpoints, in seconds.",
     "ckpt_dir_or_file": "Folder or prefix of a checkpoint.",
-    "assignment_map": "By name in the checkpoint: a variable, its name or its partitions; by scope ending in '/': a scope.",
+    "assignment_map": "From names in the checkpoint to variables, names or partitions; or from scopes 'a/' to scopes.",
     "save_dir": "Folder of the state file.",
     "model_checkpoint_path": "The latest checkpoint.",
     "all_model_checkpoint_paths": "All checkpoints, oldest first.",
@@ -417,7 +417,7 @@ SCOPED: dict[str, dict[str, str]] = {
     "contrib.opt.AccumulatingOptimizer": {"steps": "Number of steps whose gradients are averaged."},
     "contrib.opt.LBFGSOptimizer": {"history": "Number of past steps to remember."},
     "train.replica_device_setter": {
-        "cluster": "Addresses of the tasks by job, or an object with `as_dict`; it gives the number of parameter servers."
+        "cluster": "Addresses of the tasks by job, or an object with `as_dict`; sets the number of parameter servers."
     },
     "saved_model.classification_signature_def": {"classes": "The tensor of classes, or None."},
     "saved_model.classification_signature_def saved_model.regression_signature_def": {

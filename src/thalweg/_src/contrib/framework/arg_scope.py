@@ -1,4 +1,4 @@
-"""arg_scope: default values for arguments of functions, in force inside a `with` block."""
+"""arg_scope: default arguments of functions inside a `with` block."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {}
 
 
 class _Scopes(threading.local):
-    """The scopes in force, each thread its own; innermost last."""
+    """The current scopes of each thread, innermost last."""
 
     def __init__(self) -> None:
         self.stack: list[Scope] = [{}]
@@ -28,13 +28,13 @@ _scopes = _Scopes()
 
 @export("contrib.framework.current_arg_scope", "contrib.slim.current_arg_scope")
 def current_arg_scope() -> Scope:
-    """Returns the arguments in force, by function."""
+    """Returns the current default arguments, by function."""
     return _scopes.stack[-1]
 
 
 @export("contrib.framework.arg_scope_func_key", "contrib.slim.arg_scope_func_key")
 def arg_scope_func_key(op: Any) -> str:
-    """Returns what stands for a function in scopes."""
+    """Returns the key of a function in scopes."""
     return getattr(op, "_key_op", None) or str(op)
 
 

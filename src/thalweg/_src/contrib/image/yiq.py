@@ -1,4 +1,4 @@
-"""Hue, saturation and value changed by one matrix in the YIQ space."""
+"""HSV adjustment by one matrix in YIQ space."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def random_hsv_in_yiq(
     upper_value: float = 1,
     seed: int | None = None,
 ) -> Tensor:
-    """Changes hue, saturation and value of RGB images at random, within bounds."""
+    """Adjusts hue, saturation and value of RGB images at random, within bounds."""
     if max_delta_hue < 0:
         raise ValueError("max_delta must be non-negative.")
     for what, lower, upper in (("saturation", lower_saturation, upper_saturation), ("value", lower_value, upper_value)):

@@ -1,4 +1,4 @@
-"""Fully connected layers, biases, and vectors for symbols."""
+"""Fully connected layers, biases and embeddings."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from thalweg._src.graph.tensor import Tensor
 from thalweg._src.nn.embedding import embedding_lookup
 from thalweg._src.nn.layers.dense import Dense
 from thalweg._src.ops import nn
+from thalweg._src.ops.concat import concat
 from thalweg._src.ops.gather import gather
 from thalweg._src.ops.math import cast, sqrt, square
 from thalweg._src.ops.reduction import reduce_sum
@@ -53,7 +54,7 @@ def fully_connected(
     trainable: bool = True,
     scope: Any = None,
 ) -> Tensor:
-    """Returns activation(inputs * weights + biases); a normalizer takes the place of the biases."""
+    """Returns activation(inputs * weights + biases); a normalizer replaces the biases."""
     if not isinstance(num_outputs, int) and not hasattr(num_outputs, "__index__"):
         raise ValueError(f"num_outputs type should be an integer, got {num_outputs!r}.")
     with layer_scope(scope, "fully_connected", inputs, reuse, RENAMED) as opened:
@@ -130,7 +131,7 @@ def one_hot_encoding(
     outputs_collections: Any = None,
     scope: str | None = None,
 ) -> Tensor:
-    """Returns a vector for each label that is on at its class."""
+    """Returns a one-hot vector for each label."""
     with name_scope(scope, "OneHotEncoding", [labels, num_classes]) as opened:
         labels = convert_to_tensor(labels)
         if labels.dtype == dtypes.int32:
@@ -151,7 +152,7 @@ def embed_sequence(
     scope: Any = None,
     reuse: Any = None,
 ) -> Tensor:
-    """Returns a vector for each id, from a table of its own; `unique` looks each different id up once."""
+    """Returns an embedding for each id, from a new table; with `unique` each distinct id is looked up once."""
     if not (reuse or (vocab_size and embed_dim)):
         raise ValueError(
             f"Must specify vocab size and embedding dimension when not reusing. Got {vocab_size}, {embed_dim}"
@@ -166,13 +167,11 @@ def embed_sequence(
 
 @export("contrib.layers.embedding_lookup_unique", "contrib.slim.embedding_lookup_unique")
 def embedding_lookup_unique(params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None) -> Tensor:
-    """Returns the rows that ids name, each different id looked up once."""
+    """Returns the embeddings of ids, with each distinct id looked up once."""
     with name_scope(name, "EmbeddingLookupUnique", [params, ids]):
         ids = convert_to_tensor(ids)
         found, places = unique(reshape(ids, [-1]))
         rows = gather(embedding_lookup(params, found, partition_strategy), places)
-        from thalweg._src.ops.concat import concat
-
         outputs = reshape(rows, concat([shape(ids), shape(rows)[1:]], 0))
         if ids.dims is not None and rows.dims is not None:
             outputs.set_shape((*ids.dims, *rows.dims[1:]))

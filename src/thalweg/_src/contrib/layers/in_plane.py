@@ -1,4 +1,4 @@
-"""Older and rarer layers: one filter for all channels, divisive normalization, the first fully connected layer."""
+"""convolution2d_in_plane, legacy_fully_connected and gdn (generalized divisive normalization)."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def gdn(
 
 
 def _at_least(x: Any, bound: float) -> Tensor:
-    """Returns x, or a bound where it is less; the gradient may lead back above the bound."""
+    """Returns max(x, bound), with a gradient below the bound as well where it increases x."""
 
     @custom_gradient
     def bounded(x: Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""More gated cells: with layer normalization, in one block, with one gate, with intersecting gates."""
+"""Gated RNN cells: LSTMBlockCell, GRUBlockCell, LayerNormBasicLSTMCell, UGRNNCell, IntersectionRNNCell."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class GRUBlockCell(GRUBlockCellV2):
 
 @export("contrib.rnn.LayerNormBasicLSTMCell")
 class LayerNormBasicLSTMCell(RNNCell):
-    """An LSTM whose gates and memory are normalized over the units, with dropout of the candidate."""
+    """An LSTM cell with layer normalization and dropout of the candidate."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class LayerNormBasicLSTMCell(RNNCell):
 
 @export("contrib.rnn.UGRNNCell")
 class UGRNNCell(RNNCell):
-    """A cell with one gate between its state and the candidate, after Collins et al."""
+    """The update-gate RNN cell, after Collins et al."""
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class UGRNNCell(RNNCell):
 
 @export("contrib.rnn.IntersectionRNNCell")
 class IntersectionRNNCell(RNNCell):
-    """A cell with one gate along time and one along depth, after Collins et al."""
+    """The intersection RNN cell, with gates along time and depth, after Collins et al."""
 
     def __init__(
         self,

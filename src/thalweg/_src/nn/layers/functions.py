@@ -11,21 +11,21 @@ from thalweg._src.nn.layers.base import Layer, snake_case
 _PLAIN = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
-def function_of(layer_class: type[Layer], shares: bool = True) -> Callable[..., Any]:
+def function_of(layer_class: type[Layer], has_reuse: bool = True) -> Callable[..., Any]:
     """Returns a function of the inputs and the constructor arguments of a layer.
 
     Args:
         layer_class: the class of the layer.
-        shares: whether the function has a last argument, `reuse`, to share variables of the same name.
+        has_reuse: whether the function has a last argument, `reuse`, to share variables of the same name.
     """
     own = [p for p in inspect.signature(layer_class).parameters.values() if p.kind is _PLAIN]
-    last = [inspect.Parameter("reuse", _PLAIN, default=None)] if shares else []
+    last = [inspect.Parameter("reuse", _PLAIN, default=None)] if has_reuse else []
     signature = inspect.Signature([inspect.Parameter("inputs", _PLAIN), *own, *last])
 
     def function(*args: Any, **kwargs: Any) -> Any:
         given = signature.bind(*args, **kwargs).arguments
         inputs, reuse = given.pop("inputs"), given.pop("reuse", None)
-        if shares:
+        if has_reuse:
             given.update(_reuse=reuse, _scope=given.get("name"))
         return layer_class(**given)(inputs)
 

@@ -1,1 +1,1 @@
-"""Linear operators: matrices known by what they do."""
+"""Linear operators: structured matrices with efficient products and solves."""

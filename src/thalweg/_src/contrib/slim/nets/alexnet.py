@@ -1,4 +1,4 @@
-"""AlexNet in the form of Krizhevsky's "One weird trick"."""
+"""AlexNet, as in Krizhevsky's "One weird trick for parallelizing convolutional neural networks"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The networks of Simonyan and Zisserman, with 11, 16 and 19 layers."""
+"""VGG networks of Simonyan and Zisserman, with 11, 16 and 19 layers."""
 
 from __future__ import annotations
 
