@@ -81,10 +81,12 @@ class TensorArray:
 
     @property
     def dtype(self) -> DType:
+        """The element type."""
         return self._dtype
 
     @property
     def handle(self) -> Tensor:
+        """The tensor of the resource."""
         return self._handle
 
     @property
@@ -94,14 +96,17 @@ class TensorArray:
 
     @property
     def graph(self) -> Graph:
+        """The graph of the array."""
         return self._flow.graph
 
     @property
     def dynamic_size(self) -> bool:
+        """Whether writes beyond the end extend the array."""
         return self._dynamic_size
 
     @property
     def element_shape(self) -> TensorShape:
+        """The static shape of the elements."""
         return TensorShape(self._element_shape)
 
     @property
@@ -116,6 +121,7 @@ class TensorArray:
         return result
 
     def identity(self) -> TensorArray:
+        """Returns the same array, after the writes so far."""
         from thalweg._src.ops.identity import identity
 
         return self.with_flow(identity(self._flow))

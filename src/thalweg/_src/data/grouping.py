@@ -43,14 +43,17 @@ class Reducer:
 
     @property
     def init_func(self) -> Callable[..., Any]:
+        """The function from a key to the initial state."""
         return self._init_func
 
     @property
     def reduce_func(self) -> Callable[..., Any]:
+        """The function from state and element to the next state."""
         return self._reduce_func
 
     @property
     def finalize_func(self) -> Callable[..., Any]:
+        """The function from the last state to the result."""
         return self._finalize_func
 
 

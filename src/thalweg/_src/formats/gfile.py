@@ -84,10 +84,12 @@ class GFile:
 
     @property
     def name(self) -> Any:
+        """The path of the file."""
         return self._name
 
     @property
     def mode(self) -> str:
+        """The mode in which the file is opened."""
         return self._mode
 
     def _open(self) -> IO[bytes]:
@@ -119,6 +121,7 @@ class GFile:
         return self._own(data)
 
     def readlines(self) -> list[Any]:
+        """Returns the remaining lines."""
         return list(self)
 
     def write(self, file_content: Any) -> None:
@@ -150,17 +153,20 @@ class GFile:
         return int(stat(self._name).length)
 
     def flush(self) -> None:
+        """Flushes buffered writes to the file."""
         if self._file is not None:
             with _typed_errors(self._name):
                 self._file.flush()
 
     def close(self) -> None:
+        """Closes the file."""
         if self._file is not None:
             file, self._file = self._file, None
             with _typed_errors(self._name):
                 file.close()
 
     def seekable(self) -> bool:
+        """Returns True: files can be read at any position."""
         return True
 
     def __enter__(self) -> GFile:

@@ -25,6 +25,7 @@ class name_scope:
 
     @property
     def name(self) -> str | None:
+        """The name of the scope."""
         return self._name
 
     def __enter__(self) -> str:

@@ -58,6 +58,7 @@ class Coordinator:
             self._stop.clear()
 
     def should_stop(self) -> bool:
+        """Returns whether a stop was requested."""
         return self._stop.is_set()
 
     @contextlib.contextmanager
@@ -110,6 +111,7 @@ class Coordinator:
 
     @property
     def joined(self) -> bool:
+        """Whether `join` has returned."""
         return self._joined
 
     def raise_requested_exception(self) -> None:

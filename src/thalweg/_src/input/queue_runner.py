@@ -88,22 +88,27 @@ class QueueRunner:
 
     @property
     def queue(self) -> Any:
+        """The queue."""
         return self._queue
 
     @property
     def enqueue_ops(self) -> list[Operation]:
+        """The enqueue operations."""
         return self._enqueue_ops
 
     @property
     def close_op(self) -> Operation:
+        """The operation that closes the queue."""
         return self._close_op
 
     @property
     def cancel_op(self) -> Operation:
+        """The operation that closes the queue and cancels pending enqueue operations."""
         return self._cancel_op
 
     @property
     def queue_closed_exception_types(self) -> tuple[type[errors.OpError], ...]:
+        """The exceptions that mean that the queue was closed."""
         return self._closed_types
 
     @property
@@ -113,6 +118,7 @@ class QueueRunner:
 
     @property
     def name(self) -> str:
+        """The name of the queue."""
         return str(self._queue.name)
 
     def _run(self, sess: Any, enqueue_op: Operation, coord: Coordinator | None) -> None:
@@ -208,6 +214,7 @@ class QueueRunner:
 
     @staticmethod
     def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
+        """Returns the QueueRunner of a QueueRunnerDef."""
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
 

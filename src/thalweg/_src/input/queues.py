@@ -95,6 +95,7 @@ class QueueBase:
 
     @property
     def name(self) -> str:
+        """The name of the queue."""
         return self._queue_ref.op.name
 
     @property
@@ -200,6 +201,7 @@ class QueueBase:
         )
 
     def is_closed(self, name: str | None = None) -> Tensor:
+        """Returns a boolean tensor: whether the queue is closed."""
         return ops.queue_is_closed_op(self._queue_ref, name=name or f"{self._name}_Is_Closed")
 
     def size(self, name: str | None = None) -> Tensor:

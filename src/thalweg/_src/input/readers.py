@@ -42,9 +42,11 @@ class ReaderBase:
         return keys, values
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
+        """Returns the number of records read so far."""
         return ops.reader_num_records_produced_op(self._reader_ref, name=name)
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
+        """Returns the number of files read completely."""
         return ops.reader_num_work_units_completed_op(self._reader_ref, name=name)
 
     def serialize_state(self, name: str | None = None) -> Tensor:

@@ -86,6 +86,7 @@ class LossScale(abc.ABC):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> LossScale:
+        """Returns the loss scale of a configuration."""
         return cls(**config)
 
     def _add_weight(self, name: str, initial_value: Any, dtype: Any = None) -> Any:
@@ -146,14 +147,17 @@ class DynamicLossScale(LossScale):
 
     @property
     def initial_loss_scale(self) -> float:
+        """The initial scale."""
         return self._initial_loss_scale
 
     @property
     def increment_period(self) -> int:
+        """The number of finite steps after which the scale increases."""
         return self._increment_period
 
     @property
     def multiplier(self) -> float:
+        """The factor by which the scale changes."""
         return self._multiplier
 
     def __call__(self) -> Tensor:
@@ -271,6 +275,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         return self._optimizer.get_slot(var, name)
 
     def get_slot_names(self) -> list[str]:
+        """Returns the slot names of the wrapped optimizer."""
         return self._optimizer.get_slot_names()
 
     def variables(self) -> list[Any]:

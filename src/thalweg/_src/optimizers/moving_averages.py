@@ -107,6 +107,7 @@ class ExponentialMovingAverage:
 
     @property
     def name(self) -> str:
+        """The name of the averages."""
         return self._name
 
     def apply(self, var_list: Any = None) -> Operation:

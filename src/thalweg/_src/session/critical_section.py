@@ -50,6 +50,7 @@ class CriticalSection:
 
     @property
     def name(self) -> str:
+        """The name of the critical section."""
         return self._handle.op.name
 
     def execute(self, fn: Callable[[], Any], exclusive_resource_access: bool = True, name: str | None = None) -> Any:

@@ -36,14 +36,17 @@ class SessionRunContext:
 
     @property
     def original_args(self) -> SessionRunArgs:
+        """The arguments of the call of `run`."""
         return self._original_args
 
     @property
     def session(self) -> Any:
+        """The session of the step."""
         return self._session
 
     @property
     def stop_requested(self) -> bool:
+        """Whether a hook requested a stop."""
         return self._stop_requested
 
     def request_stop(self) -> None:

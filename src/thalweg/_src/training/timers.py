@@ -26,6 +26,7 @@ class SecondOrStepTimer:
         self._last_triggered_time: float | None = None
 
     def should_trigger_for_step(self, step: int) -> bool:
+        """Returns whether the action is due at a step."""
         if self._last_triggered_step is None or self._last_triggered_time is None:
             return True
         if self._last_triggered_step == step:
@@ -44,6 +45,7 @@ class SecondOrStepTimer:
         return elapsed
 
     def last_triggered_step(self) -> int | None:
+        """Returns the last step at which the timer triggered, or None."""
         return self._last_triggered_step
 
 

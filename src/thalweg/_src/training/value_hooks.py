@@ -53,6 +53,7 @@ class FinalOpsHook(SessionRunHook):
 
     @property
     def final_ops_values(self) -> Any:
+        """The values of the final operations, after the end of the session."""
         return self._final_ops_values
 
     def end(self, session: Any) -> None:

@@ -38,6 +38,7 @@ class Initializer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
+        """Returns the initializer of a configuration."""
         return cls(**config)
 
     def _dtype(self, dtype: Any) -> DType:

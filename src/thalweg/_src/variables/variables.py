@@ -206,6 +206,7 @@ class Variable:
 
     @property
     def name(self) -> str:
+        """The name of the variable, ending in ":0"."""
         return self._handle.name
 
     @property
@@ -214,13 +215,16 @@ class Variable:
 
     @property
     def dtype(self) -> DType:
+        """The element type."""
         return self._dtype
 
     @property
     def shape(self) -> TensorShape:
+        """The static shape."""
         return TensorShape(self.dims)
 
     def get_shape(self) -> TensorShape:
+        """Returns the static shape."""
         return TensorShape(self.dims)
 
     def set_shape(self, shape: Any) -> None:
@@ -230,18 +234,22 @@ class Variable:
 
     @property
     def handle(self) -> Tensor:
+        """The tensor of the resource."""
         return self._handle
 
     @property
     def op(self) -> Operation:
+        """The operation of the variable."""
         return self._handle.op
 
     @property
     def graph(self) -> Graph:
+        """The graph of the variable."""
         return self._handle.graph
 
     @property
     def device(self) -> str:
+        """The device of the variable."""
         return self._handle.device
 
     @property
@@ -251,26 +259,32 @@ class Variable:
 
     @property
     def create(self) -> Operation:
+        """The operation that initializes the variable."""
         return self._initializer
 
     @property
     def initial_value(self) -> Tensor:
+        """The tensor of the initial value."""
         return self._initial_value
 
     @property
     def trainable(self) -> bool:
+        """Whether the variable is trainable."""
         return self._trainable
 
     @property
     def constraint(self) -> Callable[[Any], Any] | None:
+        """The function applied after updates, or None."""
         return self._constraint
 
     @property
     def synchronization(self) -> VariableSynchronization:
+        """When copies of a replicated variable are synchronized."""
         return self._synchronization
 
     @property
     def aggregation(self) -> VariableAggregation:
+        """How copies of a replicated variable are aggregated."""
         return self._aggregation
 
     def _get_save_slice_info(self) -> Any:
@@ -344,6 +358,7 @@ class Variable:
             return state.initialized_value(self._handle, self._initial_value)
 
     def is_initialized(self, name: str | None = None) -> Tensor:
+        """Returns a boolean tensor: whether the variable has a value."""
         with self._at_handle():
             return state.var_is_initialized_op(self._handle, name=name)
 
@@ -362,6 +377,7 @@ class Variable:
             return state.resource_gather(self._handle, indices, dtype=self._dtype, name=scope)
 
     def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        """Gathers elements or slices, each addressed by a vector of indices."""
         with name_scope(name, "GatherNd") as scope, self._at_handle():
             return state.resource_gather_nd(self._handle, indices, dtype=self._dtype, name=scope)
 
@@ -408,11 +424,13 @@ class Variable:
     def assign_add(
         self, delta: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Adds a value to the variable."""
         return self._write(state.assign_add_variable_op, self._convert(delta), name=name, read_value=read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool | None = None, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Subtracts a value from the variable."""
         return self._write(state.assign_sub_variable_op, self._convert(delta), name=name, read_value=read_value)
 
     def _scatter(self, definition: OpDef, sparse_delta: Any, name: str | None) -> Tensor:
@@ -425,21 +443,27 @@ class Variable:
         return self._scatter(state.resource_scatter_add, sparse_delta, name)
 
     def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Subtracts IndexedSlices from rows."""
         return self._scatter(state.resource_scatter_sub, sparse_delta, name)
 
     def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Multiplies rows by IndexedSlices."""
         return self._scatter(state.resource_scatter_mul, sparse_delta, name)
 
     def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Divides rows by IndexedSlices."""
         return self._scatter(state.resource_scatter_div, sparse_delta, name)
 
     def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Replaces rows by the element-wise minimum with IndexedSlices."""
         return self._scatter(state.resource_scatter_min, sparse_delta, name)
 
     def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Replaces rows by the element-wise maximum with IndexedSlices."""
         return self._scatter(state.resource_scatter_max, sparse_delta, name)
 
     def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        """Replaces rows by IndexedSlices."""
         return self._scatter(state.resource_scatter_update, sparse_delta, name)
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
@@ -447,9 +471,11 @@ class Variable:
         return self._write(state.resource_scatter_nd_add, indices, self._convert(updates), name=name)
 
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Subtracts from elements or slices, each addressed by a vector of indices."""
         return self._write(state.resource_scatter_nd_sub, indices, self._convert(updates), name=name)
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Replaces elements or slices, each addressed by a vector of indices."""
         return self._write(state.resource_scatter_nd_update, indices, self._convert(updates), name=name)
 
     def count_up_to(self, limit: int, name: str | None = None) -> Tensor:
