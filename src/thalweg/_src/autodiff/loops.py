@@ -26,8 +26,6 @@ from thalweg._src.ops.state import variable_shape
 from thalweg._src.ops.tensor_list import empty_tensor_list_op, pop_back_op, push_back_op
 from thalweg._src.shapes import is_fully_defined
 
-_KEPT = ("Const", "Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond")  # what recomputing does not repeat
-
 
 class Backward(Loop):
     """The loop of a gradient: in each iteration it sees the values of one iteration of its forward loop."""
@@ -76,7 +74,8 @@ class Backward(Loop):
         return sorted(found, key=lambda one: one.id)
 
     def _can_be_repeated(self, operation: Operation) -> bool:
-        if operation.definition.stateful or operation.definition.waits or operation.type in _KEPT:
+        facts = operation.definition.facts
+        if facts.stateful or facts.waits or facts.control_flow or operation.type == "Const":
             return False
         return not any(operation is variable.arrival.op for variable in self.forward.variables)
 

@@ -15,8 +15,6 @@ from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.resources.variables import VariableResource
 
 _CONVOLUTIONS = {"Conv2D", "_FusedConv2D"}
-_UPDATES = ("ResourceApply", "_Apply")
-_BETWEEN = {"ReadVariableOp", "Identity", "Cast"}  # that a filter may pass on its way
 _ORDERS = {"NHWC": (3, 0, 1, 2), "NCHW": (3, 2, 0, 1)}  # of the dimensions in memory, by the images' layout
 
 
@@ -28,7 +26,7 @@ def lay_out_filters(bound: Bound) -> None:
             if filter is not None and filter.shape is not None:
                 filter.lay_out(_ORDERS[node.attrs["data_format"]])
     for node in bound.calls:
-        if node.type.startswith(_UPDATES):
+        if node.facts.writes:
             for variable, slot in _slots(node, bound):
                 if variable.order is not None and slot.shape == variable.shape:
                     slot.lay_out(variable.order)
@@ -36,7 +34,7 @@ def lay_out_filters(bound: Bound) -> None:
 
 def _variable(output: Output, bound: Bound) -> VariableResource | None:
     """Returns the variable that a value is read from."""
-    while output[0].type in _BETWEEN:
+    while output[0].facts.forwards in ("same", "cast"):
         output = output[0].inputs[0]
     found = bound.constants.get(output)
     return found if isinstance(found, VariableResource) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from thalweg._src import dtypes
@@ -42,6 +42,57 @@ class ArgDef:
         return self.number_attr is not None or self.type_list_attr is not None
 
 
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the compiler and the executors may assume of an op; no pass keeps a list of op names for such a fact.
+
+    stateful: keeps or changes state outside the graph, so that calls are neither merged nor dropped
+    commutative: its two inputs may be exchanged
+    waits: may block until another party acts (Recv, Dequeue)
+    traceable: its kernel is made of torch functions that torch.fx can trace, so that Inductor may fuse it
+    fails: for which inputs its kernel may raise an error: "never", "by shape", or "by value"
+    forwards: the output has the elements of the first input: "same", "reshaped", "cast", or "chosen" among inputs
+    view: the input whose memory the outputs share
+    reads, writes: what it does with the resources that it is given
+    random: draws from a random number generator that it keeps
+    capturable: may be captured in a CUDA graph; by default, if it is not stateful
+    control_flow: a primitive of conditionals and loops
+    instant: does nothing in a step
+    metadata: looks only at types and shapes
+    """
+
+    stateful: bool = False
+    commutative: bool = False
+    waits: bool = False
+    traceable: bool = False
+    fails: str = "by value"
+    forwards: str = ""
+    view: str = ""
+    reads: bool = False
+    writes: bool = False
+    random: bool = False
+    capturable: bool | None = None
+    control_flow: bool = False
+    instant: bool = False
+    metadata: bool = False
+
+    def __post_init__(self) -> None:
+        if self.fails not in ("never", "by shape", "by value"):
+            raise ValueError(f'fails: expected "never", "by shape" or "by value", received {self.fails!r}')
+        if self.forwards not in ("", "same", "reshaped", "cast", "chosen"):
+            raise ValueError(f'forwards: expected "same", "reshaped", "cast" or "chosen", received {self.forwards!r}')
+
+    @property
+    def is_capturable(self) -> bool:
+        return not self.stateful if self.capturable is None else self.capturable
+
+    @property
+    def is_alias(self) -> bool:
+        """Whether the output is an input itself, under another name or shape: it takes no time and no memory."""
+        return self.forwards in ("same", "reshaped", "chosen")
+
+
+_FACTS = frozenset(field.name for field in fields(Facts))
 OPS: Registry[OpDef] = export("OPS")(Registry("operation"))
 
 
@@ -61,9 +112,7 @@ class OpDef:
         *,
         infer: Infer,
         evaluate: Evaluate | None,
-        stateful: bool,
-        commutative: bool,
-        waits: bool,
+        facts: Facts,
         host: frozenset[str],
         numbers: frozenset[str],
         differentiable: bool,
@@ -76,9 +125,10 @@ class OpDef:
         self.attrs = attrs
         self.infer = infer
         self.evaluate = evaluate
-        self.stateful = stateful
-        self.commutative = commutative
-        self.waits = waits
+        self.facts = facts
+        self.stateful = facts.stateful
+        self.commutative = facts.commutative
+        self.waits = facts.waits
         self.host = host
         self.numbers = numbers
         self.differentiable = differentiable
@@ -155,18 +205,16 @@ def op(
     *,
     infer: Infer = unknown_shapes,
     evaluate: Evaluate | None = None,
-    stateful: bool = False,
-    commutative: bool = False,
-    waits: bool = False,
     host: str = "",
     numbers: str = "",
     differentiable: bool = True,
     from_shapes: FromShapes | None = None,
     doc: str = "",
-    **attrs: Any,
+    **attrs_and_facts: Any,
 ) -> OpDef:
     """Registers an operation and returns the function that adds it to a graph."""
-    attr_defs = {key: attr.from_default(value) for key, value in attrs.items()}
+    facts = Facts(**{key: attrs_and_facts.pop(key) for key in _FACTS & attrs_and_facts.keys()})
+    attr_defs = {key: attr.from_default(value) for key, value in attrs_and_facts.items()}
     for word in signature.replace(",", " ").replace("->", " ").split():
         if word.startswith("list("):
             attr_defs.setdefault(word[5:-1], attr.type_list(0))
@@ -182,9 +230,7 @@ def op(
         attr_defs,
         infer=infer,
         evaluate=evaluate,
-        stateful=stateful,
-        commutative=commutative,
-        waits=waits,
+        facts=facts,
         host=frozenset(part.strip() for part in host.split(",") if part.strip()),
         numbers=frozenset(part.strip() for part in numbers.split(",") if part.strip()),
         differentiable=differentiable,

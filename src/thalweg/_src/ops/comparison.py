@@ -22,7 +22,9 @@ def _comparison(name: str, types: Any, doc: str, infer: Infer = broadcast_inputs
 
 
 def _predicate(name: str, doc: str) -> OpDef:
-    return op(name, "x: T -> y: bool", T=dtypes.FLOATING, infer=unchanged, differentiable=False, doc=doc)
+    return op(
+        name, "x: T -> y: bool", T=dtypes.FLOATING, infer=unchanged, differentiable=False, traceable=True, doc=doc
+    )
 
 
 def _logical(name: str, doc: str) -> OpDef:
@@ -32,6 +34,8 @@ def _logical(name: str, doc: str) -> OpDef:
         infer=broadcast_inputs,
         commutative=True,
         differentiable=False,
+        traceable=True,
+        fails="never",
         doc=doc,
     )
 
@@ -47,15 +51,29 @@ def _equality(c: Inference) -> Sequence[Shape]:
     return [result if all(s is not None and None not in s for s in c.shapes) else None]
 
 
-less = export("less", "math.less")(_comparison("Less", dtypes.REAL, "x < y."))
-less_equal = export("less_equal", "math.less_equal")(_comparison("LessEqual", dtypes.REAL, "x <= y."))
-greater = export("greater", "math.greater")(_comparison("Greater", dtypes.REAL, "x > y."))
-greater_equal = export("greater_equal", "math.greater_equal")(_comparison("GreaterEqual", dtypes.REAL, "x >= y."))
+less = export("less", "math.less")(_comparison("Less", dtypes.REAL, "x < y.", traceable=True))
+less_equal = export("less_equal", "math.less_equal")(_comparison("LessEqual", dtypes.REAL, "x <= y.", traceable=True))
+greater = export("greater", "math.greater")(_comparison("Greater", dtypes.REAL, "x > y.", traceable=True))
+greater_equal = export("greater_equal", "math.greater_equal")(
+    _comparison("GreaterEqual", dtypes.REAL, "x >= y.", traceable=True)
+)
 equal_op = _comparison(
-    "Equal", attr.types(), "x == y.", _equality, incompatible_shape_error=attr.boolean(True), commutative=True
+    "Equal",
+    attr.types(),
+    "x == y.",
+    _equality,
+    incompatible_shape_error=attr.boolean(True),
+    commutative=True,
+    traceable=True,
 )
 not_equal_op = _comparison(
-    "NotEqual", attr.types(), "x != y.", _equality, incompatible_shape_error=attr.boolean(True), commutative=True
+    "NotEqual",
+    attr.types(),
+    "x != y.",
+    _equality,
+    incompatible_shape_error=attr.boolean(True),
+    commutative=True,
+    traceable=True,
 )
 approximate_equal = _comparison(
     "ApproximateEqual",
@@ -75,7 +93,15 @@ is_finite = export("is_finite", "debugging.is_finite", "math.is_finite")(
 logical_and = export("logical_and", "math.logical_and")(_logical("LogicalAnd", "x and y."))
 logical_or = export("logical_or", "math.logical_or")(_logical("LogicalOr", "x or y."))
 logical_not = export("logical_not", "math.logical_not")(
-    op("LogicalNot", "x: bool -> y: bool", infer=unchanged, differentiable=False, doc="not x.")
+    op(
+        "LogicalNot",
+        "x: bool -> y: bool",
+        infer=unchanged,
+        differentiable=False,
+        doc="not x.",
+        traceable=True,
+        fails="never",
+    )
 )
 
 bitwise_and = export("bitwise.bitwise_and")(

@@ -81,6 +81,8 @@ concat_op = op(
     infer=_concat,
     evaluate=_concat_value,
     doc="Tensors joined along a dimension that they have.",
+    traceable=True,
+    fails="by shape",
 )
 
 
@@ -126,6 +128,8 @@ pack = op(
     infer=_pack,
     evaluate=_pack_value,
     doc="Tensors of one shape, side by side along a new dimension.",
+    traceable=True,
+    fails="by shape",
 )
 
 
@@ -153,6 +157,9 @@ split_op = op(
     host="split_dim",
     infer=_split_evenly,
     doc="Equal parts of a tensor along a dimension.",
+    traceable=True,
+    fails="by shape",
+    view="value",
 )
 
 
@@ -196,6 +203,9 @@ split_v_op = op(
     host="size_splits, split_dim",
     infer=_split_by_sizes,
     doc="Parts of given sizes of a tensor along a dimension.",
+    traceable=True,
+    fails="by shape",
+    view="value",
 )
 
 
@@ -216,6 +226,9 @@ unpack_op = op(
     axis=0,
     infer=_unpack,
     doc="The parts of a tensor along a dimension, without it.",
+    traceable=True,
+    fails="by shape",
+    view="value",
 )
 
 

@@ -42,6 +42,7 @@ const_op = op(
     infer=_constant_shape,
     evaluate=lambda c: c.attrs["value"],
     doc="A value that is part of the graph.",
+    instant=True,
 )
 placeholder_op = op(
     "Placeholder", "-> output: dtype", dtype=attr.types(), shape=attr.shape(None), infer=from_shape_attr
@@ -59,11 +60,18 @@ placeholder_with_default_op = op(
     dtype=attr.types(),
     shape=attr.shape(),
     infer=_default_shape,
+    forwards="same",
 )
 arg_op = op(
-    "_Arg", "-> output: T", T=attr.types(), index=attr.integer(0), stateful=True, doc="A value fed to the step."
+    "_Arg",
+    "-> output: T",
+    T=attr.types(),
+    index=attr.integer(0),
+    stateful=True,
+    doc="A value fed to the step.",
+    instant=True,
 )
-no_op_op = op("NoOp", "->", infer=no_outputs, doc="Does nothing; control dependencies give it meaning.")
+no_op_op = op("NoOp", "->", infer=no_outputs, doc="Does nothing; control dependencies give it meaning.", instant=True)
 
 
 def _filled(c: Inference) -> Sequence[Shape]:
@@ -82,6 +90,7 @@ fill = export("fill")(
         infer=_filled,
         evaluate=lambda c: np.full(tuple(c.value(0)), c.partial(1)),  # type: ignore[arg-type]
         doc="A tensor of the given shape with one value everywhere.",
+        fails="never",
     )
 )
 

@@ -102,6 +102,8 @@ batch_matmul_v1_op = op(
     **_ADJOINTS,
     infer=_batch_matmul,
     doc="Products of matrices along equal leading dimensions.",
+    traceable=True,
+    fails="never",
 )
 _MIXED = _BATCHED | {dtypes.int16}
 batch_matmul_v3_op = op(

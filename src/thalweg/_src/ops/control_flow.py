@@ -49,6 +49,7 @@ switch_op = op(
     host="pred",
     infer=_switch_shapes,
     doc="Passes data to the output that pred chooses; the other one is dead.",
+    control_flow=True,
 )
 merge_op = op(
     "Merge",
@@ -57,6 +58,7 @@ merge_op = op(
     host="value_index",
     infer=_merge_shapes,
     doc="Passes on the one input that is alive, and says which it was.",
+    control_flow=True,
 )
 enter_op = op(
     "Enter",
@@ -67,14 +69,26 @@ enter_op = op(
     parallel_iterations=10,
     infer=unchanged,
     doc="Brings a value into a frame: into its first iteration, or into every one if it is constant.",
+    forwards="same",
+    control_flow=True,
 )
-exit_op = op("Exit", "data: T -> output: T", T=attr.types(), infer=unchanged, doc="Brings a value out of its frame.")
+exit_op = op(
+    "Exit",
+    "data: T -> output: T",
+    T=attr.types(),
+    infer=unchanged,
+    doc="Brings a value out of its frame.",
+    forwards="same",
+    control_flow=True,
+)
 next_iteration_op = op(
     "NextIteration",
     "data: T -> output: T",
     T=attr.types(),
     infer=unchanged,
     doc="Brings a value into the next iteration of its frame.",
+    forwards="same",
+    control_flow=True,
 )
 loop_cond_op = op(
     "LoopCond",
@@ -83,6 +97,8 @@ loop_cond_op = op(
     infer=_scalar_condition,
     differentiable=False,
     doc="Marks the value that decides whether a loop goes on.",
+    forwards="same",
+    control_flow=True,
 )
 control_trigger = op(
     "ControlTrigger",
@@ -90,6 +106,7 @@ control_trigger = op(
     infer=no_outputs,
     differentiable=False,
     doc="Runs when its control inputs are over, dead or alive.",
+    control_flow=True,
 )
 choose_op = op(
     "_Choose",
@@ -100,6 +117,7 @@ choose_op = op(
     infer=lambda c: [in_common(c.shapes[1], c.shapes[2])],
     differentiable=False,
     doc="Gives one of two values, of which only that one need exist: a Merge whose predicate is known.",
+    forwards="chosen",
 )
 alive_op = op(
     "_Alive",
@@ -110,6 +128,7 @@ alive_op = op(
     infer=lambda c: c.shapes[-1:],
     differentiable=False,
     doc="Gives a value of a branch, and an error if the branch was not taken.",
+    forwards="same",
 )
 while_op = op(
     "_While",
@@ -128,6 +147,7 @@ as_number_op = op(
     infer=unchanged,
     differentiable=False,
     doc="Makes a Python number of a tensor, for a loop to count with.",
+    forwards="same",
 )
 as_tensor_op = op(
     "_AsTensor",
@@ -136,6 +156,7 @@ as_tensor_op = op(
     infer=unchanged,
     differentiable=False,
     doc="Makes a tensor of a Python number.",
+    forwards="same",
 )
 cluster_op = op(
     "_Cluster",

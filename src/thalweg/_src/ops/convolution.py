@@ -140,7 +140,7 @@ def _family(name: str, depthwise: bool, suffix: str, attrs: dict[str, Any], *sig
     hosts = ("", "input_sizes", "filter_sizes")
     types_of: tuple[dict[str, Any], ...] = ({}, {}, {"T": _FLOATS})
     return [
-        op(n, signature, infer=infer, host=host, doc=text, **(attrs | types))
+        op(n, signature, infer=infer, host=host, traceable=True, doc=text, **(attrs | types))
         for n, signature, infer, host, text, types in zip(names, signatures, infers, hosts, docs, types_of)
     ]
 
@@ -179,6 +179,7 @@ fused_conv2d_op = op(
     differentiable=False,
     doc="A convolution with what follows it: a bias, and perhaps an activation; made by the optimizer.",
     **_FULL_2D,
+    traceable=True,
 )
 
 

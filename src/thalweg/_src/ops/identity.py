@@ -31,6 +31,9 @@ identity = export("identity")(
         infer=unchanged,
         evaluate=_same_value,
         doc="The same value under another name.",
+        traceable=True,
+        fails="never",
+        forwards="same",
     )
 )
 identity_n_op = op(
@@ -49,6 +52,9 @@ stop_gradient = export("stop_gradient")(
         evaluate=_same_value,
         differentiable=False,
         doc="The same value, which gradients regard as constant.",
+        traceable=True,
+        fails="never",
+        forwards="same",
     )
 )
 prevent_gradient = op(
@@ -59,6 +65,7 @@ prevent_gradient = op(
     infer=unchanged,
     evaluate=_same_value,
     doc="The same value, through which asking for a gradient is an error.",
+    forwards="same",
 )
 
 

@@ -41,9 +41,9 @@ def binary(name: str, types: frozenset[DType], doc: str, evaluate: Evaluate | No
     return op(name, "x: T, y: T -> z: T", T=types, infer=broadcast_inputs, evaluate=evaluate, doc=doc, **facts)
 
 
-def _gradient_of(name: str, doc: str) -> OpDef:
+def _gradient_of(name: str, doc: str, **facts: Any) -> OpDef:
     """Declares the op for dy times a derivative that is written by y, the function's value."""
-    return op(name, "y: T, dy: T -> z: T", T=ANALYTIC, infer=merged_inputs, doc=doc)
+    return op(name, "y: T, dy: T -> z: T", T=ANALYTIC, infer=merged_inputs, doc=doc, **facts)
 
 
 def _each(function: Callable[..., int], arity: int = 2) -> Evaluate:
@@ -95,15 +95,21 @@ def _clipped(c: Inference) -> Sequence[Shape]:
 
 
 _ADDED = dtypes.NUMERIC - {dtypes.uint16, dtypes.uint32, dtypes.uint64} | {dtypes.string}
-add_op = binary("Add", _ADDED, "x + y; strings are concatenated.", _each(lambda x, y: x + y))
-add_v2_op = binary("AddV2", dtypes.NUMERIC, "x + y.", _each(lambda x, y: x + y), commutative=True)
-subtract = export("subtract", "math.subtract")(binary("Sub", dtypes.NUMERIC, "x - y.", _each(lambda x, y: x - y)))
+add_op = binary(
+    "Add", _ADDED, "x + y; strings are concatenated.", _each(lambda x, y: x + y), traceable=True, fails="never"
+)
+add_v2_op = binary(
+    "AddV2", dtypes.NUMERIC, "x + y.", _each(lambda x, y: x + y), commutative=True, traceable=True, fails="never"
+)
+subtract = export("subtract", "math.subtract")(
+    binary("Sub", dtypes.NUMERIC, "x - y.", _each(lambda x, y: x - y), traceable=True, fails="never")
+)
 multiply = export("multiply", "math.multiply")(
-    binary("Mul", dtypes.NUMERIC, "x * y.", _each(lambda x, y: x * y), commutative=True)
+    binary("Mul", dtypes.NUMERIC, "x * y.", _each(lambda x, y: x * y), commutative=True, traceable=True, fails="never")
 )
 multiply_no_nan_op = binary("MulNoNan", ANALYTIC, "x * y, and 0 where y is 0, whatever x is.")
 div_op = binary("Div", dtypes.NUMERIC, "x / y; integers are cut off towards 0.", _each(_quotient))
-realdiv = export("realdiv")(binary("RealDiv", dtypes.NUMERIC, "x / y."))
+realdiv = export("realdiv")(binary("RealDiv", dtypes.NUMERIC, "x / y.", traceable=True, fails="never"))
 floordiv_op = binary("FloorDiv", dtypes.NUMERIC, "x / y, rounded down.", _each(lambda x, y: x // y))
 truncatediv = export("truncatediv")(
     binary("TruncateDiv", dtypes.NUMERIC, "x / y, truncated towards zero.", _each(_quotient))
@@ -124,19 +130,26 @@ truncatemod = export("truncatemod")(
         "The remainder of division truncated towards zero, with the sign of x.",
     )
 )
-div_no_nan_op = binary("DivNoNan", ANALYTIC, "x / y, and 0 where y is 0.")
+div_no_nan_op = binary("DivNoNan", ANALYTIC, "x / y, and 0 where y is 0.", traceable=True)
 xdivy = export("math.xdivy")(binary("Xdivy", ANALYTIC, "x / y, and 0 where x is 0."))
 xlogy = export("math.xlogy")(binary("Xlogy", ANALYTIC, "x * log(y), and 0 where x is 0."))
 xlog1py = export("math.xlog1py")(binary("Xlog1py", ANALYTIC, "x * log(1 + y), and 0 where x is 0."))
-pow = export("pow", "math.pow")(binary("Pow", SIGNED, "x to the power y."))
+pow = export("pow", "math.pow")(binary("Pow", SIGNED, "x to the power y.", traceable=True, fails="never"))
 maximum = export("maximum", "math.maximum")(
-    binary("Maximum", dtypes.REAL, "The greater of x and y.", _each(builtins.max))
+    binary("Maximum", dtypes.REAL, "The greater of x and y.", _each(builtins.max), traceable=True, fails="never")
 )
 minimum = export("minimum", "math.minimum")(
-    binary("Minimum", dtypes.REAL, "The lesser of x and y.", _each(builtins.min))
+    binary("Minimum", dtypes.REAL, "The lesser of x and y.", _each(builtins.min), traceable=True, fails="never")
 )
 squared_difference = export("squared_difference", "math.squared_difference")(
-    binary("SquaredDifference", ANALYTIC | dtypes.INDEX, "(x - y) squared.", commutative=True)
+    binary(
+        "SquaredDifference",
+        ANALYTIC | dtypes.INDEX,
+        "(x - y) squared.",
+        commutative=True,
+        traceable=True,
+        fails="never",
+    )
 )
 atan2 = export("atan2", "math.atan2")(
     op("Atan2", "y: T, x: T -> z: T", T=dtypes.FLOATING, infer=broadcast_inputs, doc="The angle of the point x, y.")
@@ -151,36 +164,59 @@ nextafter = export("math.nextafter")(
     )
 )
 
-abs_op = unary("Abs", dtypes.FLOATING | dtypes.SIGNED_INTEGERS, "The absolute value.", _each(builtins.abs, 1))
-negative = export("negative", "math.negative")(unary("Neg", SIGNED, "-x.", _each(lambda x: -x, 1)))
-sign = export("sign", "math.sign")(unary("Sign", SIGNED, "-1, 0 or 1; x / |x| for complex numbers."))
-reciprocal = export("reciprocal", "math.reciprocal")(unary("Reciprocal", SIGNED, "1 / x."))
-inv = unary("Inv", SIGNED, "1 / x.")
-square = export("square", "math.square")(unary("Square", dtypes.NUMERIC, "x * x.", _each(lambda x: x * x, 1)))
-sqrt = export("sqrt", "math.sqrt")(unary("Sqrt", ANALYTIC, "The square root."))
-rsqrt = export("rsqrt", "math.rsqrt")(unary("Rsqrt", ANALYTIC, "1 / sqrt(x)."))
-exp = export("exp", "math.exp")(unary("Exp", ANALYTIC, "e to the power x."))
-expm1 = export("expm1", "math.expm1")(unary("Expm1", ANALYTIC, "exp(x) - 1, exact near 0."))
-log = export("log", "math.log")(unary("Log", ANALYTIC, "The natural logarithm."))
-log1p = export("log1p", "math.log1p")(unary("Log1p", ANALYTIC, "log(1 + x), exact near 0."))
-sin = export("sin", "math.sin")(unary("Sin", ANALYTIC, "The sine."))
-cos = export("cos", "math.cos")(unary("Cos", ANALYTIC, "The cosine."))
+abs_op = unary(
+    "Abs",
+    dtypes.FLOATING | dtypes.SIGNED_INTEGERS,
+    "The absolute value.",
+    _each(builtins.abs, 1),
+    traceable=True,
+    fails="never",
+)
+negative = export("negative", "math.negative")(
+    unary("Neg", SIGNED, "-x.", _each(lambda x: -x, 1), traceable=True, fails="never")
+)
+sign = export("sign", "math.sign")(
+    unary("Sign", SIGNED, "-1, 0 or 1; x / |x| for complex numbers.", traceable=True, fails="never")
+)
+reciprocal = export("reciprocal", "math.reciprocal")(
+    unary("Reciprocal", SIGNED, "1 / x.", traceable=True, fails="never")
+)
+inv = unary("Inv", SIGNED, "1 / x.", traceable=True)
+square = export("square", "math.square")(
+    unary("Square", dtypes.NUMERIC, "x * x.", _each(lambda x: x * x, 1), traceable=True, fails="never")
+)
+sqrt = export("sqrt", "math.sqrt")(unary("Sqrt", ANALYTIC, "The square root.", traceable=True, fails="never"))
+rsqrt = export("rsqrt", "math.rsqrt")(unary("Rsqrt", ANALYTIC, "1 / sqrt(x).", traceable=True, fails="never"))
+exp = export("exp", "math.exp")(unary("Exp", ANALYTIC, "e to the power x.", traceable=True, fails="never"))
+expm1 = export("expm1", "math.expm1")(
+    unary("Expm1", ANALYTIC, "exp(x) - 1, exact near 0.", traceable=True, fails="never")
+)
+log = export("log", "math.log")(unary("Log", ANALYTIC, "The natural logarithm.", traceable=True, fails="never"))
+log1p = export("log1p", "math.log1p")(
+    unary("Log1p", ANALYTIC, "log(1 + x), exact near 0.", traceable=True, fails="never")
+)
+sin = export("sin", "math.sin")(unary("Sin", ANALYTIC, "The sine.", traceable=True, fails="never"))
+cos = export("cos", "math.cos")(unary("Cos", ANALYTIC, "The cosine.", traceable=True, fails="never"))
 tan = export("tan", "math.tan")(unary("Tan", ANALYTIC, "The tangent."))
 asin = export("asin", "math.asin")(unary("Asin", ANALYTIC, "The inverse sine."))
 acos = export("acos", "math.acos")(unary("Acos", ANALYTIC, "The inverse cosine."))
 atan = export("atan", "math.atan")(unary("Atan", ANALYTIC, "The inverse tangent."))
 sinh = export("sinh", "math.sinh")(unary("Sinh", ANALYTIC, "The hyperbolic sine."))
 cosh = export("cosh", "math.cosh")(unary("Cosh", ANALYTIC, "The hyperbolic cosine."))
-tanh = export("tanh", "math.tanh", "nn.tanh")(unary("Tanh", ANALYTIC, "The hyperbolic tangent."))
+tanh = export("tanh", "math.tanh", "nn.tanh")(
+    unary("Tanh", ANALYTIC, "The hyperbolic tangent.", traceable=True, fails="never")
+)
 asinh = export("asinh", "math.asinh")(unary("Asinh", ANALYTIC, "The inverse hyperbolic sine."))
 acosh = export("acosh", "math.acosh")(unary("Acosh", ANALYTIC, "The inverse hyperbolic cosine."))
 atanh = export("atanh", "math.atanh")(unary("Atanh", ANALYTIC, "The inverse hyperbolic tangent."))
-sigmoid = export("sigmoid", "math.sigmoid", "nn.sigmoid")(unary("Sigmoid", ANALYTIC, "1 / (1 + exp(-x))."))
+sigmoid = export("sigmoid", "math.sigmoid", "nn.sigmoid")(
+    unary("Sigmoid", ANALYTIC, "1 / (1 + exp(-x)).", traceable=True, fails="never")
+)
 ceil = export("ceil", "math.ceil")(
-    unary("Ceil", dtypes.FLOATING, "The least integer not below x.", differentiable=False)
+    unary("Ceil", dtypes.FLOATING, "The least integer not below x.", differentiable=False, traceable=True)
 )
 floor = export("floor", "math.floor")(
-    unary("Floor", dtypes.FLOATING, "The greatest integer not above x.", differentiable=False)
+    unary("Floor", dtypes.FLOATING, "The greatest integer not above x.", differentiable=False, traceable=True)
 )
 round_op = unary("Round", SIGNED, "The nearest integer, the even one of two.", differentiable=False)
 rint = export("rint", "math.rint")(
@@ -188,11 +224,11 @@ rint = export("rint", "math.rint")(
 )
 
 inv_grad = _gradient_of("InvGrad", "-dy * y * y.")
-reciprocal_grad = _gradient_of("ReciprocalGrad", "-dy * y * y.")
-sqrt_grad = _gradient_of("SqrtGrad", "dy / 2 / y.")
-rsqrt_grad = _gradient_of("RsqrtGrad", "-dy / 2 * y * y * y.")
-tanh_grad = _gradient_of("TanhGrad", "dy * (1 - y * y).")
-sigmoid_grad = _gradient_of("SigmoidGrad", "dy * y * (1 - y).")
+reciprocal_grad = _gradient_of("ReciprocalGrad", "-dy * y * y.", traceable=True)
+sqrt_grad = _gradient_of("SqrtGrad", "dy / 2 / y.", traceable=True)
+rsqrt_grad = _gradient_of("RsqrtGrad", "-dy / 2 * y * y * y.", traceable=True)
+tanh_grad = _gradient_of("TanhGrad", "dy * (1 - y * y).", traceable=True)
+sigmoid_grad = _gradient_of("SigmoidGrad", "dy * y * (1 - y).", traceable=True)
 
 
 def _part(c: Inference) -> Sequence[Shape]:
@@ -211,7 +247,7 @@ def _require_parts(whole: DType, part: DType) -> None:
 
 _COMPLEX = attr.types(dtypes.COMPLEX, dtypes.complex64)
 _PART = attr.types((dtypes.float32, dtypes.float64), dtypes.float32)
-conj_op = op("Conj", "input: T -> output: T", T=_COMPLEX, infer=unchanged, doc="The complex conjugate.")
+conj_op = op("Conj", "input: T -> output: T", T=_COMPLEX, infer=unchanged, doc="The complex conjugate.", fails="never")
 real_op = op("Real", "input: T -> output: Tout", T=_COMPLEX, Tout=_PART, infer=_part, doc="The real part.")
 imag_op = op("Imag", "input: T -> output: Tout", T=_COMPLEX, Tout=_PART, infer=_part, doc="The imaginary part.")
 angle_op = op("Angle", "input: T -> output: Tout", T=_COMPLEX, Tout=_PART, infer=_part, doc="The argument.")
@@ -229,6 +265,9 @@ cast_op = op(
     infer=unchanged,
     evaluate=_cast_value,
     doc="The same numbers in another type.",
+    traceable=True,
+    fails="never",
+    forwards="cast",
 )
 add_n_op = op(
     "AddN",
@@ -237,6 +276,8 @@ add_n_op = op(
     infer=merged_inputs,
     commutative=True,
     doc="The sum of the inputs.",
+    traceable=True,
+    fails="never",
 )
 accumulate_n_op = op(
     "AccumulateNV2",

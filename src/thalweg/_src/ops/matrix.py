@@ -57,6 +57,8 @@ matmul_op = op(
     grad_b=False,
     infer=_matmul,
     doc="The product of two matrices.",
+    traceable=True,
+    fails="never",
 )
 batch_matmul_op = op(
     "BatchMatMulV2",
@@ -68,6 +70,8 @@ batch_matmul_op = op(
     grad_y=False,
     infer=_batch_matmul,
     doc="Products of matrices along leading dimensions that broadcast.",
+    traceable=True,
+    fails="never",
 )
 
 

@@ -39,16 +39,23 @@ _ADDABLE = dtypes.NUMERIC | dtypes.QUANTIZED
 
 
 def _activation(name: str, types: frozenset[dtypes.DType], doc: str, **attrs: Any) -> OpDef:
-    return op(name, "features: T -> activations: T", infer=unchanged, doc=doc, **{"T": attr.types(types), **attrs})
+    return op(
+        name,
+        "features: T -> activations: T",
+        infer=unchanged,
+        traceable=True,
+        doc=doc,
+        **{"T": attr.types(types), **attrs},
+    )
 
 
 def _activation_grad(name: str, types: frozenset[dtypes.DType], by: str = "features", **attrs: Any) -> OpDef:
     doc = f"The gradient of {name.removesuffix('Grad')}, from the gradient of its result and its {by}."
     signature = f"gradients: T, {by}: T -> backprops: T"
-    return op(name, signature, infer=merged_inputs, doc=doc, **{"T": attr.types(types), **attrs})
+    return op(name, signature, infer=merged_inputs, traceable=True, doc=doc, **{"T": attr.types(types), **attrs})
 
 
-relu = export("nn.relu")(_activation("Relu", _REAL | {dtypes.qint8}, "max(x, 0)."))
+relu = export("nn.relu")(_activation("Relu", _REAL | {dtypes.qint8}, "max(x, 0).", fails="never"))
 relu_grad = _activation_grad("ReluGrad", _REAL)
 relu6 = export("nn.relu6")(_activation("Relu6", _REAL, "min(max(x, 0), 6)."))
 relu6_grad = _activation_grad("Relu6Grad", _REAL)
@@ -59,7 +66,7 @@ selu_grad = _activation_grad("SeluGrad", _FLOATS, "outputs")
 _LEAKY: dict[str, Any] = {"alpha": 0.2, "T": attr.types(_FLOATS, dtypes.float32)}
 leaky_relu_op = _activation("LeakyRelu", _FLOATS, "x where it is positive, alpha * x elsewhere.", **_LEAKY)
 leaky_relu_grad = _activation_grad("LeakyReluGrad", _FLOATS, **_LEAKY)
-softplus = export("math.softplus", "nn.softplus")(_activation("Softplus", _FLOATS, "log(1 + exp(x))."))
+softplus = export("math.softplus", "nn.softplus")(_activation("Softplus", _FLOATS, "log(1 + exp(x)).", fails="never"))
 softplus_grad = _activation_grad("SoftplusGrad", _FLOATS)
 softsign = export("math.softsign", "nn.softsign")(_activation("Softsign", _FLOATS, "x / (1 + |x|)."))
 softsign_grad = _activation_grad("SoftsignGrad", _FLOATS)
@@ -103,8 +110,18 @@ def _rows(c: Inference) -> Sequence[Shape]:
     return [at_least_rank(c, 0, 1)]
 
 
-softmax_op = op("Softmax", "logits: T -> softmax: T", T=_FLOATS, infer=_rows, doc="exp(x) / sum(exp(x)) in each row.")
-log_softmax_op = op("LogSoftmax", "logits: T -> logsoftmax: T", T=_FLOATS, infer=_rows, doc="log(softmax(x)).")
+softmax_op = op(
+    "Softmax",
+    "logits: T -> softmax: T",
+    T=_FLOATS,
+    infer=_rows,
+    doc="exp(x) / sum(exp(x)) in each row.",
+    traceable=True,
+    fails="never",
+)
+log_softmax_op = op(
+    "LogSoftmax", "logits: T -> logsoftmax: T", T=_FLOATS, infer=_rows, doc="log(softmax(x)).", traceable=True
+)
 
 
 def _along_axis(definition: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
@@ -174,6 +191,7 @@ softmax_cross_entropy_op = op(
     T=_FLOATS,
     infer=_cross_entropy,
     doc="The cross entropy of each row's softmax with a distribution, and its gradient by the row.",
+    traceable=True,
 )
 sparse_softmax_cross_entropy_op = op(
     "SparseSoftmaxCrossEntropyWithLogits",
@@ -182,6 +200,7 @@ sparse_softmax_cross_entropy_op = op(
     Tlabels=attr.types(dtypes.INDEX, dtypes.int64),
     infer=_sparse_cross_entropy,
     doc="The cross entropy of each row's softmax with one class, and its gradient by the row.",
+    traceable=True,
 )
 softmax_cross_entropy_loss = op(
     "_SoftmaxCrossEntropyLoss",
@@ -190,6 +209,7 @@ softmax_cross_entropy_loss = op(
     infer=lambda c: _cross_entropy(c)[:1],
     differentiable=False,
     doc="The cross entropy alone, where nobody asks for its gradient; made by the optimizer, as is the next.",
+    traceable=True,
 )
 sparse_softmax_cross_entropy_loss = op(
     "_SparseSoftmaxCrossEntropyLoss",
@@ -199,9 +219,10 @@ sparse_softmax_cross_entropy_loss = op(
     infer=lambda c: _sparse_cross_entropy(c)[:1],
     differentiable=False,
     doc="The cross entropy with one class alone.",
+    traceable=True,
 )
 l2_loss = export("nn.l2_loss")(
-    op("L2Loss", "t: T -> output: T", T=_FLOATS, infer=scalar, doc="Half the sum of squares.")
+    op("L2Loss", "t: T -> output: T", T=_FLOATS, infer=scalar, doc="Half the sum of squares.", traceable=True)
 )
 
 
@@ -384,6 +405,8 @@ bias_add_op = op(
     data_format=_FORMAT,
     infer=_bias_add,
     doc="Adds a number to each channel.",
+    traceable=True,
+    fails="never",
 )
 bias_add_v1 = op("BiasAddV1", "value: T, bias: T -> output: T", T=_ADDABLE, infer=_bias_add)
 bias_add_grad_op = op(
@@ -393,6 +416,7 @@ bias_add_grad_op = op(
     data_format=_FORMAT,
     infer=_bias_add_grad,
     doc="The sums over each channel.",
+    traceable=True,
 )
 
 
@@ -440,6 +464,7 @@ fused_matmul_op = op(
     infer=_fused_matmul,
     differentiable=False,
     doc="A matrix product with what follows it: a bias, and perhaps an activation; made by the optimizer.",
+    traceable=True,
 )
 
 

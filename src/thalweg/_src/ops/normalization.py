@@ -75,6 +75,7 @@ fused_batch_norm_v1_op = op(
     exponential_avg_factor=1.0,
     infer=_batch_norm,
     **_settings(),
+    traceable=True,
 )
 fused_batch_norm_v2_op = op(
     "FusedBatchNormV2",
@@ -84,6 +85,7 @@ fused_batch_norm_v2_op = op(
     exponential_avg_factor=1.0,
     infer=_batch_norm,
     **_settings(),
+    traceable=True,
 )
 fused_batch_norm_op = op(
     "FusedBatchNormV3",
@@ -94,6 +96,7 @@ fused_batch_norm_op = op(
     infer=_batch_norm,
     doc="Images with mean 0 and variance 1 in each channel, scaled and shifted; the statistics used.",
     **_settings(_ANY_RANK),
+    traceable=True,
 )
 fused_batch_norm_grad_v1_op = op(
     "FusedBatchNormGrad",
@@ -101,6 +104,7 @@ fused_batch_norm_grad_v1_op = op(
     T=_FLOAT32,
     infer=_batch_norm_grad,
     **_settings(),
+    traceable=True,
 )
 fused_batch_norm_grad_v2_op = op(
     "FusedBatchNormGradV2",
@@ -109,6 +113,7 @@ fused_batch_norm_grad_v2_op = op(
     U=_FLOAT32,
     infer=_batch_norm_grad,
     **_settings(),
+    traceable=True,
 )
 fused_batch_norm_grad_op = op(
     "FusedBatchNormGradV3",
@@ -117,6 +122,7 @@ fused_batch_norm_grad_op = op(
     U=_FLOAT32,
     infer=_batch_norm_grad,
     **_settings(_ANY_RANK),
+    traceable=True,
 )
 
 

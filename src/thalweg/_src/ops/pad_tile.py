@@ -49,6 +49,8 @@ tile = export("tile", "manip.tile")(
         host="multiples",
         infer=_tile,
         doc="A tensor repeated along its dimensions.",
+        traceable=True,
+        fails="by shape",
     )
 )
 
@@ -100,6 +102,8 @@ pad_op = op(
     Tpaddings=_INDEX,
     host="paddings",
     infer=_padded,
+    traceable=True,
+    fails="by shape",
 )
 pad_v2_op = op(
     "PadV2",
@@ -108,6 +112,8 @@ pad_v2_op = op(
     Tpaddings=_INDEX,
     host="paddings",
     infer=_padded,
+    traceable=True,
+    fails="by shape",
 )
 mirror_pad_op = op(
     "MirrorPad",
@@ -177,6 +183,7 @@ reverse_op = op(
     infer=_reversed,
     evaluate=lambda c: None if (value := c.partial(0)) is None else np.flip(value, tuple(c.value(1))),  # type: ignore[arg-type]
     doc="A tensor turned around along some dimensions.",
+    fails="never",
 )
 
 
@@ -261,6 +268,9 @@ broadcast_to = export("broadcast_to")(
         host="shape",
         infer=_broadcast_to,
         doc="A tensor repeated along its dimensions of size 1, and along new ones before them.",
+        traceable=True,
+        fails="by shape",
+        view="input",
     )
 )
 

@@ -136,8 +136,9 @@ max_pool_op = op(
     infer=_max_pool,
     doc="The largest element of each window, which may span depth instead of space.",
     **{**_MAX, "T": attr.types((_REAL - {dtypes.uint32, dtypes.uint64}) | {dtypes.qint8}, dtypes.float32)},
+    traceable=True,
 )
-max_pool_grad = op("MaxPoolGrad", _GRAD, infer=_max_pool_grad, **_MAX)
+max_pool_grad = op("MaxPoolGrad", _GRAD, infer=_max_pool_grad, **_MAX, traceable=True)
 max_pool_grad_grad = op("MaxPoolGradGrad", _GRAD, infer=_max_pool_grad_grad, **{**_AVERAGE, "T": _REAL})
 max_pool_indexed = op(
     "_MaxPoolIndexed",
@@ -146,6 +147,7 @@ max_pool_indexed = op(
     differentiable=False,
     doc="MaxPool that remembers where each element came from; made by the optimizer, as is its gradient.",
     **_MAX,
+    traceable=True,
 )
 max_pool_indexed_grad = op(
     "_MaxPoolIndexedGrad",
@@ -154,6 +156,7 @@ max_pool_indexed_grad = op(
     differentiable=False,
     doc="MaxPoolGrad from what _MaxPoolIndexed remembers; of its input only sizes count that are not known statically.",
     **_MAX,
+    traceable=True,
 )
 max_pool_with_argmax_op = op(
     "MaxPoolWithArgmax",
@@ -183,13 +186,16 @@ max_pool_grad_grad_with_argmax = op(
     T=_REAL,
     **_PLAIN,
 )
-avg_pool_op = op("AvgPool", "value: T -> output: T", infer=_pool, doc="The mean of each window's cells.", **_AVERAGE)
+avg_pool_op = op(
+    "AvgPool", "value: T -> output: T", infer=_pool, doc="The mean of each window's cells.", **_AVERAGE, traceable=True
+)
 avg_pool_grad = op(
     "AvgPoolGrad",
     "orig_input_shape: int32, grad: T -> output: T",
     infer=_avg_pool_grad,
     host="orig_input_shape",
     **_AVERAGE,
+    traceable=True,
 )
 _SMALL = _FLOATS - {dtypes.float64}
 max_pool3d_op = op("MaxPool3D", "input: T -> output: T", infer=_pool, **{**_SPACE, "T": _SMALL})

@@ -59,7 +59,9 @@ def _evaluated(function: Callable[..., Any]) -> Evaluate:
     return evaluate
 
 
-def _reduction(name: str, types: frozenset[dtypes.DType] | None, doc: str, evaluate: Evaluate | None = None) -> OpDef:
+def _reduction(
+    name: str, types: frozenset[dtypes.DType] | None, doc: str, evaluate: Evaluate | None = None, **facts: Any
+) -> OpDef:
     kind = "bool" if types is None else "T"
     type_attr: dict[str, Any] = {} if types is None else {"T": types}
     return op(
@@ -73,17 +75,28 @@ def _reduction(name: str, types: frozenset[dtypes.DType] | None, doc: str, evalu
         infer=_reduced,
         evaluate=evaluate,
         doc=doc,
+        **facts,
     )
 
 
-sum_op = _reduction("Sum", dtypes.NUMERIC, "The sum along axes.", _evaluated(np.sum))
-mean_op = _reduction("Mean", dtypes.NUMERIC, "The mean along axes; of integers, the quotient towards zero.")
-prod_op = _reduction("Prod", dtypes.NUMERIC, "The product along axes.", _evaluated(np.prod))
-max_op = _reduction("Max", dtypes.REAL, "The greatest element along axes.", _evaluated(np.max))
-min_op = _reduction("Min", dtypes.REAL, "The least element along axes.", _evaluated(np.min))
+sum_op = _reduction("Sum", dtypes.NUMERIC, "The sum along axes.", _evaluated(np.sum), traceable=True, fails="never")
+mean_op = _reduction(
+    "Mean",
+    dtypes.NUMERIC,
+    "The mean along axes; of integers, the quotient towards zero.",
+    traceable=True,
+    fails="never",
+)
+prod_op = _reduction("Prod", dtypes.NUMERIC, "The product along axes.", _evaluated(np.prod), traceable=True)
+max_op = _reduction(
+    "Max", dtypes.REAL, "The greatest element along axes.", _evaluated(np.max), traceable=True, fails="never"
+)
+min_op = _reduction(
+    "Min", dtypes.REAL, "The least element along axes.", _evaluated(np.min), traceable=True, fails="never"
+)
 euclidean_norm_op = _reduction("EuclideanNorm", dtypes.NUMERIC, "The root of the sum of squares along axes.")
-all_op = _reduction("All", None, "Whether all elements along axes are true.")
-any_op = _reduction("Any", None, "Whether some element along axes is true.")
+all_op = _reduction("All", None, "Whether all elements along axes are true.", traceable=True)
+any_op = _reduction("Any", None, "Whether some element along axes is true.", traceable=True)
 
 
 def one_of(name: str, value: Any, old_name: str, old_value: Any) -> Any:
@@ -241,6 +254,7 @@ arg_max = export("arg_max")(
         infer=_without_axis,
         differentiable=False,
         doc="The index of the greatest element along an axis, of the first among equals.",
+        traceable=True,
     )
 )
 arg_min = export("arg_min")(
@@ -254,6 +268,7 @@ arg_min = export("arg_min")(
         infer=_without_axis,
         differentiable=False,
         doc="The index of the least element along an axis, of the first among equals.",
+        traceable=True,
     )
 )
 
@@ -284,7 +299,7 @@ def _along_axis(c: Inference) -> Sequence[Shape]:
     return unchanged(c)
 
 
-def _scan(name: str, types: frozenset[dtypes.DType], doc: str) -> OpDef:
+def _scan(name: str, types: frozenset[dtypes.DType], doc: str, **facts: Any) -> OpDef:
     return op(
         name,
         "x: T, axis: Tidx -> out: T",
@@ -295,10 +310,11 @@ def _scan(name: str, types: frozenset[dtypes.DType], doc: str) -> OpDef:
         host="axis",
         infer=_along_axis,
         doc=doc,
+        **facts,
     )
 
 
-cumsum_op = _scan("Cumsum", dtypes.NUMERIC, "Running sums along an axis.")
+cumsum_op = _scan("Cumsum", dtypes.NUMERIC, "Running sums along an axis.", traceable=True)
 cumprod_op = _scan("Cumprod", dtypes.NUMERIC, "Running products along an axis.")
 cumulative_logsumexp_op = _scan("CumulativeLogsumexp", dtypes.FLOATING, "Logarithms of running sums of exponentials.")
 

@@ -48,6 +48,8 @@ shape_op = op(
     from_shapes=list,
     differentiable=False,
     doc="The sizes of a tensor's dimensions.",
+    fails="never",
+    metadata=True,
 )
 shape_n_op = op(
     "ShapeN",
@@ -59,6 +61,7 @@ shape_n_op = op(
     from_shapes=list,
     differentiable=False,
     doc="The shapes of several tensors.",
+    metadata=True,
 )
 size_op = op(
     "Size",
@@ -71,6 +74,8 @@ size_op = op(
     from_shapes=lambda inputs: [shapes.num_elements(inputs[0])],
     differentiable=False,
     doc="The number of a tensor's elements.",
+    fails="never",
+    metadata=True,
 )
 rank_op = op(
     "Rank",
@@ -82,14 +87,20 @@ rank_op = op(
     from_shapes=lambda inputs: [len(inputs[0])],
     differentiable=False,
     doc="The number of a tensor's dimensions.",
+    fails="never",
+    metadata=True,
 )
-zeros_like_op = op("ZerosLike", "x: T -> y: T", T=attr.types(), infer=unchanged, differentiable=False)
+zeros_like_op = op(
+    "ZerosLike", "x: T -> y: T", T=attr.types(), infer=unchanged, differentiable=False, traceable=True, fails="never"
+)
 ones_like_op = op(
     "OnesLike",
     "x: T -> y: T",
     T=dtypes.NUMERIC | {dtypes.bool},
     infer=unchanged,
     differentiable=False,
+    traceable=True,
+    fails="never",
 )
 
 
@@ -172,6 +183,9 @@ reshape_op = op(
     infer=_reshape,
     evaluate=_reshape_value,
     doc="The same elements in another shape; one size may be -1 and is computed.",
+    traceable=True,
+    fails="by shape",
+    forwards="reshaped",
 )
 
 
@@ -202,6 +216,9 @@ expand_dims_op = op(
     infer=_expand_dims,
     evaluate=_expand_dims_value,
     doc="A dimension of size 1 more.",
+    traceable=True,
+    fails="never",
+    forwards="reshaped",
 )
 
 
@@ -230,6 +247,9 @@ squeeze_op = op(
     infer=_squeeze,
     evaluate=_squeeze_value,
     doc="The dimensions of size 1 dropped: all, or those named.",
+    traceable=True,
+    fails="by shape",
+    forwards="reshaped",
 )
 
 
@@ -246,7 +266,17 @@ def _transpose(c: Inference) -> Sequence[Shape]:
     return [tuple(dims[p] for p in order)]
 
 
-transpose_op = op("Transpose", "x: T, perm: Tperm -> y: T", T=attr.types(), Tperm=_INDEX, host="perm", infer=_transpose)
+transpose_op = op(
+    "Transpose",
+    "x: T, perm: Tperm -> y: T",
+    T=attr.types(),
+    Tperm=_INDEX,
+    host="perm",
+    infer=_transpose,
+    traceable=True,
+    fails="never",
+    view="x",
+)
 conjugate_transpose_op = op(
     "ConjugateTranspose", "x: T, perm: Tperm -> y: T", T=attr.types(), Tperm=_INDEX, host="perm", infer=_transpose
 )

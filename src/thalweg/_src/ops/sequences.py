@@ -59,6 +59,7 @@ range_op = op(
     evaluate=_range_value,
     differentiable=False,
     doc="Numbers from start up to limit, which is not reached, in steps of delta.",
+    fails="never",
 )
 
 

@@ -77,6 +77,9 @@ slice_op = op(
     infer=_slice,
     evaluate=_slice_value,
     doc="The part of a tensor that begins somewhere and has a size.",
+    traceable=True,
+    fails="by shape",
+    view="input",
 )
 
 
@@ -211,6 +214,9 @@ strided_slice_op = op(
     infer=_strided_slice,
     evaluate=_strided_slice_value,
     doc="The part of a tensor that Python's slices, indices, ellipsis and new axes describe.",
+    traceable=True,
+    fails="by shape",
+    view="input",
 )
 strided_slice_grad_op = op(
     "StridedSliceGrad",

@@ -33,7 +33,9 @@ def _betainc(c: Inference) -> Sequence[Shape]:
     return [result]
 
 
-erf = export("erf", "math.erf")(unary("Erf", dtypes.FLOATING, "The Gauss error function."))
+erf = export("erf", "math.erf")(
+    unary("Erf", dtypes.FLOATING, "The Gauss error function.", traceable=True, fails="never")
+)
 erfc = export("erfc", "math.erfc")(unary("Erfc", dtypes.FLOATING, "1 - erf(x), accurate for large x."))
 erfinv = export("math.erfinv")(unary("Erfinv", dtypes.FLOATING, "The inverse of erf."))
 ndtri = export("math.ndtri")(unary("Ndtri", dtypes.FLOATING, "The quantile of the normal distribution."))

@@ -183,6 +183,8 @@ var_handle_op = op(
     differentiable=False,
     infer=scalar,
     doc="The handle of a variable.",
+    capturable=True,
+    instant=True,
 )
 read_variable_op = op(
     "ReadVariableOp",
@@ -191,6 +193,10 @@ read_variable_op = op(
     stateful=True,
     infer=_read,
     doc="The value of a variable at the moment this runs; later writes do not change it.",
+    forwards="same",
+    reads=True,
+    traceable=True,
+    capturable=True,
 )
 assign_variable_op = op(
     "AssignVariableOp",
@@ -201,6 +207,9 @@ assign_variable_op = op(
     differentiable=False,
     infer=_assign,
     doc="Gives a variable a new value.",
+    traceable=True,
+    writes=True,
+    capturable=True,
 )
 assign_add_variable_op = op(
     "AssignAddVariableOp",
@@ -210,6 +219,9 @@ assign_add_variable_op = op(
     differentiable=False,
     infer=_assign,
     doc="Adds a value of the same shape to a variable.",
+    traceable=True,
+    writes=True,
+    capturable=True,
 )
 assign_sub_variable_op = op(
     "AssignSubVariableOp",
@@ -219,6 +231,9 @@ assign_sub_variable_op = op(
     differentiable=False,
     infer=_assign,
     doc="Subtracts a value of the same shape from a variable.",
+    traceable=True,
+    writes=True,
+    capturable=True,
 )
 initialized_value = op(
     "_InitializedValue",
@@ -257,6 +272,9 @@ variable_shape = op(
     infer=_shape_vector,
     evaluate=_shape_value,
     doc="The shape of a variable's value.",
+    reads=True,
+    capturable=True,
+    metadata=True,
 )
 resource_count_up_to = op(
     "ResourceCountUpTo",
@@ -278,6 +296,8 @@ resource_gather = op(
     stateful=True,
     infer=_gather,
     doc="Rows of a variable, without reading all of it.",
+    reads=True,
+    capturable=True,
 )
 resource_gather_nd = op(
     "ResourceGatherNd",
@@ -287,16 +307,20 @@ resource_gather_nd = op(
     stateful=True,
     infer=_gather_nd,
     doc="Elements or slices of a variable, each addressed by a vector of indices.",
+    reads=True,
+    capturable=True,
 )
 
 
-def _scatter_op(verb: str, types: Any, doc: str) -> OpDef:
+def _scatter_op(verb: str, types: Any, doc: str, capturable: bool = False) -> OpDef:
     return op(
         f"ResourceScatter{verb}",
         "resource: resource, indices: Tindices, updates: dtype ->",
         dtype=types,
         Tindices=dtypes.INDEX,
         stateful=True,
+        writes=True,
+        capturable=capturable,
         differentiable=False,
         infer=_scatter,
         doc=doc,
@@ -312,6 +336,7 @@ def _scatter_nd_op(verb: str, doc: str) -> OpDef:
         use_locking=True,
         bad_indices_policy="",
         stateful=True,
+        writes=True,
         differentiable=False,
         infer=_scatter_nd,
         doc=doc,
@@ -319,8 +344,12 @@ def _scatter_nd_op(verb: str, doc: str) -> OpDef:
 
 
 resource_scatter_update = _scatter_op("Update", attr.types(), "Replaces rows of a variable.")
-resource_scatter_add = _scatter_op("Add", _ARITHMETIC, "Adds to rows of a variable; equal indices add up.")
-resource_scatter_sub = _scatter_op("Sub", _ARITHMETIC, "Subtracts from rows of a variable; equal indices add up.")
+resource_scatter_add = _scatter_op(
+    "Add", _ARITHMETIC, "Adds to rows of a variable; equal indices add up.", capturable=True
+)
+resource_scatter_sub = _scatter_op(
+    "Sub", _ARITHMETIC, "Subtracts from rows of a variable; equal indices add up.", capturable=True
+)
 resource_scatter_mul = _scatter_op("Mul", _ARITHMETIC, "Multiplies rows of a variable.")
 resource_scatter_div = _scatter_op("Div", _ARITHMETIC, "Divides rows of a variable.")
 resource_scatter_min = _scatter_op("Min", _ARITHMETIC, "Lowers rows of a variable to the updates.")
@@ -339,6 +368,7 @@ resource_strided_slice_assign = op(
     new_axis_mask=0,
     shrink_axis_mask=0,
     stateful=True,
+    writes=True,
     differentiable=False,
     host="begin, end, strides",
     infer=_strided_slice_assign,

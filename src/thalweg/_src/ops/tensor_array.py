@@ -90,6 +90,7 @@ tensor_array_read_op = op(
     stateful=True,
     infer=_read,
     doc="Reads one element.",
+    reads=True,
 )
 tensor_array_gather_op = op(
     "TensorArrayGatherV3",
@@ -109,6 +110,7 @@ tensor_array_scatter_op = op(
     stateful=True,
     infer=_scattered,
     doc="Writes the rows of a tensor as elements.",
+    view="value",
 )
 tensor_array_concat_op = op(
     "TensorArrayConcatV3",
@@ -137,6 +139,7 @@ tensor_array_size_op = op(
     differentiable=False,
     infer=scalar,
     doc="How many elements the array has.",
+    reads=True,
 )
 tensor_array_close_op = op(
     "TensorArrayCloseV3",

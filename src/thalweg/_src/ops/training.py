@@ -76,6 +76,9 @@ def _update(name: str, arguments: str, doc: str, **attrs: Any) -> OpDef:
         **attrs,
         infer=_whole,
         stateful=True,
+        writes=True,
+        traceable=True,
+        capturable=True,
         differentiable=False,
         doc=doc,
     )
@@ -93,6 +96,7 @@ def _row_update(name: str, arguments: str, doc: str, **attrs: Any) -> OpDef:
         **attrs,
         infer=_rows,
         stateful=True,
+        writes=True,
         differentiable=False,
         doc=doc,
     )

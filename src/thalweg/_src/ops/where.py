@@ -49,6 +49,8 @@ select_op = op(
     T=attr.types(),
     infer=_select,
     doc="t where the condition holds, e elsewhere; a vector of conditions chooses rows.",
+    traceable=True,
+    fails="never",
 )
 select_v2_op = op(
     "SelectV2",
@@ -56,6 +58,7 @@ select_v2_op = op(
     T=attr.types(),
     infer=_select_v2,
     doc="t where the condition holds, e elsewhere; all three broadcast.",
+    traceable=True,
 )
 
 
@@ -100,6 +103,7 @@ one_hot_op = op(
     infer=_one_hot,
     differentiable=False,
     doc="A new dimension that is on at the index and off elsewhere.",
+    traceable=True,
 )
 
 

@@ -416,7 +416,7 @@ SCOPED: dict[str, dict[str, str]] = {
         "differentiable": "Whether gradients may flow through it.",
         "from_shapes": "Function that returns the outputs' values if the inputs' shapes decide them.",
         "doc": "Its docstring.",
-        "**attrs": "Attributes: an AttrDef, a set of types, or a default value, by name.",
+        "**attrs_and_facts": "Attributes by name, each an AttrDef, a set of types or a default; and `Facts` by name.",
     },
     "orthogonal_initializer": {"gain": "Factor of the orthogonal matrix."},
     "initializers.identity": {"gain": "Factor of the identity matrix."},

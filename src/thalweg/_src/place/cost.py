@@ -10,7 +10,7 @@ from typing import Any
 
 from thalweg._src.graph.ir.step_graph import Node
 from thalweg._src.place.groups import kind
-from thalweg._src.place.work import MEASURES, NOTHING, VIEWS, Sizes, count, moved
+from thalweg._src.place.work import Sizes, count, moved
 from thalweg._src.shapes import show
 
 _VERSION = 1
@@ -92,10 +92,10 @@ class CostModel:
 
     def estimate(self, node: Node, device: str) -> float:
         """Returns what shapes and op type say: the launch, then arithmetic or memory, whichever is slower."""
-        if node.type in NOTHING:
+        if node.facts.instant:
             return 0.0
         speed = self.speed(device)
-        if node.type in VIEWS or node.type in MEASURES:
+        if node.facts.is_alias or node.facts.metadata:
             return speed.launch
         work = count(node, self.sizes) / speed.flops
         return speed.launch + max(work, moved(node, self.sizes) / speed.bytes)
@@ -162,7 +162,7 @@ class CostModel:
         if not self.measured:
             return None
         found = self.measured.get(f"{where} {node.name} = {node.type}")
-        if found is None and node.type != "_While" and node.type not in NOTHING:
+        if found is None and node.type != "_While" and not node.facts.instant:
             found = self.measured.get(f"{where} {signature(node)}")
         return None if found is None else found[0]
 

@@ -56,7 +56,7 @@ class _Board:
         self._run(unit, home, self._ready(unit, home))
 
     def _is_open_feed(self, unit: int) -> bool:
-        """Returns whether a unit is a feed whose first user has no place yet: it follows that one and decides nothing."""
+        """Returns whether a unit is a feed whose first user is not placed yet: it follows that one."""
         return self.problem.units[unit].type == "_Arg" and self.home(unit) == _OPEN
 
     def _bring(self, producer: int, home: int) -> None:

@@ -9,7 +9,6 @@ from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph
 from thalweg._src.place.cost import CostModel
 from thalweg._src.place.groups import Group, kind
 from thalweg._src.place.simulate import Schedule, simulate
-from thalweg._src.place.work import NOTHING, VIEWS
 
 Choice = dict[Group, str]
 
@@ -188,7 +187,7 @@ def _early(nodes: Iterable[Node]) -> set[Node]:
     """Returns what is there when the step starts: others get it before any work is done."""
     found: set[Node] = set()
     for node in nodes:
-        if (node.type in NOTHING or node.type in VIEWS) and found.issuperset(node.predecessors()):
+        if (node.facts.instant or node.facts.is_alias) and found.issuperset(node.predecessors()):
             found.add(node)
     return found
 

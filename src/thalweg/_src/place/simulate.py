@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thalweg._src.errors import in_units
-from thalweg._src.place.work import VIEWS
 
 if TYPE_CHECKING:
     from thalweg._src.place.problem import Problem
@@ -263,7 +262,7 @@ def _peaks(schedule: Schedule) -> dict[str, int]:
                 alive[number, here][2] = schedule.finish
             for reader in value.readers:
                 there = where[reader]
-                if problem.units[reader].type in VIEWS and value.size:
+                if problem.units[reader].facts.is_alias and value.size:
                     buffer_of.setdefault(reader, number)
                 sent = ends[unit] + problem.latency[here][there] + value.size * problem.per_byte[here][there]
                 if there != here:

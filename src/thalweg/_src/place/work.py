@@ -14,11 +14,6 @@ from thalweg._src.shapes import Shape
 Flops = Callable[[Node, "Sizes"], float]
 
 FLOPS: Registry[Flops] = Registry("count of operations")
-NOTHING = frozenset(("Const", "NoOp", "VarHandleOp", "_Arg"))  # take no time in a step
-# Give what they take, under another name or shape.
-_SAME = ("Identity", "PlaceholderWithDefault", "PreventGradient", "ReadVariableOp", "StopGradient", "_Alive", "_Choose")
-VIEWS = frozenset((*_SAME, "ExpandDims", "Reshape", "Squeeze", "_AsNumber", "_AsTensor"))
-MEASURES = frozenset(("Rank", "Shape", "ShapeN", "Size", "VariableShape"))  # look at shapes alone
 _STRING_BYTES = 64
 
 
@@ -72,7 +67,7 @@ def count(node: Node, sizes: Sizes) -> float:
 
 def moved(node: Node, sizes: Sizes) -> int:
     """Returns the bytes that a node reads and writes."""
-    if node.type in NOTHING or node.type in VIEWS or node.type in MEASURES:
+    if node.facts.instant or node.facts.is_alias or node.facts.metadata:
         return 0
     variables = sum(sizes.kept(producer) for producer, _ in node.inputs)  # what is read or written through handles
     return sizes.inputs(node) + sizes.outputs(node) + variables

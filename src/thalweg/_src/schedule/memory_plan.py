@@ -20,7 +20,6 @@ from thalweg._src.errors import in_units
 from thalweg._src.graph.ir.step_graph import Node, StepGraph, waits
 from thalweg._src.graph.source_line import made_at
 from thalweg._src.place.cost import CostModel
-from thalweg._src.place.work import NOTHING
 from thalweg._src.schedule.memory_order import linearize, orders
 from thalweg._src.schedule.peak_memory import Buffers, Forecast
 from thalweg._src.schedule.timeline import Clock, Item, Timeline, transfer_key
@@ -285,7 +284,7 @@ class _Receiving:
 
 def _last_working(item: Item) -> Node | None:
     """Returns the last node of a segment that does something; the rest is there from the start."""
-    return next((node for node in reversed(item.nodes) if node.type not in NOTHING), None)
+    return next((node for node in reversed(item.nodes) if not node.facts.instant), None)
 
 
 # -- keeping to a limit -----------------------------------------------------------------------------------------------

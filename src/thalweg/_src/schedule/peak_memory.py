@@ -16,17 +16,11 @@ from thalweg._src.graph.source_line import made_at
 from thalweg._src.place.cost import CostModel
 from thalweg._src.place.groups import kind
 from thalweg._src.place.trip_count import turns
-from thalweg._src.place.work import VIEWS
 from thalweg._src.shapes import is_fully_defined, show
 
 Until = Mapping[Node, Node | None]
 
 _FEW = 5  # tensors that are named
-# Give parts of what they take, or all of it in another order, without a copy; and which of their inputs that is.
-_PARTS = {
-    "BroadcastTo": 0, "Slice": 0, "Split": 1, "SplitV": 0, "StridedSlice": 0, "TensorArrayScatterV3": 2, "Transpose": 0,
-    "Unpack": 0,
-}  # fmt: skip
 _APPENDING = {"TensorListPushBack": (1, 0), "TensorArrayWriteV3": (2, 3)}  # the inputs: what is added, and to what
 
 
@@ -119,7 +113,7 @@ class Buffers:
                 buffer = max(seen, key=self.sizes.__getitem__)
                 self._of.update(((node, index), buffer) for index in range(len(node.dtypes)))
                 maker, output = self.makers[buffer]
-                if node.type in VIEWS and not is_fully_defined(maker.shapes[output]):
+                if node.facts.is_alias and not is_fully_defined(maker.shapes[output]):
                     self.sizes[buffer] = max(self.sizes[buffer], self.costs.bytes(node, 0))  # it may know its shape
             return
         if node.type == "_Arg" and self._inside:
@@ -222,9 +216,10 @@ class Buffers:
 
 def _viewed(node: Node) -> list[Output] | None:
     """Returns what a node's outputs may be views of; None if they are memory of their own."""
-    if node.type in _PARTS:
-        return node.inputs[_PARTS[node.type] :][:1]
-    if node.type not in VIEWS:
+    if node.facts.view:
+        names = [arg.name for arg in node.definition.inputs]
+        return node.inputs[names.index(node.facts.view) :][:1]
+    if not node.facts.is_alias:
         return None
     if node.type == "ReadVariableOp":
         return []

@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from thalweg._src import dtypes
 from thalweg._src.graph.ir.step_graph import Node
 
-_READY = frozenset(("Const", "VarHandleOp", "_Arg"))  # there when a step starts
-_SAME = frozenset(("Cast", "Identity", "ReadVariableOp", "Reshape", "StopGradient"))  # give what they take
 _EARLY = -5e8  # after the feeds, before all that anybody wrote
 
 
@@ -34,9 +32,9 @@ def _chain(node: Node, written: dict[Node, float]) -> list[Node]:
     """Returns what there is from the start of the step to a node, if nothing of it takes time."""
     if node.controls or node.guard:
         return []
-    if node.type in _READY:
+    if node.facts.instant:
         return [node]
-    if node.type not in _SAME or written.get(node.inputs[0][0], node.order) < node.order:
+    if node.facts.forwards in ("", "chosen") or written.get(node.inputs[0][0], node.order) < node.order:
         return []
     chains = [_chain(producer, written) for producer, _ in node.inputs]
     return [*(member for chain in chains for member in chain), node] if all(chains) else []

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from thalweg._src.dtypes import DType
-from thalweg._src.graph.op_def import OPS, OpDef
+from thalweg._src.graph.op_def import OPS, Facts, OpDef
 from thalweg._src.graph.source_line import Stack
 from thalweg._src.shapes import Shape
 
@@ -64,6 +64,11 @@ class Node:
         self.order = order
         self.guard = guard
         self.stack = stack
+
+    @property
+    def facts(self) -> Facts:
+        """What may be assumed of the op."""
+        return self.definition.facts
 
     def constant(self, index: int) -> np.ndarray[Any, Any] | None:
         """Returns the value of an input that is a constant of the graph."""
