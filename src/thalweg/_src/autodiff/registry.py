@@ -27,6 +27,7 @@ class RegisterGradient:
         self._op_types = op_types
 
     def __call__(self, function: GradientFunction) -> GradientFunction:
+        """Registers a gradient function and returns it."""
         for op_type in self._op_types:
             GRADIENTS.register(op_type, function, function.__module__)
         return function

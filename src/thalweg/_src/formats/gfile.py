@@ -179,6 +179,7 @@ class GFile:
         return self
 
     def __next__(self) -> Any:
+        """Returns the next line; raises StopIteration at the end."""
         line = self.readline()
         if not line:
             raise StopIteration

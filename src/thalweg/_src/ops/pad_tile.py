@@ -355,11 +355,8 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
 
 
 @export("meshgrid")
-def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
+def meshgrid(*args: Any, indexing: str = "xy", name: str | None = "meshgrid") -> list[Tensor]:
     """Returns the coordinates of a grid over vectors, one tensor for each; `indexing` is "xy" or "ij"."""
-    indexing, name = kwargs.pop("indexing", "xy"), kwargs.pop("name", "meshgrid")
-    if kwargs:
-        raise TypeError(f"meshgrid has no argument {next(iter(kwargs))!r}")
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is {indexing!r}, expected 'xy' or 'ij'")
     with name_scope(name, "meshgrid", args):

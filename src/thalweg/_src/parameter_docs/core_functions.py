@@ -394,7 +394,7 @@ SCOPED: dict[str, dict[str, str]] = {
     "matrix_transpose transpose": {"a": "The input tensor."},
     "meshgrid": {
         "*args": "The coordinates along each axis, vectors.",
-        "**kwargs": '`indexing`: "xy" (default) or "ij"; `name`.',
+        "indexing": '"xy" swaps the first two dimensions, "ij" keeps the order of the vectors.',
     },
     "multinomial random.categorical": {
         "logits": "Unscaled log probabilities [batch, classes].",
@@ -408,9 +408,6 @@ SCOPED: dict[str, dict[str, str]] = {
         "signature": 'Inputs and outputs, such as "a: T, b: T -> product: T".',
         "infer": "Function that infers the static shapes of the outputs.",
         "evaluate": "Function that returns the value of a small integer output if static facts decide it.",
-        "stateful": "Whether it has side effects or state.",
-        "commutative": "Whether its inputs may be exchanged.",
-        "waits": "Whether its kernel may block.",
         "host": "Names of the inputs and outputs that are in host memory on every device.",
         "numbers": "Names of the inputs that the kernel also takes as Python numbers.",
         "differentiable": "Whether gradients may flow through it.",
@@ -519,8 +516,6 @@ SCOPED: dict[str, dict[str, str]] = {
     "audio.decode_wav": {
         "desired_channels": "Number of channels to return; -1 takes those of the file.",
         "desired_samples": "Number of samples to return; -1 takes those of the file.",
-        "*args": "`contents`: the bytes of a WAV file.",
-        "**attrs": "`desired_channels` and `desired_samples`; -1, the default, takes those of the file.",
     },
     "bitwise.left_shift bitwise.right_shift": {"y": "The number of bits."},
     "compat.as_bytes compat.as_str compat.as_str_any": {"value": "The value to convert."},

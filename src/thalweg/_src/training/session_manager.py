@@ -119,7 +119,7 @@ class SessionManager:
         return session, ready
 
     def wait_for_session(self, master: str, config: Any = None, max_wait_secs: float | None = float("inf")) -> Session:
-        """Returns a session that somebody else has made ready; DeadlineExceededError if nobody does in time."""
+        """Returns a session once another task has initialized the model; DeadlineExceededError if none does in time."""
         until = time.monotonic() + (float("inf") if max_wait_secs is None else max_wait_secs)
         while True:
             session = Session(master, graph=self._graph, config=config)

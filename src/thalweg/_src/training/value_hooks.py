@@ -15,7 +15,7 @@ from thalweg._src.training.session_run_hook import SessionRunArgs, SessionRunCon
 
 @export("estimator.NanLossDuringTrainingError", "train.NanLossDuringTrainingError")
 class NanLossDuringTrainingError(RuntimeError):
-    """Says that the loss is no number any more."""
+    """The loss is NaN."""
 
     def __str__(self) -> str:
         return "NaN loss during training."

@@ -72,6 +72,7 @@ class Zeros(Initializer):
         self.dtype = dtypes.as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Returns an initial value of a shape and type."""
         return zeros(shape, self._dtype(dtype))
 
 
@@ -83,6 +84,7 @@ class Ones(Initializer):
         self.dtype = dtypes.as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Returns an initial value of a shape and type."""
         return ones(shape, self._dtype(dtype))
 
 
@@ -102,6 +104,7 @@ class Constant(Initializer):
     def __call__(
         self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: bool | None = None
     ) -> Tensor:
+        """Returns an initial value of a shape and type."""
         verify = self._verify_shape if verify_shape is None else verify_shape
         return constant(self.value, self._dtype(dtype), shape, verify_shape=verify)
 
@@ -122,6 +125,7 @@ class RandomUniform(Initializer):
         self.dtype = dtypes.as_dtype(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Returns an initial value of a shape and type."""
         return random_uniform(shape, self.minval, self.maxval, self._dtype(dtype), seed=self.seed)
 
     def get_config(self) -> dict[str, Any]:
@@ -141,6 +145,7 @@ class RandomNormal(Initializer):
         self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Returns an initial value of a shape and type."""
         return random_normal(shape, self.mean, self.stddev, self._dtype(dtype), seed=self.seed)
 
     def get_config(self) -> dict[str, Any]:
@@ -152,6 +157,7 @@ class TruncatedNormal(RandomNormal):
     """Initializes with normally distributed values, resampled beyond two standard deviations."""
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Returns an initial value of a shape and type."""
         return truncated_normal(shape, self.mean, self.stddev, self._dtype(dtype), seed=self.seed)
 
 
@@ -165,6 +171,7 @@ class UniformUnitScaling(Initializer):
         self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Returns an initial value of a shape and type."""
         inputs = max(math.prod(_full_sizes(shape, partition_info)[:-1]), 1)
         limit = math.sqrt(3 / inputs) * self.factor
         return random_uniform(shape, -limit, limit, self._dtype(dtype), seed=self.seed)
@@ -199,6 +206,7 @@ class VarianceScaling(Initializer):
         self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Returns an initial value of a shape and type."""
         fan_in, fan_out = _fans(_full_sizes(shape, partition_info))
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         scale, kind = self.scale / max(1.0, fan), self._dtype(dtype)
@@ -260,6 +268,7 @@ class Identity(Initializer):
         self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Returns an initial value of a shape and type."""
         full = _full_sizes(shape, partition_info)
         if len(full) != 2:
             raise ValueError(f"identity_initializer makes matrices: expected a shape of rank 2, received {full}")
@@ -282,6 +291,7 @@ class Orthogonal(Initializer):
         self.dtype = _floating(dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        """Returns an initial value of a shape and type."""
         sizes = _sizes(shape)
         if len(sizes) < 2:
             raise ValueError(f"orthogonal_initializer needs a shape of rank 2 or more, received {sizes}")

@@ -503,6 +503,7 @@ def _convert_variable(
 
 register_tensor_conversion_function(Variable, _convert_variable, 50)
 install_operators(Variable)
+Variable.__new__.__signature__ = inspect.signature(Variable.__init__)  # type: ignore[attr-defined]  # for help()
 
 
 def create_variable(**kwargs: Any) -> Any:

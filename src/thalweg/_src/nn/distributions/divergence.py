@@ -25,6 +25,7 @@ class RegisterKL:
         self._key = (dist_cls_a, dist_cls_b)
 
     def __call__(self, kl_fn: Divergence) -> Divergence:
+        """Registers a divergence function and returns it."""
         if not callable(kl_fn):
             raise TypeError(f"kl_fn must be callable, received: {kl_fn}")
         if self._key in _divergences:

@@ -393,6 +393,9 @@ class Layer:
         return result
 
 
+Layer.__new__.__signature__ = inspect.signature(Layer.__init__)  # type: ignore[attr-defined]  # for help()
+
+
 @parts_of.register(Layer)
 def _parts(layer: Layer) -> Iterator[Part]:
     """Yields the variables of the layer by name, then its attributes."""
