@@ -19,7 +19,7 @@ class ThreadPoolOptionProto(Message):
 @export("GPUOptions")
 @message
 class GPUOptions(Message):
-    """Configures how a process uses its GPUs."""
+    """Options for how a process uses its GPUs."""
 
     @message
     class Experimental(Message):
@@ -55,7 +55,7 @@ class GPUOptions(Message):
 @export("OptimizerOptions")
 @message
 class OptimizerOptions(Message):
-    """Selects the optimizer's graph rewrites."""
+    """Options for which graph rewrites run."""
 
     class Level(Choice):
         """The set of rewrites to apply: none, or the default ones."""
@@ -159,7 +159,7 @@ class RewriterConfig(Message):
 @export("GraphOptions")
 @message
 class GraphOptions(Message):
-    """Configures how a graph is compiled."""
+    """Options for how a graph is rewritten and compiled."""
 
     enable_recv_scheduling: bool
     optimizer_options: OptimizerOptions
@@ -186,7 +186,7 @@ class RPCOptions(Message):
 @export("ConfigProto")
 @message
 class ConfigProto(Message):
-    """Holds the options of a session."""
+    """The options of a session."""
 
     @message
     class Experimental(Message):
@@ -227,7 +227,7 @@ class ConfigProto(Message):
 
 @message
 class DebugTensorWatch(Message):
-    """Names an output that the debugger watches."""
+    """An output that the debugger watches."""
 
     node_name: str
     output_slot: int
@@ -248,7 +248,7 @@ class DebugOptions(Message):
 @export("RunOptions")
 @message
 class RunOptions(Message):
-    """Holds the options of one step."""
+    """The options of one step."""
 
     class TraceLevel(Choice):
         """How much of a step is traced."""
@@ -330,7 +330,7 @@ class MemoryStats(Message):
 
 @message
 class NodeExecStats(Message):
-    """Records one execution of a node; times that end in `rel` count from `all_start`."""
+    """One execution of a node; times whose names contain `rel` are relative to `all_start`."""
 
     node_name: str
     all_start_micros: int
@@ -353,7 +353,7 @@ class NodeExecStats(Message):
 
 @message
 class DeviceStepStats(Message):
-    """Records what one device executed in a step."""
+    """The executions of nodes on one device in a step."""
 
     device: str
     node_stats: Repeated[NodeExecStats]
@@ -373,11 +373,11 @@ class CostGraphDef(Message):
 
     @message
     class Node(Message):
-        """Holds the cost of one node."""
+        """The cost of one node."""
 
         @message
         class InputInfo(Message):
-            """Names the output that an input comes from."""
+            """The output that an input comes from."""
 
             preceding_node: int
             preceding_port: int

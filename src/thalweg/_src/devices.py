@@ -46,7 +46,7 @@ class DeviceSpec:
 
     @classmethod
     def from_string(cls, spec: str) -> DeviceSpec:
-        """Makes a spec from a name such as `/job:worker/cpu:0`."""
+        """Returns the spec of a name such as `/job:worker/cpu:0`."""
         return cls(*_parse(spec))
 
     def parse_from_string(self, spec: str) -> DeviceSpec:

@@ -17,7 +17,7 @@ _BY_ENUM: dict[int, DType] = {}
 
 @export("DType", "dtypes.DType")
 class DType:
-    """The type of a tensor's elements; there is one instance per type."""
+    """The element type of a tensor; one object for each type."""
 
     __slots__ = (
         "_as_ref",

@@ -27,7 +27,7 @@ UNAUTHENTICATED = 16
 
 @export("OpError", "errors.OpError")
 class OpError(Exception):
-    """Reports that an operation failed while a step ran."""
+    """The base class of errors that an operation raises while a step runs."""
 
     def __init__(self, node_def: Any, op: Any, message: str, error_code: int) -> None:
         super().__init__(node_def, op, message, error_code)
@@ -61,112 +61,112 @@ class _CodedError(OpError):
 
 @export("errors.CancelledError")
 class CancelledError(_CodedError):
-    """Raised when a step or an operation is cancelled."""
+    """The step or operation was cancelled."""
 
     code = CANCELLED
 
 
 @export("errors.UnknownError")
 class UnknownError(_CodedError):
-    """Raised when no other class describes the error."""
+    """An error without a more specific class."""
 
     code = UNKNOWN
 
 
 @export("errors.InvalidArgumentError")
 class InvalidArgumentError(_CodedError):
-    """Raised when an operation receives an invalid argument."""
+    """An operation received an invalid argument."""
 
     code = INVALID_ARGUMENT
 
 
 @export("errors.DeadlineExceededError")
 class DeadlineExceededError(_CodedError):
-    """Raised when a deadline expires before an operation completes."""
+    """The time limit was exceeded."""
 
     code = DEADLINE_EXCEEDED
 
 
 @export("errors.NotFoundError")
 class NotFoundError(_CodedError):
-    """Raised when a file, node, device or resource does not exist."""
+    """A file, node, device or resource does not exist."""
 
     code = NOT_FOUND
 
 
 @export("errors.AlreadyExistsError")
 class AlreadyExistsError(_CodedError):
-    """Raised when an entity to be created already exists."""
+    """The entity to create exists already."""
 
     code = ALREADY_EXISTS
 
 
 @export("errors.PermissionDeniedError")
 class PermissionDeniedError(_CodedError):
-    """Raised when the caller lacks permission to run an operation."""
+    """The caller has no permission for the operation."""
 
     code = PERMISSION_DENIED
 
 
 @export("errors.ResourceExhaustedError")
 class ResourceExhaustedError(_CodedError):
-    """Raised when a resource such as memory, disk space or a quota is exhausted."""
+    """Memory, disk space or a quota is exhausted."""
 
     code = RESOURCE_EXHAUSTED
 
 
 @export("errors.FailedPreconditionError")
 class FailedPreconditionError(_CodedError):
-    """Raised when the system is not in the required state, such as when a variable is read before it is initialized."""
+    """The system is not in the required state, for instance a variable is not initialized."""
 
     code = FAILED_PRECONDITION
 
 
 @export("errors.AbortedError")
 class AbortedError(_CodedError):
-    """Raised when an operation is aborted, typically because of a concurrent action."""
+    """The operation was aborted, usually because of a conflict with a concurrent one."""
 
     code = ABORTED
 
 
 @export("errors.OutOfRangeError")
 class OutOfRangeError(_CodedError):
-    """Raised when an operation reads past the end of its input or of the valid range."""
+    """The input has ended, or an index is out of range."""
 
     code = OUT_OF_RANGE
 
 
 @export("errors.UnimplementedError")
 class UnimplementedError(_CodedError):
-    """Raised when an operation, or this use of it, is not implemented."""
+    """The operation has no implementation for these arguments."""
 
     code = UNIMPLEMENTED
 
 
 @export("errors.InternalError")
 class InternalError(_CodedError):
-    """Raised when an internal invariant of Thalweg is violated."""
+    """An invariant of the system does not hold."""
 
     code = INTERNAL
 
 
 @export("errors.UnavailableError")
 class UnavailableError(_CodedError):
-    """Raised when a task cannot currently be reached; a retry may succeed."""
+    """A task cannot be reached at the moment."""
 
     code = UNAVAILABLE
 
 
 @export("errors.DataLossError")
 class DataLossError(_CodedError):
-    """Raised when stored data is corrupted or lost."""
+    """Stored data is corrupt or incomplete."""
 
     code = DATA_LOSS
 
 
 @export("errors.UnauthenticatedError")
 class UnauthenticatedError(_CodedError):
-    """Raised when the caller does not have valid credentials."""
+    """The caller has no valid credentials."""
 
     code = UNAUTHENTICATED
 
@@ -190,19 +190,19 @@ _TYPES = {cls.code: cls for cls in _CodedError.__subclasses__()}
 
 @export("errors.exception_type_from_error_code")
 def exception_type_from_error_code(error_code: int) -> type[_CodedError]:
-    """Returns the exception class of an error code."""
+    """Returns the exception class of a code."""
     return _TYPES[error_code]
 
 
 @export("errors.error_code_from_exception_type")
 def error_code_from_exception_type(cls: type[OpError]) -> int:
-    """Returns the error code of an exception class, UNKNOWN for one that has none."""
+    """Returns the code of an exception class, UNKNOWN if it has none."""
     return cls.code if issubclass(cls, _CodedError) else UNKNOWN
 
 
 @export("errors.Status")
 class Status:
-    """The status that a library call reports: a code, initially OK, and a message."""
+    """A status code and message, OK by default."""
 
     def __init__(self) -> None:
         self.code = OK
@@ -211,7 +211,7 @@ class Status:
 
 @export("errors.raise_exception_on_not_ok_status")
 class raise_exception_on_not_ok_status:
-    """A context manager that yields a Status and, when the block ends, raises the exception of its code."""
+    """Context manager: yields a Status and raises the exception of its code at the end."""
 
     def __enter__(self) -> Status:
         self.status = Status()

@@ -155,7 +155,7 @@ def show(shape: Shape) -> str:
 
 @export("Dimension")
 class Dimension:
-    """One dimension of a shape, possibly of unknown size; arithmetic with an unknown size is unknown."""
+    """One size of a shape, possibly unknown; arithmetic with an unknown size gives an unknown size."""
 
     __slots__ = ("_value",)
 
@@ -275,7 +275,7 @@ def _compare(function: Callable[[int, int], bool], a: Any, b: Any) -> bool | Non
 
 @export("TensorShape")
 class TensorShape:
-    """The static shape of a tensor; the rank and each size may be unknown."""
+    """The static shape of a tensor: rank and sizes, each possibly unknown."""
 
     __slots__ = ("_dims",)
 
@@ -340,7 +340,7 @@ class TensorShape:
         return TensorShape(merge(self._dims, as_shape(other)))
 
     def concatenate(self, other: Any) -> TensorShape:
-        """Appends the dimensions of `other`."""
+        """Returns this shape followed by the dimensions of `other`."""
         return TensorShape(concatenate(self._dims, as_shape(other)))
 
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
@@ -435,11 +435,11 @@ def unknown_shape(rank: int | None = None, *, ndims: int | None = None) -> Tenso
 
 @export("dimension_value", "compat.dimension_value")
 def dimension_value(dimension: Dimension | int | None) -> int | None:
-    """Returns the size that an entry of a shape represents."""
+    """Returns the size of a Dimension, an integer or None."""
     return dimension._value if isinstance(dimension, Dimension) else dimension
 
 
 @export("dimension_at_index", "compat.dimension_at_index")
 def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
-    """Returns one dimension, an unknown one when the rank is unknown."""
+    """Returns one dimension of a shape, an unknown one if the rank is unknown."""
     return TensorShape(shape)[index]

@@ -1,4 +1,4 @@
-"""tf.contrib.data: Transformations of datasets under their older names."""
+"""tf.contrib.data: Dataset transformations under their deprecated names."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.data.experimental: Further transformations of datasets."""
+"""tf.data.experimental: Experimental dataset transformations and options."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

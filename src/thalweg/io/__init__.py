@@ -1,4 +1,4 @@
-"""tf.io: Files of records, examples, images and graphs, and queues."""
+"""tf.io: Input and output: TFRecord files, Examples, images, graphs and input queues."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

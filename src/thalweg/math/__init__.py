@@ -1,4 +1,4 @@
-"""tf.math: Element-wise functions and reductions."""
+"""tf.math: Mathematical functions, element-wise and reducing."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

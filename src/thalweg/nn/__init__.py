@@ -1,4 +1,4 @@
-"""tf.nn: Layers without state, activations and losses."""
+"""tf.nn: Neural network operations: convolution, pooling, activations, normalization, embeddings, RNNs and losses."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

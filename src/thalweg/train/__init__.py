@@ -1,4 +1,4 @@
-"""tf.train: Optimizers, schedules, averages and the global step."""
+"""tf.train: Training: optimizers, learning rate schedules, checkpoints, monitored sessions, hooks and input queues."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -34,7 +34,7 @@ from thalweg._src.shapes import compatible, merge, show
 
 @export("AggregationMethod")
 class AggregationMethod:
-    """How partial gradients are summed: all at once, or pairwise as they arrive, which needs less memory."""
+    """Selects how partial gradients are summed: in one operation, or pairwise with less memory."""
 
     ADD_N = 0
     DEFAULT = ADD_N

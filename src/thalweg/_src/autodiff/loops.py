@@ -74,7 +74,7 @@ class Backward(Loop):
                     stack.append(earlier)
         return sorted(found, key=lambda one: one.id)
 
-    def _can_be_repeated(self, operation: Operation) -> bool:
+    def _is_recomputable(self, operation: Operation) -> bool:
         facts = operation.definition.facts
         if facts.stateful or facts.waits or facts.control_flow or operation.type == "Const":
             return False

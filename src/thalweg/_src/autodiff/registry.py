@@ -16,9 +16,9 @@ GRADIENTS: Registry[GradientFunction | None] = Registry("gradient", Loader("thal
 
 @export("RegisterGradient")
 class RegisterGradient:
-    """Decorates `def rule(op, *output_gradients) -> input_gradients`; None means no gradient.
+    """Decorator that registers `def rule(op, *output_gradients) -> input_gradients`; None means no gradient.
 
-    A gradient may be given as a function without arguments, which is called only if that gradient is needed.
+    A gradient may be returned as a function without arguments, which is called only if the gradient is needed.
     """
 
     def __init__(self, *op_types: str) -> None:
@@ -27,6 +27,7 @@ class RegisterGradient:
         self._op_types = op_types
 
     def __call__(self, function: GradientFunction) -> GradientFunction:
+        """Registers a gradient function and returns it."""
         for op_type in self._op_types:
             GRADIENTS.register(op_type, function, function.__module__)
         return function
@@ -37,7 +38,7 @@ gradient = RegisterGradient
 
 @export("NoGradient", "NotDifferentiable", "no_gradient")
 def no_gradient(*op_types: str) -> None:
-    """Registers ops through which no gradient flows."""
+    """Registers op types as not differentiable."""
     caller = sys._getframe(1).f_globals["__name__"]
     for op_type in op_types:
         GRADIENTS.register(op_type, None, caller)

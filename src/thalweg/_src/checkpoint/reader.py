@@ -51,6 +51,7 @@ class CheckpointReader:
 
 @export("train.NewCheckpointReader")
 def NewCheckpointReader(filepattern: Any) -> CheckpointReader:
+    """Returns a reader of the checkpoint with a prefix."""
     return CheckpointReader(filepattern)
 
 
@@ -88,11 +89,7 @@ def prefix_of(ckpt_dir_or_file: Any) -> str:
 
 @export("train.init_from_checkpoint", "contrib.framework.init_from_checkpoint")
 def init_from_checkpoint(ckpt_dir_or_file: Any, assignment_map: Any) -> None:
-    """Initializes variables from a checkpoint.
-
-    The map assigns to a name in the checkpoint a variable, its name, or its partitions; or to a scope in the
-    checkpoint, with "/" at its end, a scope of the graph.
-    """
+    """Initializes variables from a checkpoint."""
     prefix = prefix_of(ckpt_dir_or_file)
     reader = CheckpointReader(prefix)
     shapes = reader.get_variable_to_shape_map()

@@ -326,6 +326,7 @@ class Saver:
     # -- messages -----------------------------------------------------------------------------------------------------
 
     def as_saver_def(self) -> Any:
+        """Returns the SaverDef of this saver."""
         return self.saver_def
 
     def to_proto(self, export_scope: str | None = None) -> Any:

@@ -183,7 +183,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[Any]) -> list[float]:
 def remove_checkpoint(
     checkpoint_prefix: Any, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
-    """Deletes a checkpoint, its index first, so that the rest is not a checkpoint if the deletion is interrupted."""
+    """Deletes a checkpoint, its index first, so that an interruption leaves no partial checkpoint."""
     prefix = os.fspath(checkpoint_prefix)
     durable.remove_quietly(prefix + _INDEX)
     if checkpoint_format_version == 1:

@@ -39,9 +39,9 @@ def cond(
     fn1: Function | None = None,
     fn2: Function | None = None,
 ) -> Any:
-    """Returns the result of `true_fn` or `false_fn`, as `pred` selects when the step runs.
+    """Returns the result of `true_fn` or `false_fn`, selected by `pred` when the step runs.
 
-    Operations created inside a function run only if it is selected; those created before run in any case.
+    Operations created inside a branch run only if it is selected; those created before run in any case.
     """
     true_fn, false_fn = _function("true_fn", true_fn, "fn1", fn1), _function("false_fn", false_fn, "fn2", fn2)
     if isinstance(pred, bool):
@@ -121,10 +121,7 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """Returns the result of the function with the first true predicate, or that of `default` if there is none.
-
-    exclusive: whether it is an error if more than one predicate is true.
-    """
+    """Returns the result of the function of the first true predicate, or of `default` if there is none."""
     pairs = _checked_pairs(pred_fn_pairs)
     with name_scope(name, "case", [pred for pred, _ in pairs]):
         if default is None:

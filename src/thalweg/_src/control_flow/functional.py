@@ -78,7 +78,7 @@ def map_fn(
     infer_shape: bool = True,
     name: str | None = None,
 ) -> Any:
-    """Applies fn to each element of elems and stacks the results; dtype: the structure of the results if different."""
+    """Applies `fn` to each element of `elems` and stacks the results."""
     _require(fn)
     with name_scope(name, "map", nest.flatten(elems)):
         source = _Elements(elems)
@@ -182,7 +182,7 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Reduces the elements as foldl does and returns every intermediate state, stacked."""
+    """Combines elements as `foldl` does and returns all intermediate states, stacked."""
     _require(fn)
     with name_scope(name, "scan", nest.flatten(elems)):
         source = _Elements(elems)

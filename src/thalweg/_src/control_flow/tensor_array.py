@@ -83,10 +83,12 @@ class TensorArray:
 
     @property
     def dtype(self) -> DType:
+        """The element type."""
         return self._dtype
 
     @property
     def handle(self) -> Tensor:
+        """The tensor of the resource."""
         return self._handle
 
     @property
@@ -96,14 +98,17 @@ class TensorArray:
 
     @property
     def graph(self) -> Graph:
+        """The graph of the array."""
         return self._flow.graph
 
     @property
     def dynamic_size(self) -> bool:
+        """Whether writes beyond the end extend the array."""
         return self._dynamic_size
 
     @property
     def element_shape(self) -> TensorShape:
+        """The static shape of the elements."""
         return TensorShape(self._element_shape)
 
     @property
@@ -118,6 +123,7 @@ class TensorArray:
         return result
 
     def identity(self) -> TensorArray:
+        """Returns the same array, after the writes so far."""
         return self.with_flow(identity(self._flow))
 
     def _learn(self, shape: Shape) -> None:

@@ -40,9 +40,9 @@ def while_loop(
 ) -> Any:
     """Repeats `loop_vars = body(*loop_vars)` while `cond(*loop_vars)` is true, and returns the last loop_vars.
 
-    shape_invariants: the shapes that hold in every iteration, where those of the initial values do not. The values that
-    the gradient needs are kept for every iteration; swap_memory moves them from the accelerator to host memory, and
-    from there to disk when there are too many; recompute keeps only the loop variables and runs the body again.
+    The values of each iteration that the gradient needs are kept in memory. `swap_memory` moves them from an
+    accelerator to the host, and from there to disk if they are too large; `recompute` keeps only the loop variables and
+    computes the body again.
     """
     if not loop_vars and not isinstance(loop_vars, Tensor):
         raise ValueError("A while loop requires at least one loop variable, but loop_vars is empty.")

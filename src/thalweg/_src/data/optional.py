@@ -63,6 +63,7 @@ class Optional:
 
     @property
     def value_structure(self) -> Any:
+        """The types and static shapes of the value."""
         return self._structure
 
     element_spec = value_structure
@@ -87,12 +88,14 @@ class OptionalSpec(Spec):
 
     @staticmethod
     def from_value(value: Optional) -> OptionalSpec:
+        """Returns the spec of an Optional."""
         return value._as_spec()
 
     def pack(self, tensors: Sequence[Tensor]) -> Optional:
         return Optional(tensors[0], self._element)
 
     def with_shape(self, shape: Shape) -> OptionalSpec:
+        """Returns the spec unchanged: an Optional is a scalar."""
         return self
 
     def legacy(self) -> tuple[Any, Any, Any]:

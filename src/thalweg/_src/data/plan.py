@@ -179,7 +179,7 @@ class Plan:
 
     def cardinality(self) -> int:
         """Returns how many elements a pass yields: -1 if infinite, -2 if unknown."""
-        rule = CARDINALITIES.get(self.definition.kind)
+        rule = CARDINALITIES.get(self.definition.elements_type)
         return UNKNOWN if rule is None else rule(self, [parent.cardinality() for parent in self.parents])
 
     def iterate(self) -> Elements:

@@ -69,7 +69,7 @@ def _typed_errors(path: Any = None) -> Iterator[None]:
 
 @export("gfile.FastGFile", "gfile.GFile", "gfile.Open", "io.gfile.GFile")
 class GFile:
-    """A file, opened on first use; text is UTF-8 unless the mode contains "b"."""
+    """A file, opened at first use; text is UTF-8 unless the mode contains "b"."""
 
     def __init__(self, name: Any, mode: str = "r") -> None:
         plain = mode.replace("b", "")
@@ -84,10 +84,12 @@ class GFile:
 
     @property
     def name(self) -> Any:
+        """The path of the file."""
         return self._name
 
     @property
     def mode(self) -> str:
+        """The mode in which the file is opened."""
         return self._mode
 
     def _open(self) -> IO[bytes]:
@@ -119,6 +121,7 @@ class GFile:
         return self._own(data)
 
     def readlines(self) -> list[Any]:
+        """Returns the remaining lines."""
         return list(self)
 
     def write(self, file_content: Any) -> None:
@@ -150,17 +153,20 @@ class GFile:
         return int(stat(self._name).length)
 
     def flush(self) -> None:
+        """Flushes buffered writes to the file."""
         if self._file is not None:
             with _typed_errors(self._name):
                 self._file.flush()
 
     def close(self) -> None:
+        """Closes the file."""
         if self._file is not None:
             file, self._file = self._file, None
             with _typed_errors(self._name):
                 file.close()
 
     def seekable(self) -> bool:
+        """Returns True: files can be read at any position."""
         return True
 
     def __enter__(self) -> GFile:
@@ -173,6 +179,7 @@ class GFile:
         return self
 
     def __next__(self) -> Any:
+        """Returns the next line; raises StopIteration at the end."""
         line = self.readline()
         if not line:
             raise StopIteration
@@ -192,16 +199,19 @@ class FileStatistics:
 
 @export("io.gfile.exists")
 def exists(path: Any) -> bool:
+    """Returns whether a file or folder exists."""
     return os.path.exists(_path(path))
 
 
 @export("io.gfile.isdir")
 def isdir(path: Any) -> bool:
+    """Returns whether a path is a folder."""
     return os.path.isdir(_path(path))
 
 
 @export("io.gfile.stat")
 def stat(path: Any) -> FileStatistics:
+    """Returns size, modification time and type of a file."""
     with _typed_errors(path):
         found = os.stat(_path(path))
     return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(_path(path)))
@@ -302,6 +312,7 @@ def walk(
 
 @export("io.gfile.join")
 def join(path: Any, *paths: Any) -> Any:
+    """Joins parts of a path."""
     return os.path.join(path, *paths)
 
 

@@ -123,6 +123,7 @@ class TFRecordWriter:
                 self._file.flush()
 
     def close(self) -> None:
+        """Writes buffered records and closes the file."""
         if self._file is None:
             return
         if self._compressor is not None:

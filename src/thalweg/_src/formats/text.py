@@ -10,6 +10,7 @@ from thalweg._src.export import export
 
 @export("compat.as_bytes")
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+    """Returns bytes unchanged, and text encoded."""
     if isinstance(bytes_or_text, bytearray):
         return bytes(bytes_or_text)
     if isinstance(bytes_or_text, str):
@@ -21,6 +22,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
 
 @export("compat.as_str", "compat.as_text")
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+    """Returns text unchanged, and bytes decoded."""
     if isinstance(bytes_or_text, str):
         return bytes_or_text
     if isinstance(bytes_or_text, bytes):

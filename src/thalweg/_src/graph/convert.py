@@ -19,7 +19,7 @@ _by_type: dict[type, list[Conversion]] = {}
 
 @export("register_tensor_conversion_function")
 def register_tensor_conversion_function(base_type: Any, conversion_func: Conversion, priority: int = 100) -> None:
-    """Registers `conversion_func(value, dtype=None, name=None, as_ref=False)` for a type that becomes a tensor."""
+    """Registers a function by which `convert_to_tensor` converts a type."""
     base_types = base_type if isinstance(base_type, tuple) else (base_type,)
     if not all(isinstance(t, type) for t in base_types):
         raise TypeError(f"base_type: expected a class or a tuple of classes, received {base_type!r}")

@@ -222,10 +222,12 @@ class Graph:
         return self.add(definition, list(inputs), known, output_types(definition, known), name)
 
     def get_operations(self) -> list[Operation]:
+        """Returns all operations, in the order of their creation."""
         return list(self.operations)
 
     @property
     def version(self) -> int:
+        """A number that increases with each change of the graph."""
         return self._version
 
     def _changed(self) -> None:
@@ -234,6 +236,7 @@ class Graph:
 
     @property
     def finalized(self) -> bool:
+        """Whether the graph is read-only."""
         return self._finalized
 
     def finalize(self) -> None:
@@ -285,11 +288,13 @@ class Graph:
         return self._by_name[name]
 
     def get_operation_by_name(self, name: str) -> Operation:
+        """Returns the operation with a name."""
         if not isinstance(name, str):
             raise TypeError(f"expected the name of an operation, received {type(name).__name__}")
         return self.as_graph_element(name, allow_tensor=False)  # type: ignore[no-any-return]
 
     def get_tensor_by_name(self, name: str) -> Tensor:
+        """Returns the tensor with a name, such as "add:0"."""
         if not isinstance(name, str):
             raise TypeError(f"expected the name of a tensor, received {type(name).__name__}")
         return self.as_graph_element(name, allow_operation=False)  # type: ignore[no-any-return]
@@ -340,6 +345,7 @@ class Graph:
             scopes.name = before
 
     def get_name_scope(self) -> str:
+        """Returns the current name scope."""
         return self.scopes.name
 
     # -- scopes -------------------------------------------------------------------------------------------------------
@@ -459,14 +465,17 @@ class Graph:
     # -- collections --------------------------------------------------------------------------------------------------
 
     def add_to_collection(self, name: Any, value: Any) -> None:
+        """Adds a value to a collection."""
         self._require_mutable()
         self._collections.setdefault(name, []).append(value)
 
     def add_to_collections(self, names: Any, value: Any) -> None:
+        """Adds a value to several collections."""
         for name in dict.fromkeys((names,) if isinstance(names, str) else names):
             self.add_to_collection(name, value)
 
     def get_collection_ref(self, name: Any) -> list[Any]:
+        """Returns the list of a collection itself, so that changes to it change the collection."""
         return self._collections.setdefault(name, [])
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
@@ -478,13 +487,16 @@ class Graph:
         return [member for member in members if hasattr(member, "name") and pattern.match(member.name)]
 
     def get_all_collection_keys(self) -> list[str]:
+        """Returns the names of the collections that are not empty."""
         return [key for key, members in self._collections.items() if isinstance(key, str) and members]
 
     @property
     def collections(self) -> list[str]:
+        """The names of all collections."""
         return list(self._collections)
 
     def clear_collection(self, name: Any) -> None:
+        """Removes all values of a collection."""
         self._require_mutable()
         self._collections.pop(name, None)
 
@@ -499,6 +511,7 @@ class Graph:
 
     @property
     def seed(self) -> int | None:
+        """The random seed of the graph."""
         return self._seed
 
     @seed.setter
@@ -506,15 +519,19 @@ class Graph:
         self._seed = value
 
     def prevent_feeding(self, tensor: Tensor) -> None:
+        """Marks a tensor as not feedable."""
         self._unfeedable.add(tensor)
 
     def is_feedable(self, tensor: Tensor) -> bool:
+        """Returns whether a tensor can be fed."""
         return tensor not in self._unfeedable and not _is_in_loop(tensor.op)
 
     def prevent_fetching(self, op: Operation) -> None:
+        """Marks an operation as not fetchable."""
         self._unfetchable.add(op)
 
     def is_fetchable(self, tensor_or_op: Tensor | Operation) -> bool:
+        """Returns whether a tensor or operation can be fetched."""
         operation = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
         return operation not in self._unfetchable and not _is_in_loop(operation)
 

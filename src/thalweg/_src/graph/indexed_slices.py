@@ -24,43 +24,53 @@ class IndexedSlices:
 
     @property
     def values(self) -> Tensor:
+        """The slices."""
         return self._values
 
     @property
     def indices(self) -> Tensor:
+        """The indices of the slices along the first dimension."""
         return self._indices
 
     @property
     def dense_shape(self) -> Tensor | None:
+        """The shape of the whole tensor, or None."""
         return self._dense_shape
 
     @property
     def shape(self) -> TensorShape:
+        """The static shape of the whole tensor."""
         if self._dense_shape is None:
             return TensorShape(None)
         return TensorShape(as_static_shape(self._dense_shape))
 
     def get_shape(self) -> TensorShape:
+        """Returns the static shape of the whole tensor."""
         return self.shape
 
     @property
     def name(self) -> str:
+        """The name of the values."""
         return self._values.name
 
     @property
     def device(self) -> str:
+        """The device of the values."""
         return self._values.device
 
     @property
     def op(self) -> Operation:
+        """The operation of the values."""
         return self._values.op
 
     @property
     def dtype(self) -> DType:
+        """The element type."""
         return self._values.dtype
 
     @property
     def graph(self) -> Graph:
+        """The graph of the values."""
         return self._values.graph
 
     def __neg__(self) -> IndexedSlices:

@@ -14,7 +14,7 @@ Rebuild = Callable[[list[Any]], Any]
 
 @export("nest.is_nested", "contrib.framework.nest.is_nested", "contrib.framework.nest.is_sequence")
 def is_nested(seq: Any) -> bool:
-    """Returns whether a value is a structure; strings, arrays and tensors are leaves."""
+    """Returns whether a value is a nested structure; strings, arrays and tensors are not."""
     return _is_sequence(seq) or isinstance(seq, Mapping | MappingView) or hasattr(type(seq), "__attrs_attrs__")
 
 

@@ -255,14 +255,7 @@ def op(
     doc: str = "",
     **attrs_and_facts: Any,
 ) -> OpDef:
-    """Registers an operation and returns the function that adds it to a graph.
-
-    signature: `"a: T, b: T -> product: T"`; every attribute is a further keyword, given by its AttrDef, by its set of
-    types, or by its default value, and so is every fact (see Facts). infer: static shapes of the outputs. evaluate: the
-    value of a small integer output when it follows from static facts. host: names of inputs and outputs that live in
-    host memory on every device. numbers: names of inputs that kernels take as Python numbers too, which loops count
-    with. from_shapes: the outputs' values, when the inputs' shapes decide them.
-    """
+    """Registers an operation and returns the function that adds it to a graph."""
     facts = Facts(**{key: attrs_and_facts.pop(key) for key in _FACTS & attrs_and_facts.keys()})
     attr_defs = {key: attr.from_default(value) for key, value in attrs_and_facts.items()}
     for word in signature.replace(",", " ").replace("->", " ").split():

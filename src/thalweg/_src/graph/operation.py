@@ -64,14 +64,17 @@ class Operation:
 
     @property
     def type(self) -> str:
+        """The type of the operation."""
         return self.definition.name
 
     @property
     def op_def(self) -> OpDef:
+        """The OpDef of the operation."""
         return self.definition
 
     @property
     def control_inputs(self) -> list[Operation]:
+        """The operations that run before this one."""
         return list(self._control_inputs)
 
     @property
@@ -81,10 +84,12 @@ class Operation:
 
     @property
     def made_at(self) -> str | None:
+        """The source line that created the operation, as text; None if it is unknown."""
         return made_at(self.stack)
 
     @property
     def node_def(self) -> Any:
+        """The NodeDef of the operation."""
         return node_def(self)
 
     def get_attr(self, name: str) -> Any:
@@ -103,6 +108,7 @@ class Operation:
         return np.array(value) if isinstance(value, np.ndarray) else value
 
     def values(self) -> tuple[Tensor, ...]:
+        """Returns the output tensors."""
         return tuple(self.outputs)
 
     def colocation_groups(self) -> list[bytes]:

@@ -57,14 +57,17 @@ class SparseTensor:
 
     @property
     def indices(self) -> Tensor:
+        """The indices of the elements, [count, rank]."""
         return self._indices
 
     @property
     def values(self) -> Tensor:
+        """The elements, a vector."""
         return self._values
 
     @property
     def dense_shape(self) -> Tensor:
+        """The shape, a vector."""
         return self._dense_shape
 
     def with_values(self, new_values: Any) -> SparseTensor:
@@ -75,9 +78,11 @@ class SparseTensor:
 
     @property
     def shape(self) -> TensorShape:
+        """The static shape."""
         return TensorShape(self.dims)
 
     def get_shape(self) -> TensorShape:
+        """Returns the static shape."""
         return TensorShape(self.dims)
 
     def set_shape(self, shape: Any) -> None:
@@ -86,25 +91,31 @@ class SparseTensor:
 
     @property
     def dtype(self) -> DType:
+        """The element type."""
         return self._values.dtype
 
     @property
     def op(self) -> Operation:
+        """The operation of the values."""
         return self._values.op
 
     @property
     def name(self) -> str:
+        """The name of the values."""
         return self._values.name
 
     @property
     def device(self) -> str:
+        """The device of the values."""
         return self._values.device
 
     @property
     def graph(self) -> Graph:
+        """The graph of the values."""
         return self._indices.graph
 
     def consumers(self) -> list[Operation]:
+        """Returns the operations that use the values."""
         parts = (self._values, self._indices, self._dense_shape)
         return list(dict.fromkeys(consumer for part in parts for consumer in part._consumers))
 

@@ -37,21 +37,26 @@ class Tensor:
 
     @property
     def name(self) -> str:
+        """The name, that of the operation with the output index."""
         return f"{self.op.name}:{self.value_index}"
 
     @property
     def graph(self) -> Graph:
+        """The graph of the tensor."""
         return self.op.graph
 
     @property
     def device(self) -> str:
+        """The device of the operation."""
         return self.op.device
 
     @property
     def shape(self) -> TensorShape:
+        """The static shape."""
         return TensorShape(self.dims)
 
     def get_shape(self) -> TensorShape:
+        """Returns the static shape."""
         return TensorShape(self.dims)
 
     def set_shape(self, shape: Any) -> None:
@@ -64,6 +69,7 @@ class Tensor:
             self.static_value = False
 
     def consumers(self) -> list[Operation]:
+        """Returns the operations that use this tensor."""
         return list(self._consumers)
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:

@@ -42,7 +42,7 @@ class SparseFeature(namedtuple("SparseFeature", "index_key value_key dtype size 
 
 @export("FixedLenFeature", "io.FixedLenFeature")
 class FixedLenFeature(namedtuple("FixedLenFeature", "shape dtype default_value")):
-    """A feature with as many values as its shape has; the default replaces a missing one."""
+    """A feature with a fixed number of values, given by its shape; a default replaces a missing one."""
 
     def __new__(cls, shape: Any, dtype: Any, default_value: Any = None) -> Any:
         return super().__new__(cls, shape, dtype, default_value)

@@ -1,4 +1,4 @@
-"""Statistics and norms, made of reductions: variance, log-sum-exp, counts, vector and matrix norms."""
+"""Statistics and norms: variance, standard deviation, log-sum-exp, nonzero counts, vector and matrix norms."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from thalweg._src.ops.where import setdiff1d, where
 
 @export("math.reduce_variance")
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
-    """Returns the mean square distance from the mean along the axes."""
+    """Returns the variance along the axes."""
     with name_scope(name, "reduce_variance", [input_tensor]):
         x = convert_to_tensor(input_tensor)
         mean = reduce_mean(x, axis, keepdims=True)
@@ -78,7 +78,7 @@ def reduce_logsumexp(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Returns log(sum(exp(x))) along the axes, without overflow: the greatest element is taken out of the sum."""
+    """Returns log(sum(exp(x))) along the axes, without overflow."""
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     keep = bool(one_of("keepdims", keepdims, "keep_dims", keep_dims))
     with name_scope(name, "ReduceLogSumExp", [input_tensor]) as scope:
@@ -100,7 +100,7 @@ def count_nonzero(
     keep_dims: bool | None = None,
     input: Any = None,
 ) -> Tensor:
-    """Counts the elements along the axes that are not zero, False or empty strings."""
+    """Returns the number of elements along the axes that are not zero, False or empty strings."""
     keepdims = one_of("keepdims", keepdims, "keep_dims", keep_dims)
     axis = one_of("axis", axis, "reduction_indices", reduction_indices)
     input_tensor = one_of("input", input, "input_tensor", input_tensor)
@@ -157,7 +157,7 @@ def _require_norm(ord: Any, axis: Any, matrix: bool) -> None:
 
 
 def _matrix_norm(magnitude: Tensor, ord: Any, axis: Any) -> Tensor:
-    """Returns the greatest sum of a column (1) or of a row (inf)."""
+    """Returns the largest absolute sum of a column (1) or of a row (inf)."""
     summed, greatest = (axis[0], axis[1]) if ord == 1 else (axis[1], axis[0])
     return reduce_max(reduce_sum(magnitude, summed, keepdims=True), greatest, keepdims=True)
 

@@ -44,6 +44,7 @@ class FileWriter:
         self.close()
 
     def get_logdir(self) -> str:
+        """Returns the folder of the event files."""
         return self.event_writer.get_logdir()
 
     def add_summary(self, summary: Any, global_step: Any = None) -> None:
@@ -114,6 +115,7 @@ class FileWriter:
         self._closed = True
 
     def reopen(self) -> None:
+        """Opens a new event file after `close`."""
         self.event_writer.reopen()
         self._closed = False
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from thalweg._src.export import export, export_constants
+from thalweg._src.export import export
 from thalweg._src.graph.infer import Inference
 from thalweg._src.graph.op_def import op
+from thalweg._src.graph.types import TensorLike
 from thalweg._src.ops.shape_functions import require, with_rank
 from thalweg._src.shapes import Shape, show
 
@@ -28,7 +30,7 @@ def _encoded(c: Inference) -> Sequence[Shape]:
     return [()]
 
 
-decode_wav = op(
+decode_wav_op = op(
     "DecodeWav",
     "contents: string -> audio: float32, sample_rate: int32",
     desired_channels=-1,
@@ -48,6 +50,10 @@ encode_wav = export("audio.encode_wav")(
     )
 )
 
-export_constants(
-    decode_wav="audio.decode_wav",
-)
+
+@export("audio.decode_wav")
+def decode_wav(
+    contents: TensorLike, desired_channels: int = -1, desired_samples: int = -1, name: str | None = None
+) -> Any:
+    """Decodes a 16-bit WAV file to samples in [-1, 1), one column per channel; returns them and the sample rate."""
+    return decode_wav_op.many(contents, desired_channels=desired_channels, desired_samples=desired_samples, name=name)

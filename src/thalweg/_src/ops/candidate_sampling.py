@@ -120,7 +120,10 @@ def uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Samples classes in [0, range_max) uniformly; returns them and the expected counts of true and sampled classes."""
+    """Samples classes uniformly from [0, range_max).
+
+    Returns the sampled classes, and the expected counts of the true and of the sampled classes.
+    """
     attrs = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
     return _draw(uniform_op, true_classes, seed, name, **attrs)
 
@@ -135,7 +138,10 @@ def log_uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Any:
-    """Samples class k with probability log((k + 2) / (k + 1)) / log(range_max + 1); frequent classes come first."""
+    """Samples class k with probability log((k + 2) / (k + 1)) / log(range_max + 1).
+
+    This fits classes that are sorted by decreasing frequency.
+    """
     attrs = {"num_true": num_true, "num_sampled": num_sampled, "unique": unique, "range_max": range_max}
     return _draw(log_uniform_op, true_classes, seed, name, **attrs)
 

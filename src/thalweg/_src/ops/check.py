@@ -339,7 +339,7 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
 
 @export("is_numeric_tensor", "debugging.is_numeric_tensor")
 def is_numeric_tensor(tensor: Any) -> bool:
-    """Returns whether the argument is a numeric tensor."""
+    """Returns whether the argument is a tensor of a numeric type."""
     if not isinstance(tensor, Tensor):
         return False
     dtype = tensor.dtype.base_dtype

@@ -248,7 +248,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
 
 @export("stack")
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Stacks tensors of equal shape along a new dimension."""
+    """Stacks tensors of one shape along a new axis."""
     if isinstance(values, Tensor):
         values = unstack(values)
     if axis == 0 and not any(isinstance(value, Tensor) for value in values):
@@ -261,7 +261,7 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
 
 @export("parallel_stack")
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
-    """Stacks tensors of equal shape along a new first dimension."""
+    """Stacks tensors of one shape along a new first dimension."""
     return stack(values, 0, name)
 
 

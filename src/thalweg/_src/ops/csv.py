@@ -66,11 +66,7 @@ def decode_csv(
     na_value: str = "",
     select_cols: Any = None,
 ) -> list[Tensor]:
-    """Parses CSV records, one per string, to one tensor per column.
-
-    record_defaults: the value of an empty field of each column, which also determines its type; an empty tensor where a
-    field is required. select_cols: the requested columns, in ascending order.
-    """
+    """Parses CSV records into one tensor per column."""
     columns = [] if select_cols is None else list(select_cols)
     if any(a >= b for a, b in itertools.pairwise(columns)):
         raise ValueError("select_cols is not strictly increasing.")

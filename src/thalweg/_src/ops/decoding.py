@@ -114,11 +114,7 @@ def as_string(
     fill: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Formats numbers as C's printf does.
-
-    precision: digits after the decimal point. scientific, shortest: as `%e` and `%g`. width: the minimum number of
-    characters, padded on the left as `fill` says: with spaces, "0", or "-" to pad on the right.
-    """
+    """Formats numbers as strings, as C's printf does."""
     return as_string_op(
         input, precision=precision, scientific=scientific, shortest=shortest, width=width, fill=fill, name=name
     )

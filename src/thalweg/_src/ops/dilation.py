@@ -97,7 +97,7 @@ def dilation2d(
 
 @export("nn.erosion2d")
 def erosion2d(value: Any, kernel: Any, strides: Any, rates: Any, padding: str, name: str | None = None) -> Tensor:
-    """Computes the minimum of input minus kernel over each window, per channel: the dual of dilation."""
+    """Returns the grayscale erosion: the minimum of pixel minus kernel over each window of each channel."""
     with name_scope(name, "erosion2d", [value, kernel]) as scope:
         value = convert_to_tensor(value, name="value")
         turned = reverse(convert_to_tensor(kernel, value.dtype, name="kernel"), [0, 1])

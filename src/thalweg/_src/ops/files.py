@@ -63,7 +63,7 @@ timestamp_op = op(
 
 @export("read_file", "io.read_file")
 def read_file(filename: Any, name: str | None = None) -> Tensor:
-    """Reads the contents of a file, again in each step."""
+    """Returns the contents of a file, read in each step."""
     return read_file_op(filename, name=name)
 
 

@@ -216,7 +216,7 @@ def extract_glimpse(
     uniform_noise: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Extracts a window of each image; pixels outside the image are noise."""
+    """Extracts a window from each image; parts outside the image are filled with noise."""
     return extract_glimpse_op(
         input, size, offsets, centered=centered, normalized=normalized, uniform_noise=uniform_noise, name=name
     )

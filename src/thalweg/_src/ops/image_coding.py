@@ -256,7 +256,7 @@ def decode_image(
 
 @export("image.is_jpeg", "io.is_jpeg")
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
-    """Returns whether the bytes start like a JPEG file."""
+    """Returns whether the bytes begin like a JPEG file."""
     with name_scope(name, "is_jpeg", [contents]) as scope:
         return equal(OPS.lookup("Substr")(contents, 0, 3), b"\xff\xd8\xff", name=scope)
 

@@ -211,7 +211,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
 
 @export("image.adjust_hue")
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
-    """Rotates the hue of each pixel; delta lies in [-1, 1], where 1 is a full rotation."""
+    """Rotates the hue by `delta` in [-1, 1], where 1 is a full turn."""
     with name_scope(name, "adjust_hue", [image]):
         image = convert_to_tensor(image, name="image")
         return convert_image_dtype(adjust_hue_op(in_floats(image), delta), image.dtype)

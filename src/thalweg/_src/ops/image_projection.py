@@ -103,7 +103,7 @@ def transform(
     """Applies projective transforms [a0, a1, a2, b0, b1, b2, c0, c1] to images.
 
     The output at (x, y) is the input at ((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k) with k = c0 x + c1 y + 1, and
-    0 outside. The gradient reads the output's gradient through the inverted transform, as TensorFlow's does.
+    0 outside. The gradient applies the inverse transforms to the gradient of the output, as TensorFlow does.
     """
     with name_scope(name, "transform", [images, transforms]):
         batch = _Batch(images)
@@ -128,7 +128,7 @@ def _flat(transforms: Any) -> Tensor:
 
 @export("contrib.image.rotate")
 def rotate(images: Any, angles: Any, interpolation: str = "NEAREST", name: str | None = None) -> Tensor:
-    """Rotates images counter-clockwise about their center by angles in radians; the size is kept."""
+    """Rotates images about their center counterclockwise, by angles in radians."""
     with name_scope(name, "rotate", [images, angles]):
         batch = _Batch(images)
         height, width = (cast(shape_of(batch.images)[axis], dtypes.float32) for axis in (1, 2))

@@ -120,13 +120,13 @@ def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
 
 @export("image.random_flip_left_right")
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
-    """Flips each image horizontally with probability 1/2."""
+    """Flips each image left to right with probability 0.5."""
     return _random_flip(image, -2, seed, "random_flip_left_right")
 
 
 @export("image.random_flip_up_down")
 def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
-    """Flips each image vertically with probability 1/2."""
+    """Flips each image upside down with probability 0.5."""
     return _random_flip(image, -3, seed, "random_flip_up_down")
 
 
@@ -145,7 +145,7 @@ def transpose_image(image: Any, name: str | None = None) -> Tensor:
 
 @export("image.rot90")
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
-    """Rotates images counter-clockwise by k * 90 degrees."""
+    """Rotates images by `k` quarter turns counterclockwise."""
     with name_scope(name, "rot90", [image, k]) as scope:
         image = image_tensor(image)
         _require_rank(image)
@@ -270,7 +270,7 @@ def _require_target(batch: _Batch, target_height: Any, target_width: Any) -> Ten
 
 @export("image.resize_image_with_crop_or_pad", "image.resize_with_crop_or_pad")
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
-    """Crops images centrally, or zero-pads them, to a size."""
+    """Crops or zero-pads images centrally to a size."""
     with name_scope(None, "resize_image_with_crop_or_pad", [image]):
         batch = _Batch(image)
         images = _require_target(batch, target_height, target_width)

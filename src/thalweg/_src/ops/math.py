@@ -622,7 +622,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
 
 @export("cast", "dtypes.cast")
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
-    """Casts the elements to a type: floats are truncated, nonzero values become True."""
+    """Converts elements to another type; floats are truncated towards zero, and nonzero numbers become True."""
     wanted = dtypes.as_dtype(dtype).base_dtype
     if isinstance(x, IndexedSlices):
         return IndexedSlices(cast(x.values, wanted, name), x.indices, x.dense_shape)
@@ -661,36 +661,43 @@ def _inside(limit: Any, dtype: DType) -> Any:
 
 @export("to_float")
 def to_float(x: Any, name: str = "ToFloat") -> Any:
+    """Converts a tensor to float32."""
     return cast(x, dtypes.float32, name)
 
 
 @export("to_double")
 def to_double(x: Any, name: str = "ToDouble") -> Any:
+    """Converts a tensor to float64."""
     return cast(x, dtypes.float64, name)
 
 
 @export("to_int32")
 def to_int32(x: Any, name: str = "ToInt32") -> Any:
+    """Converts a tensor to int32."""
     return cast(x, dtypes.int32, name)
 
 
 @export("to_int64")
 def to_int64(x: Any, name: str = "ToInt64") -> Any:
+    """Converts a tensor to int64."""
     return cast(x, dtypes.int64, name)
 
 
 @export("to_bfloat16")
 def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
+    """Converts a tensor to bfloat16."""
     return cast(x, dtypes.bfloat16, name)
 
 
 @export("to_complex64")
 def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
+    """Converts a tensor to complex64."""
     return cast(x, dtypes.complex64, name)
 
 
 @export("to_complex128")
 def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
+    """Converts a tensor to complex128."""
     return cast(x, dtypes.complex128, name)
 
 
@@ -734,7 +741,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
 
 @export("accumulate_n", "math.accumulate_n")
 def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
-    """Sums tensors of one shape and type as they become available, with less memory than all of them together."""
+    """Adds tensors of one shape and type pairwise, with less memory than keeping all of them."""
     tensors = _tensors(inputs)
     known = shapes.as_shape(shape)
     for tensor in tensors:

@@ -102,7 +102,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
 
 @export("nn.crelu")
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
-    """Concatenates relu(x) and relu(-x) along an axis."""
+    """Returns relu(x) and relu(-x) concatenated along an axis."""
     with name_scope(name, "CRelu", [features]):
         features = convert_to_tensor(features, name="features")
         return relu(concat([features, -features], axis))

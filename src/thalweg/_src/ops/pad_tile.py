@@ -189,7 +189,7 @@ reverse_op = op(
 
 @export("reverse", "reverse_v2", "manip.reverse")
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
-    """Reverses a tensor along the given dimensions."""
+    """Reverses a tensor along the given axes."""
     axis = np.zeros(0, np.int32) if isinstance(axis, list | tuple) and not axis else axis
     return reverse_op(tensor, axis, name=name)
 
@@ -235,7 +235,7 @@ def reverse_sequence(
     seq_dim: int | None = None,
     batch_dim: int | None = None,
 ) -> Tensor:
-    """Reverses sequences, each up to its length."""
+    """Reverses each sequence up to its length."""
     along = seq_dim if seq_axis is None else seq_axis
     batch = batch_dim if batch_axis is None else batch_axis
     if along is None:
@@ -355,11 +355,8 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
 
 
 @export("meshgrid")
-def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
+def meshgrid(*args: Any, indexing: str = "xy", name: str | None = "meshgrid") -> list[Tensor]:
     """Returns the coordinates of a grid over vectors, one tensor for each; `indexing` is "xy" or "ij"."""
-    indexing, name = kwargs.pop("indexing", "xy"), kwargs.pop("name", "meshgrid")
-    if kwargs:
-        raise TypeError(f"meshgrid has no argument {next(iter(kwargs))!r}")
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is {indexing!r}, expected 'xy' or 'ij'")
     with name_scope(name, "meshgrid", args):

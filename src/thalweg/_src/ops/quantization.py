@@ -215,7 +215,7 @@ def dequantize(
     narrow_range: bool = False,
     dtype: Any = dtypes.float32,
 ) -> Tensor:
-    """Dequantizes integers to values of a range."""
+    """Returns the real numbers that quantized integers represent."""
     return dequantize_op(
         input,
         min_range,

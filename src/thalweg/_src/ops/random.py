@@ -401,7 +401,7 @@ def _categorical(
 
 @export("random_crop", "image.random_crop")
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """Crops a block of the given size at a random position of the tensor."""
+    """Crops a block of the given size at a random position."""
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")
         size = convert_to_tensor(size, dtypes.int32, name="size")

@@ -502,7 +502,7 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
 
 @export("get_static_value", "contrib.util.constant_value")
 def constant_value(tensor: Any, partial: bool = False) -> Any:
-    """Returns the value of a tensor if it is statically known, else None."""
+    """Returns the value of a tensor if the graph determines it, otherwise None."""
     value = static_value(convert_to_tensor(tensor))
     if value is None or (
         value.dtype == object and tensor.dtype is not dtypes.string and None in value.ravel().tolist()

@@ -118,7 +118,7 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | 
 def argsort(
     values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
-    """Returns the indices that sort the values along an axis (stable)."""
+    """Returns the indices that sort values along an axis; the sort is stable."""
     with name_scope(name, "argsort", [values]):
         return _ordered(values, axis, direction, places=True)
 

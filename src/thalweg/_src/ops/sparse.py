@@ -137,7 +137,7 @@ def sparse_to_dense(
 def sparse_tensor_to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
-    """Converts a sparse tensor to a dense one, with the default elsewhere: 0, False or an empty string."""
+    """Converts a sparse tensor to a dense one; absent elements get the default value."""
     sparse = as_sparse(sp_input)
     if default_value is None:
         default_value = zeros([], dtype=sparse.dtype)

@@ -176,7 +176,7 @@ sparse_slice_grad_op = op(
 
 @export("sparse_reorder", "sparse.reorder")
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
-    """Sorts the indices of the sparse tensor in row-major order."""
+    """Returns the sparse tensor with its indices in row-major order."""
     sparse = as_sparse(sp_input)
     indices, values = sparse_reorder_op.many(sparse.indices, sparse.values, sparse.dense_shape, name=name)
     return _with_shape(SparseTensor(indices, values, identity(sparse.dense_shape)), sparse.dims)

@@ -107,7 +107,7 @@ stateless_full_int_op = op(
 def stateless_binomial(
     shape: Any, seed: Any, counts: Any, probs: Any, output_dtype: Any = dtypes.int32, name: str | None = None
 ) -> Tensor:
-    """Draws the number of events of probability `probs` in `counts` trials."""
+    """Returns binomially distributed counts of successes."""
     with name_scope(name, "stateless_random_binomial", [shape, seed, counts, probs]) as scope:
         probs = convert_to_tensor(probs, dtype_hint=dtypes.float32, name="probs")
         counts = convert_to_tensor(counts, probs.dtype, name="counts")

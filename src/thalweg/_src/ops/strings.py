@@ -334,7 +334,7 @@ def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Te
 
 @export("substr", "strings.substr")
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """Extracts a substring of each string: `len` bytes or UTF-8 characters from a position."""
+    """Returns a substring of each string, given by position and length in bytes or UTF-8 characters."""
     return substr_op(input, pos, len, unit=unit, name=name)
 
 
@@ -350,7 +350,7 @@ def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: bool =
 
 @export("strings.regex_full_match")
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
-    """Returns whether each string matches an RE2 pattern completely."""
+    """Returns which strings match an RE2 pattern completely."""
     if isinstance(pattern, str | bytes):
         return static_regex_full_match_op(input, pattern=pattern, name=name)
     return regex_full_match_op(input, pattern, name=name)
@@ -402,10 +402,7 @@ def ngrams(
     preserve_short_sequences: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Joins n-grams of consecutive strings along the last dimension with a separator.
-
-    ngram_width: one width or several. pad_values: the padding before and after each row, one string or two.
-    """
+    """Returns n-grams of the strings along the last dimension, joined by a separator."""
     widths = [ngram_width] if isinstance(ngram_width, int) else list(ngram_width)
     left, right = _paddings(pad_values)
     if padding_width is not None and padding_width < 1:

@@ -105,11 +105,7 @@ def unicode_transcode(
     replace_control_characters: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Transcodes strings to another encoding.
-
-    errors: what becomes of bytes that mean nothing: they are replaced by `replacement_char`, ignored, or an error
-    ("strict").
-    """
+    """Converts strings from one encoding to another."""
     return unicode_transcode_op(
         input,
         input_encoding=input_encoding,

@@ -41,7 +41,7 @@ class Simulated(Protocol):
     devices: tuple[str, ...]
     units: list[Node]
     group_of: list[int]
-    kept: list[int]
+    persistent: list[int]
     inputs: list[list[tuple[int, Value]]]
     outputs: list[list[Value]]
     times: list[list[float]]
@@ -49,8 +49,8 @@ class Simulated(Protocol):
     overhead: list[list[float]]
     latency: list[list[float]]
     per_byte: list[list[float]]
-    crowds: list[tuple[int, float]]
-    crowd_of: list[int]
+    core_pools: list[tuple[int, float]]
+    pool_of: list[int]
 
 
 @dataclass(slots=True)

@@ -287,7 +287,7 @@ def _first_op(message: Any) -> str | None:
 
 @export("saved_model.signature_def_utils.MethodNameUpdater")
 class MethodNameUpdater:
-    """Changes the method names of signatures in a SavedModel."""
+    """Changes the method names of signatures of a SavedModel."""
 
     def __init__(self, export_dir: Any) -> None:
         self._export_dir = folder_of(export_dir)

@@ -85,14 +85,17 @@ class BaseSession:
 
     @property
     def graph(self) -> Graph:
+        """The graph of the session."""
         return self._graph
 
     @property
     def graph_def(self) -> Any:
+        """The GraphDef of the graph."""
         return self._graph.as_graph_def()
 
     @property
     def sess_str(self) -> str:
+        """The target of the session, which is always empty."""
         return ""
 
     def list_devices(self) -> list[Any]:

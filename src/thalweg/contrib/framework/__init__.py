@@ -1,4 +1,4 @@
-"""tf.contrib.framework: Argument scopes, variables of models, nested structures."""
+"""tf.contrib.framework: Argument scopes, model variables, checkpoint utilities and nested structures."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""tf.contrib.slim: Models in few lines."""
+"""tf.contrib.slim: TF-Slim: concise definition, training and evaluation of models."""
 
 # Written by `make api` from the names that thalweg/_src exports; edits are lost.
 

@@ -1,4 +1,4 @@
-"""optimize_loss: one call from a loss to a training step."""
+"""optimize_loss: a training operation with clipping, multipliers, noise and summaries."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def optimize_loss(
     colocate_gradients_with_ops: bool = False,
     increment_global_step: bool = True,
 ) -> Tensor:
-    """Returns the loss after a step of an optimizer, with gradients clipped, scaled or noisy as asked for."""
+    """Returns the loss after a step of an optimizer, with optional noise, scaling and clipping of gradients."""
     if loss is None:
         raise ValueError("loss cannot be None.")
     summaries = ["loss", "learning_rate", "global_gradient_norm"] if summaries is None else summaries
