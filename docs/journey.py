@@ -74,7 +74,7 @@ def differentiate(graph, loss):
 
 
 def compile_by_hand(sess, feeds, loss, train):
-    """Stages 1 to 5, which run once per step signature; see src/thalweg/_src/runtime/pipeline.py."""
+    """Stages 1 to 5, which run once per step signature: the main passes of src/thalweg/_src/runtime/passes.py."""
     step = functionalize(prune(feeds, [loss], [train]))
     text = f"""The step fetches the loss, runs `train`, and feeds x and labels. {len(step.nodes)} of
         {len(sess.graph.get_operations())} operations are needed; the feeds replace the placeholders (`_Arg`).
