@@ -10,7 +10,7 @@ import thalweg as tf
 from tests.conformance.case_runner import run_case
 from tests.conformance.cases import describe, variants
 from tests.conformance.comparison import differences, nothing_to_compare
-from tests.conformance.different import DIFFERENT, KILLS, NOT_CALLED, RANDOM, RESOURCES, must_show
+from tests.conformance.different import DIFFERENT, KILLS, NOT_CALLED, RESOURCES, must_show
 from tests.conformance.tensorflow import Server, needs_tensorflow
 from tests.strategies import valid
 from thalweg.graph.op_def import OPS
@@ -55,11 +55,7 @@ def test_same_as_tensorflow(server, name, tmp_path, monkeypatch):
     ours = {label: run_case(tf, apply, json.loads(json.dumps(case))) for label, case in cases.items()}
     theirs = dict(zip(cases, server.answers(), strict=True))
     skipped = {label: why for label in cases if (why := nothing_to_compare(theirs[label]))}
-    found = {
-        label: list(differences(ours[label], theirs[label], values=name not in RANDOM))
-        for label in cases
-        if label not in skipped
-    }
+    found = {label: list(differences(ours[label], theirs[label])) for label in cases if label not in skipped}
     expected = [entry for entry in DIFFERENT if entry.case.split("/")[0] == name]
     left, used = _unexpected(name, found, expected)
     if path := os.environ.get("THALWEG_CONFORMANCE_LOG"):
