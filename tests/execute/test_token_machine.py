@@ -101,7 +101,7 @@ class Events:
             assert not frame.deferred or len(frame.iterations) == frame.parallel
             for iteration in frame.iterations.values():
                 open_iterations.add(iteration)
-                assert min(iteration.left.values(), default=0) >= 0
+                assert min([*iteration.left.values(), *iteration.controls_left.values()], default=0) >= 0
                 still_entering = iteration.index == 0 and frame.enters > 0
                 assert iteration.under_way == pending[iteration] + still_entering
                 frames += iteration.children.values()
@@ -358,6 +358,46 @@ def test_control_edge_of_a_switch_is_alive():
     events.start()
     events.finish("value", 1)
     assert events.finish("switch", DEAD, 1) == ["after"]
+
+
+def test_merge_waits_for_its_control_edges():
+    value, other = node("value", "Const"), node("other", "Const")
+    switch = node("switch", "Switch", value, value, count=2)
+    merge = node("merge", "Merge", switch, (switch, 1), controls=[other], count=2)
+    events = Events([value, other, switch, merge])
+    events.start()
+    events.finish("value", 1)
+    assert events.finish("switch", DEAD, 1) == []
+    assert events.finish("other", None) == ["merge"]
+    assert events.pending["merge"].inputs == [DEAD, 1]
+
+
+def test_dead_control_edge_leaves_a_merge_alive():
+    value = node("value", "Const")
+    switch = node("switch", "Switch", value, value, count=2)
+    no, yes = node("no", "Identity", switch), node("yes", "Identity", (switch, 1))
+    merge = node("merge", "Merge", switch, yes, controls=[no], count=2)
+    events = Events([value, switch, no, yes, merge])
+    events.start()
+    events.finish("value", 1)
+    events.finish("switch", DEAD, 1)
+    assert events.finish("yes", 1) == []
+    assert events.finish("dead no") == ["merge"]
+
+
+def test_merge_of_a_loop_waits_for_its_control_edges_in_every_iteration():
+    value = node("value", "Const")
+    constant = enter("constant", value, is_constant=True)
+    loop = Loop(enter("enter", value))
+    loop.merge.controls.append(constant)
+    events = Events([value, constant, *loop.nodes], [loop.exit])
+    events.start()
+    assert events.finish("value", 4) == ["constant", "enter"]
+    assert events.finish("enter", 4) == []
+    assert events.finish("constant", None) == ["merge/loop:0"]
+    events.finish_all({"test/loop:0": True, "add/loop:0": 5, "test/loop:1": False})
+    assert events.is_over()
+    assert events.machine.fetched == {(loop.exit, 0): 5}
 
 
 def test_control_trigger_runs_after_dead_nodes():

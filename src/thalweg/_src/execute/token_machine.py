@@ -46,6 +46,7 @@ class Iteration:
     index: int
     arrived: dict[Node, list[Any]] = field(default_factory=dict)
     left: dict[Node, int] = field(default_factory=dict)
+    controls_left: dict[Node, int] = field(default_factory=dict)  # of Merges, which need not wait for all of their data
     dead: set[Node] = field(default_factory=set)
     fired: set[Node] = field(default_factory=set)
     under_way: int = 0
@@ -142,6 +143,8 @@ class TokenMachine:
         if node not in iteration.left:
             iteration.left[node] = len(node.inputs) + len(node.controls)
             iteration.arrived[node] = [DEAD] * len(node.inputs)
+            if node.type == "Merge":
+                iteration.controls_left[node] = len(node.controls)
         iteration.left[node] -= 1
         is_data = position != _CONTROL
         if value is DEAD and (is_data or node.type not in ("Merge", "ControlTrigger")):
@@ -149,11 +152,13 @@ class TokenMachine:
         if is_data:
             iteration.arrived[node][position] = value
         if node.type == "Merge":
-            if node in iteration.fired:
+            if not is_data:
+                iteration.controls_left[node] -= 1
+            if node in iteration.fired or iteration.controls_left[node]:
                 return
-            alive = is_data and value is not DEAD
-            if alive or iteration.left[node] == 0:
-                self._fire(iteration, node, dead=all(v is DEAD for v in iteration.arrived[node]))
+            dead = all(v is DEAD for v in iteration.arrived[node])
+            if not dead or iteration.left[node] == 0:
+                self._fire(iteration, node, dead)
         elif iteration.left[node] == 0:
             self._fire(iteration, node, dead=node in iteration.dead and node.type != "ControlTrigger")
 
