@@ -335,6 +335,43 @@ def test_dead_enter_gives_a_dead_exit():
     assert events.machine.fetched == {(after, 0): DEAD}
 
 
+def test_dead_enter_around_a_nested_loop_gives_the_dead_exit_of_the_outer_frame():
+    value = node("value", "Const")
+    switch = node("switch", "Switch", value, value, count=2)
+    outer = Loop(enter("outer_enter", (switch, 1), "outer"), "outer_")
+    inner = Loop(enter("inner_enter", (outer.switch, 1), "inner"), "inner_")
+    outer.add.inputs = [(inner.exit, 0)]
+    after = node("after", "Identity", outer.exit)
+    events = Events([value, switch, *outer.nodes, *inner.nodes, after], [after])
+    events.start()
+    events.finish("value", False)
+    assert events.finish("switch", 1, DEAD) == ["dead outer_enter"]
+    assert events.finish("dead outer_enter") == ["dead after"]
+    assert events.finish("dead after") == []
+    assert events.is_over()
+
+
+def test_no_iteration_begins_after_the_last():
+    value = node("value", "Const")
+    constant = enter("constant", value, is_constant=True)
+    loop = Loop(enter("enter", value))
+    invariant = node("invariant", "Identity", constant)
+    events = Events([value, constant, *loop.nodes, invariant])
+    events.start()
+    order = events.finish_all({"test/loop:0": True, "test/loop:1": False})
+    assert [label for label in order if "invariant" in label] == ["invariant/loop:0", "invariant/loop:1"]
+    assert events.is_over()
+
+
+def test_fetch_inside_a_loop_gets_no_value():
+    value = node("value", "Const")
+    loop = Loop(enter("enter", value))
+    events = Events([value, *loop.nodes], [loop.add])
+    events.start()
+    assert "add/loop:0" in events.finish_all({"test/loop:0": True, "test/loop:1": False})
+    assert events.machine.fetched == {}
+
+
 def test_control_edges_order_and_kill():
     value = node("value", "Const")
     switch = node("switch", "Switch", value, value, count=2)

@@ -147,7 +147,7 @@ class TokenMachine:
                 iteration.controls_left[node] = len(node.controls)
         iteration.left[node] -= 1
         is_data = position != _CONTROL
-        if value is DEAD and (is_data or node.type not in ("Merge", "ControlTrigger")):
+        if value is DEAD:
             iteration.dead.add(node)
         if is_data:
             iteration.arrived[node][position] = value
