@@ -13,6 +13,7 @@ from thalweg._src.compile.failure import explain, in_iteration, locate
 from thalweg._src.compile.segment import Segment, divide
 from thalweg._src.execute.cuda_graph import recorded
 from thalweg._src.execute.interpret import interpret
+from thalweg._src.execute.readiness import Item, Schedule
 from thalweg._src.graph.ir.step_graph import Node, Output, StepGraph, waits
 from thalweg._src.resources.devices import Device
 from thalweg._src.resources.step import Step
@@ -109,8 +110,18 @@ class Program:
 
     @functools.cached_property
     def schedule(self) -> Schedule:
-        """What comes after what; a program that is one function does not ask."""
-        return Schedule(self)
+        """What comes after what; a program that is one function does not need it."""
+        known = {(feed, 0) for feed in self.feeds} | set(self.bound.constants)
+        home = {node: segment.index for segment in self.segments for node in segment.nodes}
+        before: dict[Item, set[Item]] = {s.index: {*s.waits, *s.after} for s in self.segments}
+        taken = [*self.fetches]
+        for segment in self.segments:
+            taken += segment.inputs
+        for node in self.waiting:
+            before[node] = {home.get(p, p) for p in node.predecessors() if (p, 0) not in known or p.controls}
+            taken += _needs(node)
+        works = [any(node in self.bound.calls for node in segment.nodes) for segment in self.segments]
+        return Schedule(before, taken, works)
 
     @property
     def text(self) -> str:
@@ -162,30 +173,3 @@ class Program:
 def _needs(node: Node) -> list[Output]:
     """Returns what must be there before a node runs: its inputs, and what says whether it runs at all."""
     return [*node.inputs, *(predicate for predicate, _ in node.guard)]
-
-
-class Schedule:
-    """What each segment and waiting node of a program comes after, counted once for all runs."""
-
-    __slots__ = ("followers", "uses", "waits", "works")
-
-    def __init__(self, program: Program) -> None:
-        known = {(feed, 0) for feed in program.feeds} | set(program.bound.constants)
-        home = {node: segment.index for segment in program.segments for node in segment.nodes}
-        before: dict[Any, set[Any]] = {s.index: {*s.waits, *s.after} for s in program.segments}
-        for node in program.waiting:
-            before[node] = {home.get(p, p) for p in node.predecessors() if (p, 0) not in known or p.controls}
-        self.waits = {item: len(earlier) for item, earlier in before.items()}
-        self.followers: dict[Any, list[Any]] = {}
-        for item, earlier in before.items():
-            for e in earlier:
-                self.followers.setdefault(e, []).append(item)
-        self.works = [any(node in program.bound.calls for node in s.nodes) for s in program.segments]
-        self.uses: dict[Output, int] = {}
-        taken = [*program.fetches]
-        for segment in program.segments:
-            taken += segment.inputs
-        for node in program.waiting:
-            taken += _needs(node)
-        for output in taken:
-            self.uses[output] = self.uses.get(output, 0) + 1

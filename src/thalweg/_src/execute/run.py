@@ -14,6 +14,7 @@ from typing import Any
 
 from thalweg._src.compile.failure import explain, in_iteration
 from thalweg._src.execute.program import Program
+from thalweg._src.execute.readiness import Item, Readiness
 from thalweg._src.execute.token_run import TokenRun
 from thalweg._src.graph.ir.step_graph import Node, Output
 from thalweg._src.resources.step import Step
@@ -28,7 +29,7 @@ def new_run(program: Program, step: Step, feeds: Sequence[Any], done: Callable[[
 
 
 class Run:
-    """Counts down to each segment and each waiting node of a program, and calls `done` after the last."""
+    """Runs each segment and each waiting node of a program as it becomes ready, and calls `done` after the last."""
 
     def __init__(
         self,
@@ -45,17 +46,15 @@ class Run:
         self._lock = threading.Lock()
         self.values: dict[Output, Any] = {(feed, 0): value for feed, value in zip(program.feeds, feeds)}
         self.values.update(program.bound.constants)
-        self._waits = dict(program.schedule.waits)
-        self._uses = dict(program.schedule.uses)
-        self._left = len(self._waits)
+        self._readiness = Readiness(program.schedule)  # used under the lock
 
     def start(self, here: bool = False) -> None:
         """Starts what waits for nothing; `here`, in this thread, if it may be kept busy."""
-        if not self._left:
+        with self._lock:
+            ready, over = self._readiness.start(), self._readiness.over
+        if over:
             self._done()
-            return
-        ready = [item for item, count in self._waits.items() if count == 0]
-        if here:
+        elif here:
             self._drive(ready)
         else:
             threads.submit(self._drive, ready)
@@ -63,14 +62,14 @@ class Run:
     def fetched(self) -> list[Any]:
         return [self.values[output] for output in self._program.fetches]
 
-    def _drive(self, ready: Sequence[Any]) -> None:
+    def _drive(self, ready: Sequence[Item]) -> None:
         try:
             with computing():
                 self._work(ready)
         except BaseException as error:  # of our own: in this thread nobody else would hear of it
             self._step.fail(error)
 
-    def _work(self, ready: Sequence[Any]) -> None:
+    def _work(self, ready: Sequence[Item]) -> None:
         """Does what is ready and what that makes ready; of several segments each gets a thread."""
         queue = deque(ready)
         while queue and not self._step.cancelled:
@@ -87,8 +86,7 @@ class Run:
     def _take(self, output: Output) -> Any:
         value = self.values[output]
         with self._lock:
-            self._uses[output] -= 1
-            if self._uses[output] == 0:
+            if self._readiness.used(output):
                 del self.values[output]
         return value
 
@@ -109,7 +107,7 @@ class Run:
             self.values.update(zip(segment.outputs, results))
         return True
 
-    def _start_wait(self, node: Node, queue: deque[Any]) -> None:
+    def _start_wait(self, node: Node, queue: deque[Item]) -> None:
         """Starts a node that waits; what it makes ready joins the queue, or gets a thread if the queue is gone."""
         wanted = [(self._take(predicate), side) for predicate, side in node.guard]
         values = [self._take(output) for output in node.inputs]
@@ -120,7 +118,7 @@ class Run:
                 return
             with self._lock:
                 for i, value in enumerate(results):
-                    if (node, i) in self._uses:
+                    if (node, i) in self._program.schedule.uses:
                         self.values[node, i] = value
             self._step.waiting.discard(node.name)
             ready = self._finished(node)
@@ -142,16 +140,10 @@ class Run:
             self._step.fail(explain(error, node, values, place))
         starting.clear()
 
-    def _finished(self, item: Any) -> list[Any]:
-        """Notes that something is over and returns what can start now."""
+    def _finished(self, item: Item) -> list[Item]:
+        """Returns what can start now that an item has finished; after the last one, calls `done`."""
         with self._lock:
-            self._left -= 1
-            over = self._left == 0
-            ready = []
-            for follower in self._program.schedule.followers.get(item, ()):
-                self._waits[follower] -= 1
-                if self._waits[follower] == 0:
-                    ready.append(follower)
+            ready, over = self._readiness.finished(item), self._readiness.over
         if over:
             self._done()
         return ready

@@ -1,7 +1,7 @@
-"""Ready: which nodes of a graph with free control flow can run next; the token machine of the papers.
+"""The dataflow token machine: frames, iterations and dead tokens, for graphs with unstructured control flow.
 
-A pure state machine: it is told what a node gave and answers with the nodes that have become ready. Every value carries
-the frame and iteration it belongs to; a dead value says that nothing will come. It runs nothing and waits for nothing.
+A pure state machine: the outputs of a node go in, the nodes that have become ready come out. Every token belongs to an
+iteration of a frame; a dead token says that no value will come. The machine runs no node and knows no thread or clock.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ class Iteration:
     index: int
     arrived: dict[Node, list[Any]] = field(default_factory=dict)
     left: dict[Node, int] = field(default_factory=dict)
+    controls_left: dict[Node, int] = field(default_factory=dict)  # of Merges, which need not wait for all of their data
     dead: set[Node] = field(default_factory=set)
     fired: set[Node] = field(default_factory=set)
     under_way: int = 0
@@ -68,8 +69,8 @@ class Item:
     dead: bool
 
 
-class Ready:
-    """The state of one run."""
+class TokenMachine:
+    """The state of one run: `start` once, then `finish` once for each item that either has returned."""
 
     def __init__(self, nodes: Sequence[Node], fetches: Iterable[Output]) -> None:
         self._nodes = nodes
@@ -101,7 +102,8 @@ class Ready:
         for node in self._nodes:
             if not node.inputs and not node.controls:
                 self._fire(first, node)
-        return self._settle(first)
+        self._ended(first)
+        return self._take_ready()
 
     def finish(self, item: Item, outputs: Sequence[Any]) -> list[Item]:
         """Takes what a node gave and returns the nodes that are ready now."""
@@ -116,7 +118,12 @@ class Ready:
             self._signal(node, iteration, outputs[0] is DEAD)
         else:
             self._spread(node, iteration, outputs, item.dead)
-        return self._settle(iteration)
+        self._ended(iteration)
+        return self._take_ready()
+
+    def _take_ready(self) -> list[Item]:
+        ready, self._ready = self._ready, []
+        return ready
 
     # -- values ------------------------------------------------------------------------------------------------------
 
@@ -136,18 +143,22 @@ class Ready:
         if node not in iteration.left:
             iteration.left[node] = len(node.inputs) + len(node.controls)
             iteration.arrived[node] = [DEAD] * len(node.inputs)
+            if node.type == "Merge":
+                iteration.controls_left[node] = len(node.controls)
         iteration.left[node] -= 1
         is_data = position != _CONTROL
-        if value is DEAD and (is_data or node.type not in ("Merge", "ControlTrigger")):
+        if value is DEAD:
             iteration.dead.add(node)
         if is_data:
             iteration.arrived[node][position] = value
         if node.type == "Merge":
-            if node in iteration.fired:
+            if not is_data:
+                iteration.controls_left[node] -= 1
+            if node in iteration.fired or iteration.controls_left[node]:
                 return
-            alive = is_data and value is not DEAD
-            if alive or iteration.left[node] == 0:
-                self._fire(iteration, node, dead=all(v is DEAD for v in iteration.arrived[node]))
+            dead = all(v is DEAD for v in iteration.arrived[node])
+            if not dead or iteration.left[node] == 0:
+                self._fire(iteration, node, dead)
         elif iteration.left[node] == 0:
             self._fire(iteration, node, dead=node in iteration.dead and node.type != "ControlTrigger")
 
@@ -198,12 +209,6 @@ class Ready:
             self._spread(node, frame.outer, [value], False)
 
     # -- endings ------------------------------------------------------------------------------------------------------
-
-    def _settle(self, iteration: Iteration) -> list[Item]:
-        """Notes that something of an iteration is over and returns what has become ready."""
-        self._ended(iteration)
-        ready, self._ready = self._ready, []
-        return ready
 
     def _ended(self, iteration: Iteration) -> None:
         iteration.under_way -= 1

@@ -11,7 +11,7 @@ import torch
 
 from thalweg._src import errors
 from thalweg._src.compile.failure import UNTAKEN_BRANCH, explain, in_iteration
-from thalweg._src.execute.token_machine import DEAD, Item, Ready
+from thalweg._src.execute.token_machine import DEAD, Item, TokenMachine
 from thalweg._src.graph.ir.step_graph import Output
 from thalweg._src.kernels.registry import invoke
 from thalweg._src.resources.step import Step
@@ -27,7 +27,7 @@ class TokenRun:
         self._done = done
         self._observer = None if step.trace is None else step.trace.observer(program.device)
         self._feeds = dict(zip(program.feeds, feeds))
-        self._ready = Ready(program.nodes, program.fetches)
+        self._machine = TokenMachine(program.nodes, program.fetches)
         self._lock = threading.Lock()
         self._events: deque[tuple[Item, Sequence[Any]]] = deque()
         self._running = False
@@ -38,9 +38,9 @@ class TokenRun:
         """Starts what waits for nothing; `here`, in this thread."""
         self._running = True
         if here:
-            self._drive(self._ready.start())
+            self._drive(self._machine.start())
         else:
-            threads.submit(self._drive, self._ready.start())
+            threads.submit(self._drive, self._machine.start())
 
     def _drive(self, items: list[Item]) -> None:
         queue = deque(items)
@@ -50,7 +50,7 @@ class TokenRun:
                     if queue:
                         item = queue.popleft()
                         outputs = self._run(item)
-                        queue.extend(self._ready.finish(item, outputs) if outputs is not None else ())
+                        queue.extend(self._machine.finish(item, outputs) if outputs is not None else ())
                     elif not self._take_events(queue):
                         return
         except BaseException as error:
@@ -68,7 +68,7 @@ class TokenRun:
         if over:
             self._end()
         for item, outputs in events:
-            queue.extend(self._ready.finish(item, outputs))
+            queue.extend(self._machine.finish(item, outputs))
         return bool(events)
 
     def _run(self, item: Item) -> Sequence[Any] | None:
@@ -132,7 +132,7 @@ class TokenRun:
 
     def _end(self) -> None:
         for output in self._program.fetches:
-            value = self._ready.fetched.get(output, DEAD)
+            value = self._machine.fetched.get(output, DEAD)
             if value is DEAD:
                 error = errors.InvalidArgumentError(None, None, UNTAKEN_BRANCH)
                 self._step.fail(explain(error, output[0], None, self._program.device.name))
